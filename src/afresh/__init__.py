@@ -1,0 +1,3 @@
+"""afresh keeps a searchable knowledge base fresh and pays only for what changed."""
+
+__version__ = "0.1.0"

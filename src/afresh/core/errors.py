@@ -1,0 +1,38 @@
+"""The exceptions of afresh.
+
+AfreshError
+├── ConfigError        a setting is wrong: names key, line and the nearest valid key
+├── UsageError         the call makes no sense: names what to type instead
+├── SourceError        a source cannot be listed or opened
+├── ExtractError       a body could not be read into a document
+└── StoreError         the store cannot be used
+    └── SchemaTooNew   the store was written by a newer afresh
+"""
+
+
+class AfreshError(Exception):
+    """Something went wrong that a user can understand and act on."""
+
+
+class ConfigError(AfreshError):
+    """A setting is wrong."""
+
+
+class UsageError(AfreshError):
+    """The call makes no sense as it is."""
+
+
+class SourceError(AfreshError):
+    """A source cannot be listed or opened."""
+
+
+class ExtractError(AfreshError):
+    """A body could not be read into a document."""
+
+
+class StoreError(AfreshError):
+    """The store cannot be used."""
+
+
+class SchemaTooNew(StoreError):
+    """The store was written by a newer afresh."""

@@ -1,0 +1,379 @@
+"""Every noun of the system, as frozen records that any layer may share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+
+SourceId = NewType("SourceId", int)
+RunId = NewType("RunId", int)
+PageId = NewType("PageId", int)
+CrawlId = NewType("CrawlId", int)
+
+
+class PageStatus(StrEnum):
+    """The life of a page, in the words the outside sees."""
+
+    PENDING = "pending"
+    READY_FOR_INDEXING = "ready_for_indexing"
+    PROCESSING = "processing"
+    ACTIVE = "active"
+    ERROR = "error"
+    DELETED = "deleted"
+    REDIRECT = "redirect"
+
+
+class Outcome(StrEnum):
+    """How one attempt to look at a page ended; an attempt without one is still open."""
+
+    SUCCESS = "success"
+    NOT_MODIFIED = "not_modified"
+    GONE = "gone"
+    MOVED = "moved"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    BLOCKED_ROBOTS = "blocked_robots"
+    BLOCKED_4XX = "blocked_4xx"
+    BLOCKED_5XX = "blocked_5xx"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+class RunMode(StrEnum):
+    """Why a run was started."""
+
+    CRAWL = "crawl"
+    REFRESH = "refresh"
+    DUE = "due"
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    NEEDS_CONFIRMATION = "needs_confirmation"
+
+
+class ChangeKind(StrEnum):
+    """What happened to a page as a reader of the index sees it."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    MOVED = "moved"
+
+
+class Content(StrEnum):
+    """What a decision means for the stored content of a page."""
+
+    KEEP = "keep"
+    REPLACE = "replace"
+    DROP = "drop"
+
+
+class Follow(StrEnum):
+    """Which links a decision follows: none, those on record, or those just read."""
+
+    NONE = "none"
+    STORED = "stored"
+    NEW = "new"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What lets the next look ask "has it changed?" instead of "give me everything"."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int | None = None
+    mtime_ns: int | None = None
+    url: str | None = None  # the address that issued them, where a temporary redirect led elsewhere
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.last_modified or self.mtime_ns is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One look to be taken; conditional when it carries validators."""
+
+    url: str
+    validators: Validators | None = None
+
+
+# ---- what a fetch showed ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The server sent content: `data` is decoded from its transfer and content codings."""
+
+    url: str  # where the content came from, after temporary redirects
+    data: bytes
+    media_type: str = "text/html"  # lower case, without parameters; "" when the server named none
+    charset: str | None = None  # as the Content-Type header says
+    validators: Validators = Validators()
+    status_code: int = 200
+    language: str | None = None  # Content-Language
+    index: bool = True  # False when X-Robots-Tag says noindex
+    follow: bool = True  # False when X-Robots-Tag says nofollow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotModified:
+    """The content is as the validators remember it; `validators` holds those the answer renewed."""
+
+    validators: Validators = Validators()
+    status_code: int | None = 304
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """There is nothing at this address any more (404, 410, a deleted file)."""
+
+    status_code: int | None = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The address moved for good; `to` is canonical."""
+
+    to: str
+    status_code: int | None = 301
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """We may not look: robots.txt, 401/403 and other 4xx, a forbidden address, a refused media type."""
+
+    outcome: Outcome  # BLOCKED_ROBOTS, BLOCKED_4XX or FAILED
+    reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The look went wrong in a way that may pass: time-out, 5xx, 429, a broken body."""
+
+    outcome: Outcome  # TIMEOUT, FAILED, BLOCKED_4XX (429) or BLOCKED_5XX
+    reason: str
+    status_code: int | None = None
+    retry_after: float | None = None  # seconds the server asked for, already capped
+
+
+Fetched = Body | NotModified | Gone | Moved | Refused | Failed
+
+
+# ---- content ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link of a page: canonical target and the text a reader sees."""
+
+    url: str
+    text: str
+    follow: bool = True  # False for rel=nofollow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The content of a page, as it is indexed, hashed and shown."""
+
+    title: str
+    markdown: str
+    links: tuple[Link, ...] = ()
+    language: str | None = None
+    content_hash: str
+    links_hash: str
+    index: bool = True  # the page does not ask to be left out (meta robots, X-Robots-Tag)
+    follow: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A body that was read into a document: what `decide` sees of a 200."""
+
+    document: Document
+    validators: Validators
+    media_type: str
+    status_code: int = 200
+
+
+Seen = Read | NotModified | Gone | Moved | Refused | Failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document that is searched; `path` is its heading trail, outermost first."""
+
+    content: str
+    path: tuple[str, ...] = ()
+    level: int = 0  # of the innermost heading, 0 before the first
+    types: tuple[str, ...] = ("text",)  # of text, code, table, list
+    text_hash: str
+
+
+# ---- sources, runs, pages, attempts ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One thing that is kept fresh; `rules` and `policy` hold just what differs from the configuration."""
+
+    id: SourceId
+    name: str
+    version: str | None
+    kind: str
+    url: str
+    rules: Mapping[str, object] = field(default_factory=dict)
+    policy: Mapping[str, object] = field(default_factory=dict)
+    crawl_time: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def label(self) -> str:
+        """The name as it is typed: `react@18`."""
+        return f"{self.name}@{self.version}" if self.version else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One pass over a source; its start time stamps everything it saw."""
+
+    id: RunId
+    source_id: SourceId
+    mode: RunMode
+    state: RunState
+    full: bool = False  # looks without validators
+    started_at: datetime
+    finished_at: datetime | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One address in a source, and what is known of its content."""
+
+    id: PageId
+    source_id: SourceId
+    url: str
+    status: PageStatus = PageStatus.PENDING
+    title: str | None = None
+    depth: int = 0
+    language: str | None = None
+    validators: Validators = Validators()
+    content_type: str | None = None
+    content_hash: str | None = None  # set exactly while content is stored
+    links_hash: str | None = None
+    recipe: str | None = None
+    failures: int = 0  # failed looks in a row: the fold of the history
+    gone_count: int = 0  # 404/410 in a row
+    missing_count: int = 0  # complete runs in a row that did not reach the page
+    doomed_by: RunId | None = None  # the run whose sweep is to drop the content
+    moved_to: str | None = None
+    crawl_time: datetime | None = None  # start of the last run that looked at it
+    last_seen: datetime | None = None  # start of the last complete run that reached it
+    last_scraped: datetime | None = None
+    checked_at: datetime | None = None
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One row of the history: an attempt to look at a page, open while `outcome` is None."""
+
+    id: CrawlId
+    page_id: PageId | None
+    run_id: RunId | None
+    url: str
+    domain: str
+    priority: int = 0
+    scheduled_for: datetime
+    locked_at: datetime | None = None
+    locked_by: str | None = None
+    completed_at: datetime | None = None
+    outcome: Outcome | None = None
+    status_code: int | None = None
+    error_message: str | None = None
+    reason: str | None = None  # the evidence: why the outcome is what it is
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The right to look at one page, held until its lease ends."""
+
+    crawl_id: CrawlId
+    page: Page
+    run_id: RunId
+    domain: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The numbers that `decide` obeys."""
+
+    recipe: str = ""
+    recheck_seconds: float = 86_400.0
+    backoff_base_seconds: float = 2.0
+    backoff_max_seconds: float = 86_400.0
+    retries: int = 2  # further looks within one run after a failure that may pass
+    gone_after: int = 1
+    missing_after: int = 3
+    brake_percent: float = 10.0
+    brake_pages: int = 10
+    respect_noindex: bool = True
+    respect_nofollow: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What one look means: a value, made apart from carrying it out."""
+
+    page: Page  # as it is to be stored
+    outcome: Outcome
+    content: Content
+    follow: Follow
+    next_at: datetime | None  # when to look again; None: when something links here again
+    retry: bool = False  # the next look belongs to this run
+    reason: str = ""
+    status_code: int | None = None
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """What a visit made; empty where it made nothing."""
+
+    document: Document | None = None  # set when content is replaced
+    chunks: tuple[Chunk, ...] = ()
+    links: tuple[Link, ...] | None = None  # set when the links on record are to be replaced
+    children: tuple[str, ...] = ()  # addresses to be looked at in this run, in scope
+    diff: str | None = None
+    body_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A finished visit, ready to be committed."""
+
+    claim: Claim
+    decision: Decision
+    harvest: Harvest = Harvest()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An address that a source lists by itself (its root, a sitemap entry, a file)."""
+
+    url: str
+    depth: int = 0

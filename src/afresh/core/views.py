@@ -1,0 +1,188 @@
+"""What the faces show: answers of the use cases, as frozen records with the field names scripts rely on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """What a run did and what it saved."""
+
+    run: RunId
+    source: str
+    version: str | None
+    mode: str
+    state: str
+    checked: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0  # 200, same content
+    not_modified: int = 0  # 304
+    deleted: int = 0
+    missing: int = 0
+    moved: int = 0
+    failed: int = 0
+    refused: int = 0
+    held: int = 0  # deletions the brake holds until `afresh confirm`
+    bytes: int = 0
+    chunks_embedded: int = 0
+    chunks_reused: int = 0
+    ai_calls: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+    notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One answer of a search: the best passage of a page, and how fresh it is."""
+
+    url: str
+    title: str
+    text: str  # the passage; matched words between U+0002 and U+0003
+    path: tuple[str, ...]
+    score: float
+    source: str
+    version: str | None
+    language: str | None
+    checked_at: datetime | None
+    changed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceView:
+    """A source with its numbers."""
+
+    name: str
+    version: str | None
+    kind: str
+    url: str
+    crawl_time: datetime | None
+    pages: int
+    chunks: int
+    links: int
+    errors: int
+    oldest_check: datetime | None
+    last_run: RunId | None
+    last_state: str | None
+    last_mode: str | None
+    rules: Mapping[str, object] = field(default_factory=dict)
+    policy: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageView:
+    """A page as it is listed."""
+
+    id: PageId
+    url: str
+    status: PageStatus
+    title: str | None
+    depth: int
+    language: str | None
+    content_hash: str | None
+    etag: str | None
+    last_modified: str | None
+    content_type: str | None
+    crawl_time: datetime | None
+    last_seen: datetime | None
+    checked_at: datetime | None
+    changed_at: datetime | None
+    missing_count: int
+    moved_to: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkView:
+    """A link with its score and the pages it stands on."""
+
+    url: str
+    text: str
+    score: float | None
+    keywords: Mapping[str, float]
+    comment: str | None
+    crawl_time: datetime | None
+    pages: tuple[str, ...]
+    page_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeView:
+    """One change of a page that a run found."""
+
+    id: int
+    source: str
+    version: str | None
+    url: str
+    kind: ChangeKind
+    run: RunId | None
+    at: datetime
+    old_hash: str | None
+    new_hash: str | None
+    diff: str | None
+    moved_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """The evidence behind the present state of a page."""
+
+    url: str
+    source: str
+    version: str | None
+    status: PageStatus
+    summary: str  # one sentence: what the last look showed and what was decided
+    page: PageView
+    latest: Attempt | None
+    next_look: datetime | None
+    linked_from: tuple[str, ...]
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a refresh would do and cost."""
+
+    source: str
+    version: str | None
+    mode: str
+    known: int  # pages on record that would be looked at
+    conditional: int  # of those, asked with validators
+    unconditional: int
+    first_looks: int  # pages known by a link but never read
+    not_looked_at: int  # pages on record that the rules now leave out
+    last_run_bytes: int
+    last_full_bytes: int
+    estimated_seconds: float | None
+    root: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStatus:
+    """The store at a glance."""
+
+    store: str
+    sources: int
+    pages: int
+    chunks: int
+    attempts: int
+    pending: int
+    in_flight: int
+    oldest_pending: datetime | None
+    runs: tuple[RunReport, ...]  # running or waiting for a confirmation, newest first
+    workers: tuple[str, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of `afresh doctor`."""
+
+    check: str
+    ok: bool
+    detail: str
+    fix: str | None = None

@@ -1,0 +1,1 @@
+"""The walk of a page and the runs around it."""

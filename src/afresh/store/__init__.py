@@ -1,0 +1,1 @@
+"""One store, several dialects."""
