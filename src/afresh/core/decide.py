@@ -1,0 +1,217 @@
+"""What a look means: the one place where an outcome becomes state."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from afresh.core.model import (
+    Content,
+    Decision,
+    Failed,
+    Follow,
+    Gone,
+    Moved,
+    NotModified,
+    Outcome,
+    Page,
+    PageStatus,
+    Policy,
+    Read,
+    Refused,
+    Request,
+    Seen,
+    Validators,
+)
+from afresh.core.schedule import next_look_after_failure, next_regular_look
+
+
+def request_for(page: Page, policy: Policy, *, full: bool = False) -> Request:
+    """The look to take: conditional only while the content it would vouch for is really held."""
+    trusted = page.content_hash is not None and page.recipe == policy.recipe and not full
+    return Request(url=page.url, validators=page.validators if trusted and page.validators else None)
+
+
+def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
+    """Turn what was seen of a page into what is to be done; the same look twice changes nothing more."""
+    match seen:
+        case Read():
+            return _read(page, seen, policy, now)
+        case NotModified():
+            return _not_modified(page, seen, policy, now)
+        case Gone():
+            return _gone(page, seen, policy, now)
+        case Moved():
+            return _moved(page, seen, policy, now)
+        case Refused():
+            return _refused(page, seen, policy, now)
+        case Failed():
+            return _failed(page, seen, policy, now)
+        case _:
+            assert_never(seen)
+
+
+def _answered(page: Page, now: datetime) -> Page:
+    """The page after any answer that proves it is still there."""
+    return replace(page, failures=0, gone_count=0, doomed_by=None, checked_at=now)
+
+
+def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
+    document = seen.document
+    if policy.respect_noindex and not document.index:
+        return _unwanted(page, seen, policy, now)
+    same = page.content_hash == document.content_hash and page.recipe == policy.recipe
+    after = replace(
+        _answered(page, now),
+        status=PageStatus.ACTIVE,
+        title=document.title,
+        language=page.language or document.language,
+        validators=seen.validators,
+        content_type=seen.media_type,
+        content_hash=document.content_hash,
+        links_hash=document.links_hash,
+        recipe=policy.recipe,
+        moved_to=None,
+        last_scraped=now,
+        changed_at=page.changed_at if same else now,
+    )
+    return Decision(
+        page=after,
+        outcome=Outcome.SUCCESS,
+        content=Content.KEEP if same else Content.REPLACE,
+        follow=_follow(page, seen, policy),
+        next_at=next_regular_look(now, policy),
+        reason=_read_reason(page, seen, policy),
+        status_code=seen.status_code,
+    )
+
+
+def _follow(page: Page, seen: Read, policy: Policy) -> Follow:
+    if policy.respect_nofollow and not seen.document.follow:
+        return Follow.NONE
+    unchanged = page.content_hash is not None and page.links_hash == seen.document.links_hash
+    return Follow.STORED if unchanged else Follow.NEW
+
+
+def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
+    code, content_hash = seen.status_code, seen.document.content_hash
+    if page.content_hash is None:
+        return f"{code}, first content"
+    if page.content_hash != content_hash:
+        return f"{code}, content hash changed from {page.content_hash[:12]} to {content_hash[:12]}"
+    if page.recipe != policy.recipe:
+        return f"{code}, same content hash, made anew for another recipe"
+    return f"{code}, same content hash {content_hash[:12]}"
+
+
+def _unwanted(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
+    """A page that asks not to be indexed: its links count, its content leaves."""
+    after = replace(
+        _answered(page, now), validators=Validators(), links_hash=seen.document.links_hash, moved_to=None
+    )
+    follow = Follow.NONE if policy.respect_nofollow and not seen.document.follow else Follow.NEW
+    return Decision(
+        page=after if page.content_hash is not None else replace(after, status=PageStatus.DELETED),
+        outcome=Outcome.SUCCESS,
+        content=Content.DROP,
+        follow=follow,
+        next_at=next_regular_look(now, policy),
+        reason="the page asks not to be indexed (noindex)",
+        status_code=seen.status_code,
+    )
+
+
+def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) -> Decision:
+    if page.content_hash is None:
+        broken = Failed(
+            outcome=Outcome.FAILED,
+            reason="not modified, but no content is on record",
+            status_code=seen.status_code,
+        )
+        return _failed(replace(page, validators=Validators()), broken, policy, now)
+    after = replace(_answered(page, now), validators=seen.validators or page.validators, moved_to=None)
+    return Decision(
+        page=after,
+        outcome=Outcome.NOT_MODIFIED,
+        content=Content.KEEP,
+        follow=Follow.STORED,
+        next_at=next_regular_look(now, policy),
+        reason=_not_modified_reason(page.validators),
+        status_code=seen.status_code,
+    )
+
+
+def _not_modified_reason(asked: Validators) -> str:
+    if asked.etag:
+        return f"304 by ETag {asked.etag}"
+    if asked.last_modified:
+        return f"304 by Last-Modified {asked.last_modified}"
+    return "same size and modification time"
+
+
+def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
+    count = page.gone_count + 1
+    proven = page.content_hash is None or count >= policy.gone_after
+    after = replace(page, failures=0, gone_count=count, checked_at=now)
+    if page.content_hash is None:
+        after = replace(after, status=PageStatus.DELETED)
+    said = seen.status_code or "the file is not there"
+    return Decision(
+        page=after,
+        outcome=Outcome.GONE,
+        content=Content.DROP if proven else Content.KEEP,
+        follow=Follow.NONE,
+        next_at=None if proven else next_look_after_failure(now, count, policy),
+        reason=f"{said}" if proven else f"{said}, {count} of {policy.gone_after} times in a row",
+        status_code=seen.status_code,
+    )
+
+
+def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
+    after = replace(page, failures=0, gone_count=0, moved_to=seen.to, checked_at=now)
+    if page.content_hash is None:
+        after = replace(after, status=PageStatus.REDIRECT)
+    return Decision(
+        page=after,
+        outcome=Outcome.MOVED,
+        content=Content.DROP,
+        follow=Follow.NONE,
+        next_at=next_regular_look(now, policy),
+        reason=f"{seen.status_code or 'moved'}, permanently to {seen.to}",
+        status_code=seen.status_code,
+    )
+
+
+def _without_answer(page: Page, now: datetime) -> Page:
+    """The page after a look that showed nothing: content, hashes and validators stay as they are."""
+    status = page.status
+    if page.content_hash is None and status == PageStatus.PENDING:
+        status = PageStatus.ERROR
+    return replace(page, failures=page.failures + 1, status=status, checked_at=now)
+
+
+def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
+    return Decision(
+        page=_without_answer(page, now),
+        outcome=seen.outcome,
+        content=Content.KEEP,
+        follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
+        next_at=next_regular_look(now, policy),
+        reason=f"not fetched: {seen.reason}" if seen.status_code is None else seen.reason,
+        status_code=seen.status_code,
+        error_message=seen.reason,
+    )
+
+
+def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
+    after = _without_answer(page, now)
+    return Decision(
+        page=after,
+        outcome=seen.outcome,
+        content=Content.KEEP,
+        follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
+        next_at=next_look_after_failure(now, after.failures, policy, seen.retry_after),
+        retry=after.failures <= policy.retries,
+        reason=seen.reason,
+        status_code=seen.status_code,
+        error_message=seen.reason,
+    )

@@ -1,0 +1,35 @@
+"""The transitions that are possible; nothing else in the code compares two statuses."""
+
+from afresh.core.model import PageStatus, RunState
+
+PAGE: dict[PageStatus, frozenset[PageStatus]] = {
+    PageStatus.PENDING: frozenset(
+        {PageStatus.ACTIVE, PageStatus.ERROR, PageStatus.DELETED, PageStatus.REDIRECT}
+    ),
+    PageStatus.ACTIVE: frozenset({PageStatus.DELETED, PageStatus.REDIRECT}),
+    PageStatus.ERROR: frozenset({PageStatus.ACTIVE, PageStatus.DELETED, PageStatus.REDIRECT}),
+    PageStatus.DELETED: frozenset({PageStatus.ACTIVE, PageStatus.REDIRECT}),
+    PageStatus.REDIRECT: frozenset({PageStatus.ACTIVE, PageStatus.DELETED}),
+}
+
+RUN: dict[RunState, frozenset[RunState]] = {
+    RunState.RUNNING: frozenset(
+        {
+            RunState.COMPLETED,
+            RunState.PARTIAL,
+            RunState.FAILED,
+            RunState.CANCELLED,
+            RunState.NEEDS_CONFIRMATION,
+        }
+    ),
+    RunState.CANCELLED: frozenset({RunState.RUNNING}),  # the next command goes on where it was
+    RunState.NEEDS_CONFIRMATION: frozenset({RunState.COMPLETED, RunState.PARTIAL}),
+    RunState.COMPLETED: frozenset(),
+    RunState.PARTIAL: frozenset(),
+    RunState.FAILED: frozenset(),
+}
+
+
+def may_become(old: PageStatus, new: PageStatus) -> bool:
+    """Whether a page may go from one status to another; staying is always allowed."""
+    return old == new or new in PAGE.get(old, frozenset())

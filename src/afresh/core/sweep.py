@@ -1,0 +1,60 @@
+"""How a run ends: whether it may delete, what it misses, and when the brake holds."""
+
+from dataclasses import dataclass
+
+from afresh.core.model import Policy, RunState
+
+OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a run knows about itself when nothing is left to look at."""
+
+    root_failed: str | None  # why the root could not be read, None if it could
+    robots_unreachable: bool
+    listing_complete: bool  # every sitemap or listing that exists was read
+    stopped: bool
+    known: int  # pages that had content when the run began
+    known_failed: int  # of those, how many could not be looked at
+    failed: int  # pages that ended in a failure
+    first: bool  # no content existed before this run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a run is judged."""
+
+    state: RunState
+    may_delete: bool  # proof that single pages are gone is acted upon
+    may_miss: bool  # absence counts: every page that was not reached is one run closer to its end
+    error: str | None = None
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """Judge a run: an outage, a refusal or an unfinished run never deletes anything."""
+    if evidence.stopped:
+        return Verdict(state=RunState.CANCELLED, may_delete=False, may_miss=False)
+    error = _outage(evidence)
+    if error is not None:
+        return Verdict(state=RunState.FAILED, may_delete=False, may_miss=False, error=error)
+    if evidence.failed:
+        pages = "page" if evidence.failed == 1 else "pages"
+        error = f"{evidence.failed} {pages} could not be read and will be tried again"
+        return Verdict(state=RunState.PARTIAL, may_delete=True, may_miss=False, error=error)
+    return Verdict(state=RunState.COMPLETED, may_delete=True, may_miss=evidence.listing_complete)
+
+
+def _outage(evidence: Evidence) -> str | None:
+    if evidence.root_failed is not None:
+        return f"the root could not be read: {evidence.root_failed}"
+    if evidence.robots_unreachable:
+        return "robots.txt could not be read, so nothing was fetched"
+    if evidence.known and evidence.known_failed > evidence.known * OUTAGE_SHARE:
+        return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
+    return None
+
+
+def brake_holds(live: int, doomed: int, policy: Policy) -> bool:
+    """Whether so many deletions wait for a human: more than the share and more than the count allow."""
+    return doomed > policy.brake_pages and doomed * 100 > live * policy.brake_percent
