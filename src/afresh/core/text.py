@@ -1,0 +1,32 @@
+"""Text as it is compared: one normal form, and the hashes that gate all further work."""
+
+import hashlib
+from collections.abc import Sequence
+
+from afresh.core.model import Link
+
+
+def normalise(text: str) -> str:
+    """The text with `\\n` line ends, no trailing blanks on a line, no blank lines at either end."""
+    unified = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "\n".join([line.rstrip() for line in unified.split("\n")]).strip("\n")
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 (hex) of the text exactly as it is; lone surrogates are hashed too, never refused."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 (hex) of the normal form of the text: it gates index, embeddings and summary."""
+    return text_hash(normalise(text))
+
+
+def links_hash(links: Sequence[Link]) -> str:
+    """SHA-256 (hex) over targets, visible texts and nofollow marks of the links, whatever their order.
+
+    Sorted, because a menu or a list of teasers that comes in another order is the same set of links:
+    a move costs no scoring, while a new, lost, renamed or newly nofollow link always shows.
+    """
+    lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
+    return text_hash("\x1e".join(lines))
