@@ -1,0 +1,10 @@
+"""Fakes that ship with afresh: for its own tests, its demo, and the tests of those who extend it."""
+
+from afresh.testing.asked import Asked, RequestLog
+from afresh.testing.attempts import Attempts
+from afresh.testing.clock import FrozenClock
+from afresh.testing.fetcher import ScriptedFetcher
+from afresh.testing.gate import Gate
+from afresh.testing.tinysite import TinySite
+
+__all__ = ["Asked", "Attempts", "FrozenClock", "Gate", "RequestLog", "ScriptedFetcher", "TinySite"]

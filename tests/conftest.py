@@ -1,0 +1,124 @@
+"""What holds for every test: no network but loopback, a clean environment, no silent skips in CI."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Generator, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afresh.testing import TinySite
+
+IN_CI = os.environ.get("CI", "").lower() == "true"
+SHARED = Path(os.environ.get("AFRESH_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
+_homes = count()
+
+
+class NetworkForbidden(RuntimeError):
+    """A test tried to reach something that is not on this machine."""
+
+
+# ---- sockets only to loopback ---------------------------------------------------------------
+
+
+def _is_loopback(sock: socket.socket, address: Any) -> bool:
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return True
+    host = address[0].split("%")[0]
+    if host == "localhost":
+        return True
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return (getattr(ip, "ipv4_mapped", None) or ip).is_loopback
+
+
+def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
+    def guard(self: socket.socket, address: Any) -> Any:
+        if not _is_loopback(self, address):
+            raise NetworkForbidden(f"tests reach loopback only, and this one tried {address!r}")
+        return connect(self, address)
+
+    return guard
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loopback_only() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", _guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", _guarded(socket.socket.connect_ex))
+        yield
+
+
+# ---- a clean environment ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def _homes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("homes")
+
+
+@pytest.fixture(autouse=True)
+def home(_homes_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home of this test alone; no setting of the user's reaches a test."""
+    home = _homes_folder / str(next(_homes))
+    home.mkdir()
+    for name in [each for each in os.environ if each.startswith(("AFRESH_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
+    return home
+
+
+# ---- things tests ask for -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data beside the project; without it the test skips, and fails in CI."""
+    if not SHARED.is_dir():
+        message = f"no shared data at {SHARED}: put the folder beside the project or set AFRESH_SHARED"
+        if IN_CI:
+            pytest.fail(message)
+        pytest.skip(message)
+    return SHARED
+
+
+@pytest.fixture
+def site() -> Iterator[TinySite]:
+    """The documentation of Harbor, served on loopback for this test alone."""
+    with TinySite.docs() as site:
+        yield site
+
+
+# ---- in CI nothing is skipped -----------------------------------------------------------------
+
+
+def _as_failure(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI, where every test has to run: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skipped test into a failure in CI."""
+    report = yield
+    _as_failure(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn a skipped module into a failure in CI."""
+    report = yield
+    _as_failure(report)
+    return report
