@@ -1,0 +1,27 @@
+"""Settings: one typed tree, read once, with defaults < file < environment < flags."""
+
+from afresh.config.describe import Told, describe, tell
+from afresh.config.layers import find_file, load, usual_places
+from afresh.config.tree import (
+    Config,
+    CrawlSettings,
+    NetworkSettings,
+    PolicySettings,
+    StorageSettings,
+    StoreSettings,
+)
+
+__all__ = [
+    "Config",
+    "CrawlSettings",
+    "NetworkSettings",
+    "PolicySettings",
+    "StorageSettings",
+    "StoreSettings",
+    "Told",
+    "describe",
+    "find_file",
+    "load",
+    "tell",
+    "usual_places",
+]

@@ -1,0 +1,38 @@
+"""The settings told to people and scripts: the whole tree, secrets masked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from afresh.config.spec import Spec
+from afresh.config.tree import SECTIONS, Config, mask, settings
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One setting with its present value and the layer it came from."""
+
+    key: str
+    value: object
+    origin: str
+    spec: Spec
+
+
+def tell(config: Config) -> Iterator[Told]:
+    """Every setting in the order of the tree."""
+    for (section, key), spec in settings().items():
+        value = getattr(getattr(config, section), key)
+        dotted = f"{section}.{key}"
+        yield Told(dotted, _masked(value, spec), config.origins.get(dotted, "default"), spec)
+
+
+def describe(config: Config) -> dict[str, dict[str, object]]:
+    """The whole tree as plain values, secrets masked."""
+    tree: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    for told in tell(config):
+        section, _, key = told.key.partition(".")
+        tree[section][key] = list(told.value) if isinstance(told.value, tuple) else told.value
+    return tree
+
+
+def _masked(value: object, spec: Spec) -> object:
+    return "***" if spec.secret and value else mask(value)

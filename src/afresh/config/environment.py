@@ -1,0 +1,60 @@
+"""Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE for short."""
+
+from collections.abc import Mapping
+
+from afresh.config.spec import Scalar, Spec, WrongValue, nearest
+from afresh.config.tree import Found, Place
+from afresh.core.errors import ConfigError
+
+PREFIX = "AFRESH_"
+SHORT = {"AFRESH_STORE": ("store", "url")}
+
+
+def from_environment(env: Mapping[str, str], table: Mapping[Place, Spec]) -> Found:
+    """The settings that variables give; an empty variable counts as not set."""
+    names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in table} | SHORT
+    found = Found()
+    problems: list[str] = []
+    # AFRESH_STORE is read first, so that the full name wins where both are set.
+    for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
+        try:
+            place = _place(variable, names)
+            if place is not None and env[variable]:
+                found.add(place, _read(env[variable], table[place]), f"environment {variable}")
+        except WrongValue as wrong:
+            problems.append(f"{variable}: {wrong}")
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return found
+
+
+def _place(variable: str, names: Mapping[str, Place]) -> Place | None:
+    if not variable.startswith(PREFIX):
+        return None
+    if variable in names:
+        return names[variable]
+    almost = {name.replace("__", "_"): name for name in names}
+    if variable in almost:
+        raise WrongValue(f"not a setting; did you mean {almost[variable]} (two underscores)?")
+    if "__" in variable:
+        raise WrongValue(f"not a setting{nearest(variable, list(names))}")
+    return None
+
+
+def _read(text: str, spec: Spec) -> object:
+    if spec.optional and text.strip().lower() in {"null", "none"}:
+        return spec.accept(None)
+    if spec.kind == "list":
+        return spec.read(_items(text))
+    return spec.read(Scalar(text))
+
+
+def _items(text: str) -> list[Scalar]:
+    if text.lstrip().startswith("["):
+        from afresh.config.yaml_file import flow_list
+
+        items = flow_list(text)
+        if items is None:
+            raise WrongValue(f"expected a list such as [a, b] or a, b; got {text[:60]!r}")
+        return items
+    return [Scalar(item.strip()) for item in text.split(",") if item.strip()]

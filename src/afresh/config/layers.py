@@ -1,0 +1,120 @@
+"""The layers of settings: defaults < file < environment < flags."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from afresh.config.agree import settle
+from afresh.config.environment import from_environment
+from afresh.config.spec import Entry, Spec, WrongValue
+from afresh.config.tree import SECTIONS, Config, Found, Place, replaced, settings, suggestion
+from afresh.core.errors import ConfigError
+
+
+def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:
+    """All settings from every layer, or a ConfigError that names each wrong one.
+
+    `path` is the file the user named, if any; `flags` maps dotted keys such as `store.url` to values.
+    """
+    file, named = find_file(path, env, cwd)
+    table = settings()
+    found = from_file(file, table, named=named) if file else Found()
+    found |= from_environment(env, table)
+    found |= from_flags(flags, table)
+    config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
+    return settle(config, found.origins)
+
+
+def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:
+    """The settings file in use, and whether the user named it; a named file must exist."""
+    if path is not None:
+        return _named(cwd / path, f"--config {path}"), True
+    if variable := env.get("AFRESH_CONFIG"):
+        return _named(cwd / variable, f"AFRESH_CONFIG={variable}"), True
+    return next((place for place in usual_places(cwd) if place.is_file()), None), False
+
+
+def usual_places(cwd: Path) -> tuple[Path, ...]:
+    """Where a settings file is looked for when none is named, the first that exists."""
+    import platformdirs
+
+    folder = Path(platformdirs.user_config_dir("afresh", appauthor=False))
+    return cwd / "afresh.yaml", cwd / "config.yaml", folder / "config.yaml"
+
+
+def _named(file: Path, how: str) -> Path:
+    if file.is_dir():
+        raise ConfigError(f"{how} names a folder: name the YAML file in it")
+    if not file.exists():
+        raise ConfigError(f"{how} names a file that does not exist: create it or name another")
+    return file
+
+
+def from_file(file: Path, table: Mapping[Place, Spec], *, named: bool) -> Found:
+    """The settings of a file; every wrong key and value is reported, not just the first."""
+    from afresh.config.yaml_file import read
+
+    found = Found()
+    problems: list[str] = []
+    for entry in read(file):
+        where = f"{file.name} line {entry.line}"
+        try:
+            if place := _place(entry, table):
+                found.add(place, _value(entry, table[place]), where)
+        except WrongValue as wrong:
+            problems.append(f"{where}: {wrong}")
+    if problems and not named and file.name == "config.yaml" and not found.values:
+        problems.append(
+            f"If {file} is not meant for afresh, name yours with --config or call it afresh.yaml."
+        )
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return found
+
+
+def _place(entry: Entry, table: Mapping[Place, Spec]) -> Place | None:
+    """The setting an entry of the file sets; None for a section's heading or what an error already covers."""
+    section, *rest = entry.path
+    if not rest:
+        _check_heading(entry, table)
+        return None
+    if section not in SECTIONS or len(rest) > 1:
+        return None
+    if (section, rest[0]) not in table:
+        dotted = f"{section}.{rest[0]}"
+        raise WrongValue(f"unknown key {dotted}{suggestion(dotted, table)}")
+    return section, rest[0]
+
+
+def _check_heading(entry: Entry, table: Mapping[Place, Spec]) -> None:
+    name = entry.path[0]
+    if name not in SECTIONS:
+        raise WrongValue(f"unknown key {name}{suggestion(name, table)}")
+    empty = not isinstance(entry.value, list) and entry.value is not None and entry.value.kind == "null"
+    if not entry.is_mapping and not empty:
+        raise WrongValue(f"{name}: expected its keys, indented below it")
+
+
+def _value(entry: Entry, spec: Spec) -> object:
+    dotted = ".".join(entry.path)
+    if entry.value is None:
+        raise WrongValue(f"{dotted}: expected {spec.expected}, got a mapping")
+    try:
+        return spec.read(entry.value)
+    except WrongValue as wrong:
+        raise WrongValue(f"{dotted}: {wrong}") from None
+
+
+def from_flags(flags: Mapping[str, object], table: Mapping[Place, Spec]) -> Found:
+    """The settings given on the command line, under their dotted keys."""
+    found = Found()
+    for dotted, value in flags.items():
+        section, _, key = dotted.partition(".")
+        if (section, key) not in table:
+            raise ConfigError(f"unknown setting {dotted}{suggestion(dotted, table)}")
+        flag = "--store" if dotted == "store.url" else f"--{key.replace('_', '-')}"
+        try:
+            found.add((section, key), table[section, key].accept(value), f"flag {flag}")
+        except WrongValue as wrong:
+            raise ConfigError(f"{flag}: {wrong}") from None
+    return found

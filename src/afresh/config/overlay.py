@@ -1,0 +1,49 @@
+"""Partial settings of one source laid over the tree."""
+
+from collections.abc import Iterable, Mapping
+
+from afresh.config.agree import settle
+from afresh.config.spec import Spec, WrongValue, nearest
+from afresh.config.tree import Config, replaced, settings
+from afresh.core.errors import ConfigError
+
+# What a source's rules and policy call a setting, where that differs from its key in the tree.
+SHORT_NAMES = {
+    "max_params": "max_url_params",
+    "max_components": "max_path_components",
+    "delay": "delay_seconds",
+}
+PER_SOURCE = ("crawl", "policy", "storage")
+
+
+def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
+    """The tree with each partial's keys replaced; a later partial wins."""
+    places = per_source()
+    values: dict[tuple[str, str], object] = {}
+    for partial in partials:
+        for name, value in partial.items():
+            section, key, spec = _place(name, places)
+            values[section, key] = _checked(name, value, spec)
+    given = {".".join(place) for place in values} | set(config.origins)
+    return settle(replaced(config, values), given)
+
+
+def per_source() -> dict[str, tuple[str, str, Spec]]:
+    """The settings a source may have of its own, by every name they go by."""
+    places = {
+        key: (section, key, spec) for (section, key), spec in settings().items() if section in PER_SOURCE
+    }
+    return places | {short: places[key] for short, key in SHORT_NAMES.items()}
+
+
+def _place(name: str, places: Mapping[str, tuple[str, str, Spec]]) -> tuple[str, str, Spec]:
+    if name in places:
+        return places[name]
+    raise ConfigError(f"unknown rule {name}{nearest(name, list(places))}")
+
+
+def _checked(name: str, value: object, spec: Spec) -> object:
+    try:
+        return spec.accept(value)
+    except WrongValue as wrong:
+        raise ConfigError(f"{name}: {wrong}") from None

@@ -1,0 +1,198 @@
+"""What one setting may be: its kind, its range, its words, and how a wrong value is refused."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = {
+    "text": "text",
+    "flag": "true or false",
+    "whole": "a whole number",
+    "number": "a number",
+    "list": "a list of texts",
+}
+_WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
+
+
+class WrongValue(ValueError):
+    """A value that a setting does not take; the message says what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A value as it was typed in a file or a variable, before the setting's kind gives it a meaning."""
+
+    text: str
+    kind: str = "str"  # what YAML takes it for: str, bool, int, float, null, timestamp …
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a file with its line; `value` is None where the key holds a mapping or nothing."""
+
+    path: tuple[str, ...]
+    value: Scalar | list[Scalar] | None
+    line: int
+    is_mapping: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """The promise of one setting."""
+
+    kind: str
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    secret: bool = False
+    form: Callable[[str], str] | None = None  # checks and normalises one text; raises WrongValue
+
+    @property
+    def expected(self) -> str:
+        """The sentence part that says what the setting takes."""
+        words = f"one of {', '.join(self.choices)}" if self.choices else KINDS[self.kind]
+        if self.low is not None and self.high is not None:
+            words += f" from {plain(self.low)} to {plain(self.high)}"
+        return f"{words}, or null" if self.optional else words
+
+    def read(self, raw: Scalar | Sequence[Scalar]) -> object:
+        """The value that a typed text means for this setting."""
+        if isinstance(raw, Scalar):
+            return self._read_one(raw)
+        if self.kind != "list":
+            raise WrongValue(f"expected {self.expected}, got a list")
+        return self.accept([_text(item, "a list of texts") for item in raw])
+
+    def _read_one(self, raw: Scalar) -> object:
+        if raw.kind == "null" and not raw.quoted:
+            return self.accept(None)
+        if self.kind == "text":
+            return self.accept(_text(raw, self.expected))
+        if self.kind == "flag":
+            return self.accept(_flag(raw, self.expected))
+        if self.kind == "list":
+            raise WrongValue(f"expected {self.expected}, got {shown(raw.text)}: write [{raw.text}]")
+        return self.accept(_number(raw, self))
+
+    def accept(self, value: object) -> object:
+        """The value itself if the setting takes it, in the setting's own type."""
+        if value is None:
+            if self.optional:
+                return None
+            raise WrongValue(f"expected {self.expected}, got nothing (null)")
+        match self.kind, value:
+            case "flag", bool():
+                return value
+            case (("whole" | "number"), bool()):
+                raise WrongValue(f"expected {self.expected}, got {value}")
+            case "whole", int():
+                return int(self._in_range(value))
+            case "number", int() | float():
+                return float(self._in_range(float(value)))
+            case "text", str():
+                return self._formed(value)
+            case "list", list() | tuple() if all(isinstance(item, str) for item in value):
+                return tuple(self._formed(item) for item in value)
+        raise WrongValue(f"expected {self.expected}, got {self._shown(value)}")
+
+    def _in_range(self, value: float) -> float:
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        if not math.isfinite(value) or not low <= value <= high:
+            raise WrongValue(f"expected {self.expected}, got {plain(value)}")
+        return value
+
+    def _formed(self, text: str) -> str:
+        if self.choices and text not in self.choices:
+            raise WrongValue(
+                f"expected {self.expected}, got {self._shown(text)}{nearest(text, self.choices)}"
+            )
+        return self.form(text) if self.form else text
+
+    def _shown(self, value: object) -> str:
+        return "a value that is kept secret" if self.secret else shown(value)
+
+
+def setting(default: object, spec: Spec) -> Any:
+    """A dataclass field that carries its spec."""
+    return field(default=default, metadata={"spec": spec})
+
+
+def text(default: str, doc: str, **more: Any) -> Any:
+    """A setting that is a text."""
+    return setting(default, Spec(kind="text", doc=doc, **more))
+
+
+def flag(default: bool, doc: str) -> Any:
+    """A setting that is true or false."""
+    return setting(default, Spec(kind="flag", doc=doc))
+
+
+def whole(default: int | None, doc: str, low: int, high: float, **more: Any) -> Any:
+    """A setting that is a whole number within bounds."""
+    return setting(default, Spec(kind="whole", doc=doc, low=low, high=high, **more))
+
+
+def number(default: float, doc: str, low: float, high: float) -> Any:
+    """A setting that is a number within bounds."""
+    return setting(default, Spec(kind="number", doc=doc, low=low, high=high))
+
+
+def texts(doc: str, **more: Any) -> Any:
+    """A setting that is a list of texts, empty by default."""
+    return setting((), Spec(kind="list", doc=doc, **more))
+
+
+def shown(value: object) -> str:
+    """A value as an error may quote it: short and on one line."""
+    quoted = repr(value)
+    return quoted if len(quoted) <= 60 else f"{quoted[:57]}…{quoted[-1]}"
+
+
+def plain(value: float) -> str:
+    """A number the way people write it: 60, not 60.0."""
+    return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+
+
+def nearest(word: str, words: Sequence[str]) -> str:
+    """`; did you mean …?` when one of the words is close, else nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _text(raw: Scalar, expected: str) -> str:
+    if raw.kind == "str" or raw.quoted:
+        return raw.text
+    meaning = {"bool": "true/false", "int": "a number", "float": "a number", "null": "nothing"}.get(
+        raw.kind, "a date"
+    )
+    raise WrongValue(
+        f'expected {expected}, got {raw.text}, which YAML reads as {meaning}: write "{raw.text}"'
+    )
+
+
+def _flag(raw: Scalar, expected: str) -> bool:
+    word = raw.text.lower()
+    if raw.quoted or word not in {"true", "yes", "on", "1", "false", "no", "off", "0"}:
+        raise WrongValue(f"expected {expected}, got {shown(raw.text)}")
+    return word in {"true", "yes", "on", "1"}
+
+
+def _number(raw: Scalar, spec: Spec) -> float:
+    typed = "" if raw.quoted else raw.text.strip()
+    try:
+        # YAML 1.1 would read 010 as eight and 1:30 as ninety; here digits mean what they show.
+        if spec.kind == "whole" and _WHOLE.fullmatch(typed):
+            return int(typed)
+        if spec.kind == "number":
+            return float(typed)
+    except ValueError:
+        pass
+    raise WrongValue(f"expected {spec.expected}, got {shown(raw.text)}")

@@ -1,0 +1,234 @@
+"""The tree of settings: frozen sections, each value with its default, its range and what it is for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from afresh import __version__
+from afresh.config.spec import Spec, WrongValue, flag, nearest, number, shown, text, texts, whole
+
+DAY = 86_400
+YEAR = 366 * DAY
+
+
+def _store_url(url: str) -> str:
+    if url.startswith(("sqlite:///", "postgresql://")) and not url.endswith("/"):
+        return url
+    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]+", url) else ""
+    raise WrongValue(f"expected sqlite:///FILE or postgresql://…, got {shown(mask(url))}{hint}")
+
+
+def _address(block: str) -> str:
+    import ipaddress
+
+    try:
+        return str(ipaddress.ip_network(block.strip(), strict=False))
+    except ValueError:
+        raise WrongValue(f"expected addresses such as 127.0.0.1/32, got {shown(block)}") from None
+
+
+def _header(value: str) -> str:
+    if value.strip() and value.isascii() and value.isprintable():
+        return value
+    raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
+
+
+def _glob(pattern: str) -> str:
+    if pattern.strip() and pattern.isprintable():
+        return pattern
+    raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
+
+
+def default_store_url() -> str:
+    """One SQLite file in the user's data folder."""
+    import platformdirs
+
+    folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
+    return f"sqlite:///{(folder / 'afresh.db').as_posix()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """Where everything is kept."""
+
+    url: str = field(
+        default_factory=default_store_url,
+        repr=False,  # may hold a password
+        metadata={
+            "spec": Spec(
+                kind="text",
+                doc="the store: `sqlite:///FILE` (three slashes, then the path) or `postgresql://…`",
+                form=_store_url,
+            )
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """How requests leave this machine."""
+
+    allow: tuple[str, ...] = texts(
+        "address blocks that may be reached although they are private or local, as `127.0.0.1/32`",
+        form=_address,
+    )
+    user_agent: str = text(
+        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=_header
+    )
+    timeout_seconds: float = number(60.0, "the longest one request may take in all", 0.1, 3600)
+    connect_seconds: float = number(10.0, "the longest a connection may take to open", 0.1, 600)
+    idle_seconds: float = number(20.0, "the longest pause between two pieces of an answer", 0.1, 600)
+    max_body_bytes: int = whole(
+        10_485_760, "the largest body that is read, counted after decompression", 1, 1_073_741_824
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlSettings:
+    """What belongs to a source and how politely it is read; flags of `crawl` override it per source."""
+
+    concurrency: int = whole(3, "requests at a time per host", 1, 64)
+    delay_seconds: float = number(0.0, "pause between two requests to one host", 0, 3600)
+    scope: str = text(
+        "subpages",
+        "which links belong: below the start address, on its host, or on its registrable domain",
+        choices=("subpages", "hostname", "domain"),
+    )
+    max_pages: int = whole(10_000, "pages of one source at most", 1, 10_000_000)
+    max_depth: int = whole(20, "links to follow from the start address at most", 0, 1000)
+    max_url_params: int | None = whole(
+        None, "addresses with more query parameters are left out; null: no limit", 0, 1000, optional=True
+    )
+    max_path_components: int | None = whole(
+        10, "addresses with more path components are left out; null: no limit", 0, 1000, optional=True
+    )
+    render: str = text(
+        "auto",
+        "run scripts of a page before reading it; today both words mean plain HTTP",
+        choices=("auto", "never"),
+    )
+    respect_robots: bool = flag(True, "obey robots.txt")
+    respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
+    respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
+    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=_glob)
+    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=_glob)
+    sitemaps: bool = flag(True, "also look at the addresses that the site's sitemaps list")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """When a page is looked at again, and what it takes to delete one."""
+
+    gone_after: int = whole(1, "answers 404 or 410 in a row before a page is deleted", 1, 1000)
+    missing_after: int = whole(
+        3, "complete runs in a row that did not reach a page before it is deleted", 1, 1000
+    )
+    brake_percent: float = number(
+        10.0, "a run that would delete more than this share waits for `confirm`", 0, 100
+    )
+    brake_pages: int = whole(10, "… unless it is at most this many pages", 0, 10_000_000)
+    lease_seconds: float = number(
+        60.0, "how long a worker may be silent before its pages are taken over", 1, DAY
+    )
+    heartbeat_seconds: float = number(10.0, "how often a worker says it is alive", 0.1, 3600)
+    recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    backoff_base_seconds: float = number(
+        2.0, "wait after a first failure; it doubles with each further one", 0, DAY
+    )
+    backoff_max_seconds: float = number(float(DAY), "the longest wait after failures", 0, YEAR)
+    retries: int = whole(2, "further looks within one run after a failure that may pass", 0, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """What is kept of a page besides its index."""
+
+    body: str = text(
+        "markdown", "keep the Markdown of each page, or only its chunks", choices=("markdown", "none")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings, read once; each part of afresh is handed its own section."""
+
+    store: StoreSettings = field(default_factory=StoreSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
+    file: Path | None = field(default=None, compare=False)
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def with_overrides(self, *partials: Mapping[str, object]) -> "Config":
+        """A copy in which the rules and policy of a source take the place of the general settings."""
+        from afresh.config.overlay import overlay
+
+        return overlay(self, partials)
+
+
+SECTIONS = {
+    "store": StoreSettings,
+    "network": NetworkSettings,
+    "crawl": CrawlSettings,
+    "policy": PolicySettings,
+    "storage": StorageSettings,
+}
+
+
+Place = tuple[str, str]  # section and key
+
+
+@dataclass(slots=True)
+class Found:
+    """What one layer sets, and where each value came from."""
+
+    values: dict[Place, object] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def add(self, place: Place, value: object, origin: str) -> None:
+        """Notes one value."""
+        self.values[place] = value
+        self.origins[".".join(place)] = origin
+
+    def __or__(self, later: "Found") -> "Found":
+        return Found(self.values | later.values, self.origins | later.origins)
+
+
+def settings() -> dict[Place, Spec]:
+    """Every setting with its spec, in the order of the tree."""
+    return {
+        (name, item.name): item.metadata["spec"] for name, kind in SECTIONS.items() for item in fields(kind)
+    }
+
+
+def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
+    """`; did you mean crawl.concurrency?` for a key that is almost right or stands in the wrong section."""
+    key = dotted.rpartition(".")[2]
+    same = next((place for place in table if place[1] == key), None)
+    if same:
+        return f"; did you mean {'.'.join(same)}?"
+    return nearest(
+        dotted, [".".join(place) for place in table] + (list(SECTIONS) if "." not in dotted else [])
+    )
+
+
+def mask(value: object) -> object:
+    """A value without the password an address may carry."""
+    if not isinstance(value, str):
+        return value
+    hidden = re.sub(r"(://[^/@\s:]*):\S*@", r"\1:***@", value)
+    return re.sub(r"(?i)([?&](?:password|passwd|api_key|token)=)[^&]*", r"\1***", hidden)
+
+
+def replaced(config: Config, values: Mapping[Place, object]) -> Config:
+    """A copy of the tree with the given leaves changed; values are already checked."""
+    by_section: dict[str, dict[str, Any]] = {}
+    for (section, key), value in values.items():
+        by_section.setdefault(section, {})[key] = value
+    changed: dict[str, Any] = {
+        name: replace(getattr(config, name), **new) for name, new in by_section.items()
+    }
+    return replace(config, **changed)

@@ -1,0 +1,136 @@
+"""A settings file read into (key path, value, line), refusing every YAML trick that settings do not need."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from afresh.config.spec import Entry, Scalar, shown
+from afresh.core.errors import ConfigError
+
+MAX_BYTES = 1_048_576
+MAX_DEPTH = 10
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read(path: Path) -> list[Entry]:
+    """Every key of the file, sections included, in the order of the file."""
+    return entries(_text(path), path.name)
+
+
+def entries(text: str, name: str) -> list[Entry]:
+    """Every key of a YAML text; `name` is what errors call it."""
+    try:
+        _refuse_tricks(text, name)
+        root = yaml.compose(text, Loader=_LOADER)
+    except yaml.YAMLError as error:
+        raise ConfigError(_broken(error, text, name)) from None
+    if root is None or (isinstance(root, yaml.ScalarNode) and root.tag.endswith(":null")):
+        return []
+    if not isinstance(root, yaml.MappingNode):
+        raise ConfigError(f"{name} line {_line(root)}: expected sections such as `crawl:`, got {_what(root)}")
+    return list(_walk(root, (), name))
+
+
+def flow_list(text: str) -> list[Scalar] | None:
+    """The items of a YAML list such as `[a, b]`, or None if the text is not one."""
+    try:
+        _refuse_tricks(text, "the value")
+        root = yaml.compose(text, Loader=_LOADER)
+    except (yaml.YAMLError, ConfigError):
+        return None
+    if not isinstance(root, yaml.SequenceNode) or not all(isinstance(n, yaml.ScalarNode) for n in root.value):
+        return None
+    return [_scalar(node) for node in root.value]
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"{path.name} is larger than 1 MB: that is no settings file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{path.name} line {line}: not UTF-8 text") from None
+
+
+def _refuse_tricks(text: str, name: str) -> None:
+    depth = documents = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        where = f"{name} line {event.start_mark.line + 1}"
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise ConfigError(
+                f"{where}: anchors and aliases (& and *) are not used in settings: write the value out"
+            )
+        if getattr(event, "tag", None):
+            raise ConfigError(f"{where}: tags ({shown(event.tag)}) are not used in settings: remove it")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ConfigError(f"{where}: nested deeper than any setting")
+        if documents > 1:
+            raise ConfigError(f"{where}: a second document (---) in one file: keep one")
+
+
+def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[Entry]:
+    seen: dict[str, int] = {}
+    for key_node, node in mapping.value:
+        line = _line(key_node)
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise ConfigError(f"{name} line {line}: a key must be a plain word")
+        key = key_node.value
+        here = (*path, key)
+        if key in seen:
+            raise ConfigError(
+                f"{name} line {line}: {'.'.join(here)} stands twice (first in line {seen[key]}): keep one"
+            )
+        seen[key] = line
+        yield from _entry(node, here, line, name)
+
+
+def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[Entry]:
+    if isinstance(node, yaml.MappingNode):
+        yield Entry(path, None, line, is_mapping=True)
+        yield from _walk(node, path, name)
+    elif isinstance(node, yaml.SequenceNode):
+        if bad := next((item for item in node.value if not isinstance(item, yaml.ScalarNode)), None):
+            raise ConfigError(
+                f"{name} line {_line(bad)}: {'.'.join(path)}: expected plain items, got {_what(bad)}"
+            )
+        yield Entry(path, [_scalar(item) for item in node.value], line)
+    else:
+        yield Entry(path, _scalar(node), line)
+
+
+def _scalar(node: Any) -> Scalar:
+    return Scalar(node.value, kind=node.tag.rpartition(":")[2], quoted=bool(node.style))
+
+
+def _line(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _what(node: Any) -> str:
+    return {"MappingNode": "a mapping", "SequenceNode": "a list"}.get(
+        type(node).__name__, f"{shown(node.value)}"
+    )
+
+
+def _broken(error: yaml.YAMLError, text: str, name: str) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        position = getattr(error, "position", 0)
+        line = text[:position].count("\n") + 1
+        return f"{name} line {line}: a character that YAML does not allow"
+    lines = text.split("\n")
+    typed = lines[mark.line] if mark.line < len(lines) else ""
+    if "\t" in typed[: len(typed) - len(typed.lstrip())]:
+        return f"{name} line {mark.line + 1}: a tab at the start of the line: YAML is indented with spaces"
+    problem = getattr(error, "problem", None) or "not YAML"
+    return f"{name} line {mark.line + 1}: {problem}: {shown(typed.strip())}"
