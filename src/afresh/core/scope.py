@@ -1,0 +1,152 @@
+"""What belongs to a source: host, path, globs, depth and caps.
+
+`subpages`, the default, is the root's site below the root's directory. http and https of one host and port
+are one site. The directory is what a reader of the root means by it:
+
+| root                    | directory                | because                                     |
+|-------------------------|--------------------------|---------------------------------------------|
+| `…/docs/`               | `…/docs/`                | it is one                                   |
+| `…/docs/index.html`     | `…/docs/`                | a file stands in its directory              |
+| `…/docs/index`          | `…/docs/`                | the same with the suffix left out           |
+| `…/docs`, `…/docs/v1.2` | `…/docs/`, `…/docs/v1.2/`| no file: most servers send it on to `…/`    |
+
+The last row is a choice: taking the directory of `https://x.org/docs` literally would crawl the whole of
+x.org, which nobody who typed it wants. Who starts at a page without suffix and wants its neighbours too
+names their directory or the scope `hostname`.
+
+`hostname` is the same host and port (`www.x.org` is not `x.org`), `domain` the same registrable domain on any
+port. A glob is tried on the whole address, on path and query, and on the path alone; `*`, like `**`, crosses
+slashes. The root belongs whatever the rules say, also in the forms a redirect gives it: the other scheme,
+with or without its last slash.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import translate
+from functools import lru_cache
+
+from afresh.core.urls import (
+    directory_of,
+    domain_of,
+    host_of,
+    path_components,
+    registrable_domain,
+    trim_params,
+)
+
+_FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
+
+
+class Scope(StrEnum):
+    """How far from its root a source reaches."""
+
+    SUBPAGES = "subpages"
+    HOSTNAME = "hostname"
+    DOMAIN = "domain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What belongs to a source, as its user wrote it; `max_pages` is counted by the store, not here."""
+
+    root: str
+    scope: Scope = Scope.SUBPAGES
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_depth: int = 20
+    max_pages: int = 10_000
+    max_params: int | None = None
+    max_components: int = 10
+
+    def refusal(self, url: str, depth: int) -> str | None:
+        """Say in a few words why a canonical address is not part of the source, or None if it is."""
+        edge = _edge(self)
+        if url in edge.roots:
+            return None
+        if not url.startswith(edge.prefixes) and not edge.shares_domain(url):
+            return f"outside the scope {self.scope} of {self.root}"
+        if depth > self.max_depth:
+            return f"deeper than max_depth {self.max_depth}"
+        # slashes bound the components from above and are cheaper to count
+        if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
+            return f"{path_components(url)} path components, more than max_components {self.max_components}"
+        if edge.exclude or edge.include:
+            return edge.glob_refusal(url)
+        return None
+
+    def trim(self, url: str) -> str:
+        """Leave off the query parameters beyond `max_params` (C23)."""
+        return trim_params(url, self.max_params)
+
+
+_Globs = tuple[tuple[str, re.Pattern[str]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edge:
+    """Rules made ready for many questions."""
+
+    roots: frozenset[str]
+    prefixes: tuple[str, ...]
+    domain: str | None
+    include: _Globs
+    exclude: _Globs
+
+    def shares_domain(self, url: str) -> bool:
+        if self.domain is None or not url.startswith(("https://", "http://")):
+            return False
+        return registrable_domain(host_of(url)) == self.domain
+
+    def glob_refusal(self, url: str) -> str | None:
+        path_query = "/" + url.split("/", 3)[3]
+        subjects = (url, path_query, path_query.partition("?")[0])
+        if excluded := _first_match(self.exclude, subjects):
+            return f"excluded by {excluded}"
+        if self.include and not _first_match(self.include, subjects):
+            return "matches no include pattern"
+        return None
+
+
+def _first_match(globs: _Globs, subjects: tuple[str, ...]) -> str | None:
+    for glob, pattern in globs:
+        if any(map(pattern.match, subjects)):
+            return glob
+    return None
+
+
+@lru_cache(maxsize=64)
+def _edge(rules: Rules) -> _Edge:
+    return _Edge(
+        roots=frozenset(_root_forms(rules.root) + _root_forms(rules.trim(rules.root))),
+        prefixes=_both_schemes(_prefixes(rules)),
+        domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
+        include=_compiled(rules.include),
+        exclude=_compiled(rules.exclude),
+    )
+
+
+def _prefixes(rules: Rules) -> tuple[str, ...]:
+    """What an address that belongs begins with, scheme left out."""
+    if rules.scope is not Scope.SUBPAGES:
+        return (f"{domain_of(rules.root)}/",)
+    path = rules.root.partition("?")[0].partition("://")[2]
+    directory = directory_of(path)
+    if path == directory or _FILE.fullmatch(path.removeprefix(directory)):
+        return (directory,)
+    return (f"{path}/", f"{path}?")
+
+
+def _root_forms(root: str) -> tuple[str, ...]:
+    """The root as redirects often change it: the other scheme, with or without the last slash."""
+    path, mark, query = root.partition("://")[2].partition("?")
+    other = path.removesuffix("/") if path.endswith("/") else f"{path}/"
+    return _both_schemes((f"{path}{mark}{query}", f"{other}{mark}{query}"))
+
+
+def _both_schemes(rests: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{scheme}://{rest}" for rest in rests for scheme in ("https", "http"))
+
+
+def _compiled(globs: tuple[str, ...]) -> _Globs:
+    return tuple((glob, re.compile(translate(glob))) for glob in globs)
