@@ -1,0 +1,288 @@
+"""The laws of `decide` and `request_for`; test_cases.py holds one example per row of DESIGN §3."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.strategies import (
+    empty_pages,
+    gone,
+    held_pages,
+    law,
+    looks,
+    moved,
+    not_modified,
+    pages,
+    policies,
+    reads,
+    times,
+    troubles,
+    validators,
+    wanted,
+)
+
+from afresh.core.decide import decide, request_for
+from afresh.core.model import (
+    Content,
+    Failed,
+    Follow,
+    Gone,
+    Moved,
+    NotModified,
+    Outcome,
+    Page,
+    PageStatus,
+    Policy,
+    Read,
+    Refused,
+    Seen,
+    Validators,
+)
+
+
+def without_check_times(page: Page) -> Page:
+    return replace(page, checked_at=None, last_scraped=None)
+
+
+@law
+@given(held_pages, troubles, policies, times)
+def test_law_1_trouble_touches_nothing_of_a_held_page(
+    page: Page, seen: Refused | Failed, policy: Policy, now: datetime
+) -> None:
+    """P4, F32, F41: a failure or refusal keeps content, hashes, validators, title, language and status."""
+    decision = decide(page, seen, policy, now)
+    assert decision.content is Content.KEEP
+    assert replace(decision.page, failures=page.failures, checked_at=page.checked_at) == page
+    assert decision.page.checked_at == now
+
+
+@law
+@given(empty_pages, troubles, policies, times)
+def test_law_1_trouble_with_an_empty_page_only_marks_a_pending_one(
+    page: Page, seen: Refused | Failed, policy: Policy, now: datetime
+) -> None:
+    decision = decide(page, seen, policy, now)
+    marked = PageStatus.ERROR if page.status is PageStatus.PENDING else page.status
+    assert decision.content is Content.KEEP
+    assert replace(decision.page, failures=page.failures, checked_at=page.checked_at) == replace(
+        page, status=marked
+    )
+
+
+@law
+@given(pages, looks, policies, times)
+def test_law_2_content_is_replaced_only_by_a_read_that_differs(
+    page: Page, seen: Seen, policy: Policy, now: datetime
+) -> None:
+    """A4, A5, F44, F46: the hash decides, not the validators; otherwise nothing is made or paid."""
+    differs = (
+        isinstance(seen, Read)
+        and wanted(seen, policy)
+        and (page.content_hash != seen.document.content_hash or page.recipe != policy.recipe)
+    )
+    assert (decide(page, seen, policy, now).content is Content.REPLACE) == differs
+
+
+@law
+@given(held_pages, not_modified, policies, times)
+def test_law_3_not_modified_keeps_content_and_follows_stored_links(
+    page: Page, seen: NotModified, policy: Policy, now: datetime
+) -> None:
+    """A4, A12, G4."""
+    decision = decide(page, seen, policy, now)
+    assert (decision.content, decision.follow) == (Content.KEEP, Follow.STORED)
+    assert decision.outcome is Outcome.NOT_MODIFIED
+    assert decision.page == replace(
+        page,
+        validators=decision.page.validators,
+        failures=0,
+        gone_count=0,
+        doomed_by=None,
+        moved_to=None,
+        checked_at=now,
+    )
+
+
+@law
+@given(held_pages, not_modified, policies, times)
+def test_F48_a_304_renews_the_validators_it_names_and_keeps_the_others(
+    page: Page, seen: NotModified, policy: Policy, now: datetime
+) -> None:
+    """RFC 9111 §4.3.4: a 304 usually leaves Last-Modified out, which does not unsay it."""
+    after = decide(page, seen, policy, now).page.validators
+    for name in ("etag", "last_modified", "size", "mtime_ns"):
+        old, new = getattr(page.validators, name), getattr(seen.validators, name)
+        expected = old if new is None or not seen.validators else new
+        assert getattr(after, name) == expected, name
+
+
+@law
+@given(empty_pages, not_modified, policies, times)
+def test_law_3_not_modified_without_content_fails_and_forgets_validators(
+    page: Page, seen: NotModified, policy: Policy, now: datetime
+) -> None:
+    """F48: a 304 is never believed while no content is on record."""
+    decision = decide(page, seen, policy, now)
+    assert (decision.outcome, decision.content) == (Outcome.FAILED, Content.KEEP)
+    assert decision.follow is Follow.NONE
+    assert decision.page.validators == Validators()
+    assert decision.page.failures == page.failures + 1
+
+
+@law
+@given(pages, policies, st.booleans())
+def test_law_3_requests_are_conditional_only_for_held_content_of_the_same_recipe(
+    page: Page, policy: Policy, full: bool
+) -> None:
+    request = request_for(page, policy, full=full)
+    may_ask = page.content_hash is not None and page.recipe == policy.recipe and not full
+    can_ask = bool(page.validators.etag or page.validators.last_modified) or (
+        page.validators.mtime_ns is not None
+    )
+    assert request.url == page.url
+    assert request.validators == (page.validators if may_ask and can_ask else None)
+
+
+@law
+@given(pages, gone, policies, times)
+def test_law_4_gone_drops_exactly_when_gone_after_is_reached(
+    page: Page, seen: Gone, policy: Policy, now: datetime
+) -> None:
+    """G2, A7, F36, F37, F38."""
+    decision = decide(page, seen, policy, now)
+    proven = page.content_hash is None or page.gone_count + 1 >= policy.gone_after
+    assert decision.content is (Content.DROP if proven else Content.KEEP)
+    assert (decision.next_at is None) == proven
+    assert decision.follow is Follow.NONE
+    assert (decision.outcome, decision.page.gone_count) == (Outcome.GONE, page.gone_count + 1)
+
+
+@law
+@given(pages, looks, policies, times)
+def test_law_4_content_is_dropped_only_on_proof(
+    page: Page, seen: Seen, policy: Policy, now: datetime
+) -> None:
+    """G2: only 404/410, a permanent redirect or the page's own noindex end its content."""
+    if decide(page, seen, policy, now).content is Content.DROP:
+        assert isinstance(seen, Gone | Moved) or (isinstance(seen, Read) and not wanted(seen, policy))
+
+
+@law
+@given(pages, reads, policies, times, times)
+def test_law_5_the_same_read_twice_changes_nothing_more(
+    page: Page, seen: Read, policy: Policy, first: datetime, later: datetime
+) -> None:
+    once = decide(page, seen, policy, first)
+    twice = decide(once.page, seen, policy, later)
+    assert twice.content is (Content.KEEP if wanted(seen, policy) else Content.DROP)
+    assert without_check_times(twice.page) == without_check_times(once.page)
+    assert twice.page.checked_at == later
+
+
+@law
+@given(pages, looks, policies, times)
+def test_law_6_changed_at_moves_iff_content_is_replaced(
+    page: Page, seen: Seen, policy: Policy, now: datetime
+) -> None:
+    decision = decide(page, seen, policy, now)
+    replaced = decision.content is Content.REPLACE
+    assert decision.page.changed_at == (now if replaced else page.changed_at)
+    if not replaced:
+        assert (decision.page.content_hash, decision.page.recipe) == (page.content_hash, page.recipe)
+
+
+@law
+@given(pages, reads, policies, times)
+def test_law_6_validators_change_together_with_the_content_A24(
+    page: Page, seen: Read, policy: Policy, now: datetime
+) -> None:
+    after = decide(page, seen, policy, now).page
+    if wanted(seen, policy):
+        assert after.validators == seen.validators
+        assert (after.content_hash, after.links_hash) == (
+            seen.document.content_hash,
+            seen.document.links_hash,
+        )
+        assert (after.title, after.content_type) == (seen.document.title, seen.media_type)
+        assert (after.recipe, after.last_scraped) == (policy.recipe, now)
+    else:
+        assert after.validators == Validators()  # or a 304 could hide that the noindex was lifted
+
+
+@law
+@given(pages, looks, policies, times)
+def test_law_10_identity_depth_and_language_stay(
+    page: Page, seen: Seen, policy: Policy, now: datetime
+) -> None:
+    """A14, G10: a language once known is kept, and only a read document can name one."""
+    after = decide(page, seen, policy, now).page
+    assert (after.id, after.source_id, after.url, after.depth) == (
+        page.id,
+        page.source_id,
+        page.url,
+        page.depth,
+    )
+    found = seen.document.language if isinstance(seen, Read) and wanted(seen, policy) else None
+    assert after.language == (page.language or found)
+
+
+@law
+@given(held_pages, reads | not_modified, policies, times)
+def test_law_12_an_answer_lifts_the_doom(
+    page: Page, seen: Read | NotModified, policy: Policy, now: datetime
+) -> None:
+    """F36: a page that is there again is neither doomed nor nearly gone, nor moved."""
+    after = decide(page, seen, policy, now).page
+    assert (after.doomed_by, after.gone_count, after.failures, after.moved_to) == (None, 0, 0, None)
+
+
+@law
+@given(pages, moved, policies, times)
+def test_law_13_moved_points_there_and_keeps_content_until_the_sweep(
+    page: Page, seen: Moved, policy: Policy, now: datetime
+) -> None:
+    """G12."""
+    decision = decide(page, seen, policy, now)
+    status = PageStatus.REDIRECT if page.content_hash is None else page.status
+    assert (decision.outcome, decision.follow) == (Outcome.MOVED, Follow.NONE)
+    assert decision.page == replace(
+        page, status=status, moved_to=seen.to, failures=0, gone_count=0, checked_at=now
+    )
+
+
+@law
+@given(pages, moved, gone, policies, times)
+def test_G12_a_page_that_is_gone_no_longer_points_anywhere(
+    page: Page, first: Moved, then: Gone, policy: Policy, now: datetime
+) -> None:
+    """A 404 after a redirect is the newer truth: the sweep must not call the page a redirect."""
+    after = decide(decide(page, first, policy, now).page, then, policy, now).page
+    assert after.moved_to is None
+
+
+@law
+@given(pages, reads, policies, times)
+def test_A12_links_are_followed_unless_the_page_forbids_it(
+    page: Page, seen: Read, policy: Policy, now: datetime
+) -> None:
+    """C11: followed whether or not the content changed; read anew where the list of links did."""
+    follow = decide(page, seen, policy, now).follow
+    if policy.respect_nofollow and not seen.document.follow:
+        assert follow is Follow.NONE
+    elif page.content_hash is None or page.links_hash != seen.document.links_hash:
+        assert follow is Follow.NEW
+    else:
+        assert follow is not Follow.NONE
+
+
+@law
+@given(held_pages, reads, troubles, validators, policies, times)
+def test_G13_trouble_after_a_change_leaves_the_change_to_be_seen_again(
+    page: Page, read: Read, trouble: Failed | Refused, held: Validators, policy: Policy, now: datetime
+) -> None:
+    """The embedder was down: the next look asks as before, and decides as it would have."""
+    page = replace(page, validators=held)
+    after = decide(page, trouble, policy, now).page
+    assert request_for(after, policy) == request_for(page, policy)
+    assert decide(after, read, policy, now) == decide(page, read, policy, now)

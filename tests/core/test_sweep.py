@@ -1,0 +1,175 @@
+"""How a run ends: when it may delete, when absence counts, and when the brake holds (law 15)."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.strategies import brakes, law
+
+from afresh.core import states
+from afresh.core.model import Policy, RunState
+from afresh.core.sweep import Evidence, brake_holds, judge
+
+
+@st.composite
+def _evidence(draw: st.DrawFn) -> Evidence:
+    known = draw(st.integers(0, 60))
+    known_failed = draw(st.integers(0, known))
+    return Evidence(
+        root_failed=draw(st.sampled_from((None, None, None, "404", "connection refused"))),
+        robots_unreachable=draw(st.sampled_from((False, False, False, True))),
+        listing_complete=draw(st.booleans()),
+        stopped=draw(st.sampled_from((False, False, False, True))),
+        known=known,
+        known_failed=known_failed,
+        failed=known_failed + draw(st.sampled_from((0, 0, 1, 7))),
+        first=known == 0,
+    )
+
+
+evidences = _evidence()
+CALM = Evidence(
+    root_failed=None,
+    robots_unreachable=False,
+    listing_complete=True,
+    stopped=False,
+    known=100,
+    known_failed=0,
+    failed=0,
+    first=False,
+)
+
+
+def is_outage(evidence: Evidence) -> bool:
+    return (
+        evidence.root_failed is not None
+        or evidence.robots_unreachable
+        or evidence.known_failed * 10 > evidence.known
+    )
+
+
+@law
+@given(evidences)
+def test_law_15_P4_a_run_may_delete_unless_it_was_stopped_or_met_an_outage(evidence: Evidence) -> None:
+    assert judge(evidence).may_delete == (not evidence.stopped and not is_outage(evidence))
+
+
+@law
+@given(evidences)
+def test_law_15_G2_absence_counts_only_in_a_completed_run_with_a_complete_listing(evidence: Evidence) -> None:
+    verdict = judge(evidence)
+    complete = verdict.state is RunState.COMPLETED and evidence.listing_complete
+    assert verdict.may_miss == complete
+    assert verdict.may_delete or not verdict.may_miss
+
+
+@law
+@given(evidences)
+def test_law_15_a_run_is_completed_only_if_nothing_went_wrong(evidence: Evidence) -> None:
+    clean = not (evidence.stopped or is_outage(evidence) or evidence.failed)
+    assert (judge(evidence).state is RunState.COMPLETED) == clean
+
+
+@law
+@given(evidences)
+def test_a_verdict_is_a_legal_end_and_says_what_is_wrong(evidence: Evidence) -> None:
+    verdict = judge(evidence)
+    assert verdict.state in states.RUN[RunState.RUNNING]
+    assert bool(verdict.error) == (verdict.state in {RunState.FAILED, RunState.PARTIAL})
+
+
+@law
+@given(evidences, st.integers(1, 20))
+def test_law_15_more_failures_never_allow_more(evidence: Evidence, more: int) -> None:
+    """P4: trouble is monotone, so an outage can only take permissions away."""
+    failed = min(evidence.known, evidence.known_failed + more)
+    worse = judge(replace(evidence, known_failed=failed, failed=evidence.failed + more))
+    better = judge(evidence)
+    assert worse.may_delete <= better.may_delete
+    assert worse.may_miss <= better.may_miss
+
+
+@pytest.mark.parametrize(
+    ("evidence", "state", "may_delete"),
+    [
+        pytest.param(CALM, RunState.COMPLETED, True, id="F37 few 404 in a calm run"),
+        pytest.param(
+            replace(CALM, root_failed="connection refused", known_failed=100, failed=100),
+            RunState.FAILED,
+            False,
+            id="F30 server down",
+        ),
+        pytest.param(replace(CALM, known_failed=99, failed=99), RunState.FAILED, False, id="F32 all 5xx"),
+        pytest.param(replace(CALM, known_failed=30, failed=30), RunState.FAILED, False, id="F33 30 % of 503"),
+        pytest.param(replace(CALM, root_failed="404"), RunState.FAILED, False, id="F35 root 404"),
+        pytest.param(replace(CALM, root_failed="403 Forbidden"), RunState.FAILED, False, id="F41 403"),
+        pytest.param(replace(CALM, robots_unreachable=True), RunState.FAILED, False, id="P4 robots.txt"),
+        pytest.param(replace(CALM, known_failed=10, failed=10), RunState.PARTIAL, True, id="P4 just 10 %"),
+        pytest.param(replace(CALM, known_failed=11, failed=11), RunState.FAILED, False, id="P4 over 10 %"),
+        pytest.param(replace(CALM, stopped=True), RunState.CANCELLED, False, id="G2 unfinished"),
+        pytest.param(
+            replace(CALM, known=0, failed=3, first=True), RunState.PARTIAL, True, id="first crawl, 3 failed"
+        ),
+    ],
+)
+def test_P4_cases(evidence: Evidence, state: RunState, may_delete: bool) -> None:
+    verdict = judge(evidence)
+    assert (verdict.state, verdict.may_delete) == (state, may_delete)
+
+
+def test_F35_the_error_names_the_root_and_why() -> None:
+    error = judge(replace(CALM, root_failed="404 Not Found")).error
+    assert error == "the root could not be read: 404 Not Found"
+
+
+@pytest.mark.parametrize(("failed", "start"), [(1, "1 page "), (2, "2 pages ")])
+def test_F33_a_partial_run_counts_what_is_left(failed: int, start: str) -> None:
+    assert str(judge(replace(CALM, failed=failed)).error).startswith(start)
+
+
+def test_G2_an_unread_sitemap_lets_proof_delete_but_absence_not_count() -> None:
+    verdict = judge(replace(CALM, listing_complete=False))
+    assert (verdict.state, verdict.may_delete, verdict.may_miss) == (RunState.COMPLETED, True, False)
+
+
+# ---- the brake ----------------------------------------------------------------------------------
+
+lives = st.integers(0, 400)
+dooms = st.integers(0, 60)
+
+
+@law
+@given(lives, dooms, brakes)
+def test_law_15_P5_the_brake_needs_both_the_count_and_the_share(
+    live: int, doomed: int, policy: Policy
+) -> None:
+    many = doomed > policy.brake_pages
+    large = doomed * 100 > live * int(policy.brake_percent)
+    assert brake_holds(live, doomed, policy) == (many and large)
+
+
+@law
+@given(lives, dooms, st.integers(0, 60), brakes)
+def test_law_15_P5_a_held_brake_holds_for_more_deletions_and_for_fewer_pages(
+    live: int, doomed: int, more: int, policy: Policy
+) -> None:
+    if brake_holds(live, doomed, policy):
+        assert brake_holds(live, doomed + more, policy)
+        assert brake_holds(max(0, live - more), doomed, policy)
+
+
+@pytest.mark.parametrize(
+    ("live", "doomed", "holds"),
+    [
+        pytest.param(526, 525, True, id="F34 all 404 but the root"),
+        pytest.param(526, 12, False, id="F37 few pages"),
+        pytest.param(12, 10, False, id="P5 not more than 10 pages"),
+        pytest.param(12, 11, True, id="P5 11 of 12"),
+        pytest.param(110, 11, False, id="P5 just 10 %"),
+        pytest.param(109, 11, True, id="P5 over 10 %"),
+        pytest.param(0, 0, False, id="nothing to delete"),
+    ],
+)
+def test_P5_cases_with_the_default_policy(live: int, doomed: int, holds: bool) -> None:
+    assert brake_holds(live, doomed, Policy()) == holds
