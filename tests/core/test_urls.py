@@ -95,7 +95,7 @@ def test_F68_what_may_be_another_page_stays_byte_exact(url: str) -> None:
     ],
 )
 def test_F69_one_host_has_one_name(raw_url: str, expected: str) -> None:
-    """F69: IDN, punycode, mixed script, trailing dot, default ports; F46 numbers that hide an address."""
+    """F69: IDN, punycode, mixed script, trailing dot, default ports, numbers that hide an address."""
     assert canonical(raw_url) == expected
 
 
