@@ -1,0 +1,48 @@
+# Every target sets up .venv by itself; all it needs is make and Python 3.11 or newer.
+# PYTHON=python3.12 names the interpreter, ARGS=… goes to the program that a target runs.
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench setup clean FORCE
+
+help: ## Show this list
+	@echo "afresh: keeps a searchable knowledge base of documentation fresh"
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
+	@$(BIN)/afresh demo $(ARGS)
+
+test: $(STAMP) ## Run every test
+	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+check: $(STAMP) ## Lint, formatting, types, import contracts, size of files
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_size.py
+
+format: $(STAMP) ## Format the code and repair what lint can repair
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Measure against the bare loop
+	@$(BIN)/python -m bench $(ARGS)
+
+setup: $(STAMP) ## Only make .venv
+
+clean: ## Remove .venv and everything that was built
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A clone that was moved has to be installed again: scripts in .venv know their place.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+$(STAMP): FORCE
+endif
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh
