@@ -1,0 +1,63 @@
+"""Dates of HTTP in their three forms, and what a Retry-After header asks for."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+LONGEST_WAIT_SECONDS = 3600.0
+
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
+    )
+}
+_TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
+_FORMS = (
+    re.compile(rf"[A-Z][a-z]{{2}}, (?P<day>\d\d) (?P<month>[A-Z][a-z]{{2}}) (?P<year>\d{{4}}) {_TIME} GMT"),
+    re.compile(rf"[A-Z][a-z]{{5,8}}, (?P<day>\d\d)-(?P<month>[A-Z][a-z]{{2}})-(?P<year>\d\d) {_TIME} GMT"),
+    re.compile(rf"[A-Z][a-z]{{2}} (?P<month>[A-Z][a-z]{{2}}) (?P<day>[ \d]\d) {_TIME} (?P<year>\d{{4}})"),
+)
+
+
+def parse_http_date(value: str, now: datetime) -> datetime | None:
+    """The moment an HTTP date names, in any of its three forms; None for anything else."""
+    for form in _FORMS:
+        if found := form.fullmatch(value.strip()):
+            return _moment(found, now)
+    return None
+
+
+def _moment(found: re.Match[str], now: datetime) -> datetime | None:
+    month = _MONTHS.get(found["month"])
+    if month is None:
+        return None
+    year = int(found["year"])
+    if len(found["year"]) == 2:
+        year = _full_year(year, now.year)
+    second = min(int(found["second"]), 59)  # a leap second is a valid date that datetime cannot hold
+    try:
+        return datetime(
+            year, month, int(found["day"]), int(found["hour"]), int(found["minute"]), second, tzinfo=UTC
+        )
+    except ValueError:
+        return None
+
+
+def _full_year(short: int, this_year: int) -> int:
+    """RFC 9110: a two-digit year that seems over 50 years ahead means the most recent past one."""
+    year = this_year - this_year % 100 + short
+    return year - 100 if year > this_year + 50 else year
+
+
+def parse_retry_after(
+    value: str | None, now: datetime, longest: float = LONGEST_WAIT_SECONDS
+) -> float | None:
+    """Seconds a Retry-After header asks for, never more than `longest`; None when it says nothing usable."""
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return longest if len(text) > 9 else min(float(text), longest)
+    moment = parse_http_date(text, now)
+    if moment is None:
+        return None
+    wait = max(moment - now, timedelta(0))
+    return min(wait.total_seconds(), longest)

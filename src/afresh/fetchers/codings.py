@@ -1,0 +1,62 @@
+"""Undoes gzip and deflate in small steps, so that a bomb is cut where it passes the cap."""
+
+import zlib
+from collections.abc import Iterator
+
+STEP = 64 * 1024
+OFFERED = "gzip, deflate"
+
+
+class CodingError(Exception):
+    """The body is not coded as its header says."""
+
+
+class Decoder:
+    """Decodes one body piece by piece; no piece it yields is larger than STEP."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding
+        self._inner = zlib.decompressobj(31) if coding == "gzip" else None
+        self._started = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The decoded bytes that `data` leads to."""
+        while data:
+            inner = self._inner or self._choose(data)
+            if inner.eof:
+                data = self._next_member(data)
+                continue
+            try:
+                piece = inner.decompress(data, STEP)
+            except zlib.error as error:
+                raise CodingError(f"the body is not valid {self._coding}") from error
+            self._started = True
+            if piece:
+                yield piece
+            data = inner.unused_data if inner.eof else inner.unconsumed_tail
+
+    def finish(self) -> None:
+        """Raise CodingError if the coded body broke off."""
+        if self._started and self._inner is not None and not self._inner.eof:
+            raise CodingError(f"the {self._coding} body broke off")
+
+    def _choose(self, data: bytes) -> "zlib._Decompress":
+        # "deflate" means zlib, but some servers send the bare stream: the first byte tells them apart
+        self._inner = zlib.decompressobj(15 if data[0] & 0x0F == 8 and data[0] >> 4 <= 7 else -15)
+        return self._inner
+
+    def _next_member(self, data: bytes) -> bytes:
+        """Start the next gzip member; whatever else follows the end of the stream is ignored."""
+        if self._coding != "gzip" or data[:1] != b"\x1f":
+            return b""
+        self._inner = zlib.decompressobj(31)
+        return data
+
+
+def coding_of(headers: list[str]) -> str | None:
+    """The one coding of a body ("" for none, "gzip", "deflate"), or None when we cannot undo it."""
+    named = [part.strip().lower() for value in headers for part in value.split(",")]
+    codings = [name.removeprefix("x-") for name in named if name and name != "identity"]
+    if not codings:
+        return ""
+    return codings[0] if len(codings) == 1 and codings[0] in ("gzip", "deflate") else None

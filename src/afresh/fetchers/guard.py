@@ -1,0 +1,157 @@
+"""Which network addresses may be connected to: public ones, and those the operator names."""
+
+import ipaddress
+import socket
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from afresh.core.errors import ConfigError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Our own list: the flags of the standard library call several of these global.
+_DENIED: tuple[tuple[Network, str], ...] = tuple(
+    (ipaddress.ip_network(cidr), kind)
+    for kind, cidrs in {
+        "a loopback address": ("127.0.0.0/8", "::1/128"),
+        "part of a private network": (
+            "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "64:ff9b:1::/48",
+        ),
+        "part of a carrier's shared network": ("100.64.0.0/10",),
+        "a link-local address": ("169.254.0.0/16", "fe80::/10", "fec0::/10"),
+        "a cloud provider's service address": ("168.63.129.16/32", "192.0.0.0/24"),
+        "a multicast address": ("224.0.0.0/4", "ff00::/8"),
+        "an unspecified address": ("0.0.0.0/8", "::/128"),
+        "part of a documentation or test network": (
+            "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15",
+            "2001:db8::/32", "3fff::/20", "2001:2::/48",
+        ),
+        "part of a reserved network": (
+            "240.0.0.0/4", "192.88.99.0/24", "100::/64", "2001:10::/28", "2001:20::/28", "5f00::/16",
+        ),
+    }.items()
+    for cidr in cidrs
+)  # fmt: skip
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+_TEREDO = ipaddress.IPv6Network("2001::/32")
+_SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
+# IPv4 in the last 32 bits: mapped, translated, compatible, NAT64
+_LAST_32 = tuple(
+    ipaddress.IPv6Network(cidr) for cidr in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
+)
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+asked_host: ContextVar[str] = ContextVar("asked_host", default="")
+"""The host name of the request under way, for rules that allow by name."""
+
+
+class AddressRefused(OSError):
+    """A connection was about to be made to an address that is not allowed."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__("address not allowed")
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """One entry of `network.allow`."""
+
+    host: str | None = None
+    network: Network | None = None
+    port: int | None = None
+
+    def covers(self, address: Address, host: str, port: int) -> bool:
+        if self.port is not None and port != self.port:
+            return False
+        if self.network is not None:
+            return address.version == self.network.version and address in self.network
+        return host == self.host
+
+
+class AddressPolicy:
+    """Says which addresses may be connected to; `allow` holds networks, addresses and host names."""
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        self._allowed = tuple(_entry(text) for text in allow)
+
+    def check(self, ip: str, host: str, port: int) -> str | None:
+        """What kind of forbidden address this is, or None if it may be connected to."""
+        try:
+            outer = ipaddress.ip_address(ip.partition("%")[0])
+        except ValueError:
+            return "no address"
+        name = host.rstrip(".").lower()
+        kinds = (self._kind(address, name, port) for address in _unwrapped(outer))
+        return next((kind for kind in kinds if kind), None)
+
+    def _kind(self, address: Address, host: str, port: int) -> str | None:
+        kind = _denied(address)
+        if kind and any(entry.covers(address, host, port) for entry in self._allowed):
+            return None
+        return kind
+
+    def open_socket(
+        self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
+    ) -> socket.socket:
+        """A socket for the address about to be connected, or AddressRefused: what is checked is connected."""
+        family, kind, protocol, _, address = info
+        refusal = self.check(address[0], asked_host.get(), address[1])
+        if refusal:
+            raise AddressRefused(refusal)
+        return socket.socket(family, kind, protocol)
+
+
+def _unwrapped(address: Address) -> Iterator[Address]:
+    """The address itself and every IPv4 address it carries inside."""
+    yield address
+    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
+        return
+    number = int(address)
+    if any(address in network for network in _LAST_32) or (number >> 32) & 0xFFFFFFFF in _ISATAP:
+        yield ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    elif address in _SIX_TO_FOUR:
+        yield ipaddress.IPv4Address(number >> 80 & 0xFFFFFFFF)
+    elif address in _TEREDO:
+        yield ipaddress.IPv4Address(number >> 64 & 0xFFFFFFFF)
+        yield ipaddress.IPv4Address(~number & 0xFFFFFFFF)
+
+
+def _denied(address: Address) -> str | None:
+    for network, kind in _DENIED:
+        if address.version == network.version and address in network:
+            return kind
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
+        if any(address in network for network in _LAST_32):
+            return None  # the IPv4 address inside decides
+        return "part of a reserved network"
+    return None
+
+
+def _entry(text: str) -> _Allowed:
+    """Read one entry: `10.0.0.0/8`, `::1`, `docs.internal`, each but a network with an optional `:port`."""
+    host, port = _split_port(text.strip())
+    try:
+        return _Allowed(network=ipaddress.ip_network(host, strict=False), port=port)
+    except ValueError:
+        name = host.rstrip(".").lower()
+    if not name or not all(c.isalnum() or c in "-._" for c in name):
+        raise ConfigError(
+            f'network.allow: "{text}" is neither a network (10.0.0.0/8), an address nor a host name'
+        )
+    return _Allowed(host=name, port=port)
+
+
+def _split_port(text: str) -> tuple[str, int | None]:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    else:
+        return text, None
+    if port and not (port.isascii() and port.isdigit()):
+        raise ConfigError(f'network.allow: "{text}" does not end in a port number')
+    return host, int(port) if port else None

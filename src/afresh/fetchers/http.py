@@ -1,0 +1,271 @@
+"""The one HTTP client: every request afresh sends to a site goes through here, guarded and bounded."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from afresh.core.model import Body, Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.urls import canonical
+from afresh.fetchers import answers
+from afresh.fetchers.codings import OFFERED, CodingError, Decoder, coding_of
+from afresh.fetchers.guard import AddressPolicy, asked_host
+from afresh.fetchers.trouble import RAISED, trouble
+from afresh.ports import Clock
+
+_ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
+_LARGEST_HEAD = 64 * 1024
+_MOST_HEADERS = 100
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """The bounds of every request."""
+
+    user_agent: str = "afresh/0.1"
+    agent: str = "afresh"  # the product token that robots.txt and X-Robots-Tag may name
+    total_seconds: float = 60.0
+    connect_seconds: float = 10.0
+    idle_seconds: float = 20.0
+    max_body_bytes: int = 10 * 1024 * 1024
+    max_redirects: int = 5
+    connections_per_host: int = 16
+    policy: AddressPolicy = field(default_factory=AddressPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """How one look is to be taken."""
+
+    limit: int
+    validators: Validators | None = None
+    issuer: str = ""  # validators go to the address that issued them, and to no other
+    page: bool = True  # a page: a permanent move is an answer, other sites and media are refused
+    cut: bool = False  # a body over the limit is cut there instead of failing
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """A redirect that a look met."""
+
+    status: int
+    to: str | None
+    raw: str
+
+
+class _Tripped:
+    """The server tripped over our conditions (412, or a 304 with a body): ask it again without them."""
+
+
+class HttpFetcher:
+    """Fetches over HTTP and HTTPS; every outcome is a value, every address is checked as it is connected."""
+
+    def __init__(
+        self,
+        options: HttpOptions,
+        *,
+        clock: Clock = _utc_now,
+        admits: Callable[[str], bool] | None = None,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._admits = admits
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+        self._deadlines = (options.total_seconds, options.connect_seconds, options.idle_seconds)
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Look at a page, conditionally when the request carries validators."""
+        validators = request.validators or None
+        issuer = (validators.url or request.url) if validators else ""
+        return await self._walk(request.url, _Terms(self._options.max_body_bytes, validators, issuer))
+
+    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched:
+        """Read a file that serves the crawl (robots.txt, a sitemap): any media type, wherever it moved to."""
+        return await self._walk(url, _Terms(limit, page=False, cut=cut))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _walk(self, asked: str, terms: _Terms) -> Fetched:
+        """Ask, and follow redirects by hand until there is an answer."""
+        chain = [asked]
+        give_up = asyncio.get_running_loop().time() + self._options.total_seconds
+        while True:
+            seen = await self._ask(chain[-1], asked, terms, give_up if len(chain) > 1 else None)
+            if isinstance(seen, _Tripped):
+                terms = _Terms(terms.limit)
+                continue
+            if not isinstance(seen, _Hop):
+                return seen
+            end = self._judge(seen, chain, terms)
+            if end is not None:
+                return end
+            chain.append(seen.to or "")
+
+    async def _ask(
+        self, url: str, asked: str, terms: _Terms, give_up: float | None
+    ) -> Fetched | _Hop | _Tripped:
+        """One request and the meaning of its answer."""
+        target = URL(url, encoded=True)
+        host = target.raw_host
+        if target.scheme not in ("http", "https") or not host or target.raw_user is not None:
+            return Refused(outcome=Outcome.FAILED, reason="only plain http and https addresses are read")
+        asked_host.set(host)
+        headers = None
+        if terms.validators is not None and terms.issuer == url:
+            headers = answers.conditions(terms.validators, self._clock())
+        try:
+            session = self._session or self._open()
+            timeout = session.timeout if give_up is None else self._timeout(give_up)
+            response = await session.get(target, headers=headers, allow_redirects=False, timeout=timeout)
+            try:
+                if response.status == 304 and headers and terms.validators is not None:
+                    return NotModified(validators=answers.renewed(terms.validators, response.headers))
+                if response.status == 412 and headers:
+                    return _Tripped()
+                return await self._understand(response, url, asked, terms)
+            finally:
+                response.release()  # closes the connection unless the body has arrived to its end
+        except RAISED as error:
+            if headers and isinstance(error, aiohttp.ClientResponseError):
+                return _Tripped()
+            return trouble(error, host, self._deadlines)
+
+    async def _understand(
+        self, response: aiohttp.ClientResponse, url: str, asked: str, terms: _Terms
+    ) -> Fetched | _Hop:
+        status, headers = response.status, response.headers
+        if sum(len(name) + len(value) for name, value in response.raw_headers) > _LARGEST_HEAD:
+            return _failed("the head of the answer is larger than 64 KB", status)
+        if status in answers.REDIRECTS:
+            return _hop(status, headers.get("Location"), url)
+        refusal = answers.refusal_of(status, headers, self._clock())
+        if refusal is not None:
+            return refusal
+        media, _ = answers.media_of(headers)
+        unread = answers.unread(media, response.content_length) if terms.page else None
+        if unread:
+            return Refused(outcome=Outcome.FAILED, reason=unread, status_code=status)
+        data = await self._read(response, terms)
+        if isinstance(data, Failed):
+            return data
+        validators = answers.validators_of(headers, url if url != asked else None)
+        return answers.body_of(url, data, status, headers, validators, self._options.agent)
+
+    async def _read(self, response: aiohttp.ClientResponse, terms: _Terms) -> bytes | Failed:
+        """The decoded body, counted after decoding."""
+        coded = response.headers.getall("Content-Encoding", [])
+        coding = coding_of(coded)
+        if coding is None:
+            return _failed(f"content coding {', '.join(coded)[:60]} is not supported", response.status)
+        announced = 0 if coding else response.content_length or 0
+        too_large = _failed(f"body larger than {_size(terms.limit)}", response.status)
+        if announced > terms.limit and not terms.cut:
+            return too_large
+        try:
+            data = await _gather(response.content, coding, terms.limit)
+        except CodingError as error:
+            return _failed(str(error), response.status)
+        if len(data) <= terms.limit:
+            return bytes(data)
+        return bytes(data[: terms.limit]) if terms.cut else too_large
+
+    def _judge(self, hop: _Hop, chain: list[str], terms: _Terms) -> Moved | Refused | Failed | None:
+        """What ends the walk at this redirect, or None to follow it."""
+        if hop.to is None:
+            if not hop.raw:
+                return _failed(f"{answers.status_words(hop.status)} without a target", hop.status)
+            reason = f"redirected to {hop.raw[:200]!r}, which is not an http address"
+            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=hop.status)
+        way = " → ".join((*chain, hop.to))
+        if hop.to in chain:
+            return _failed(f"redirect loop: {way}", hop.status)
+        if terms.page and len(chain) == 1 and hop.status in answers.PERMANENT:
+            return Moved(to=hop.to, status_code=hop.status)
+        if len(chain) > self._options.max_redirects:
+            return _failed(f"more than {self._options.max_redirects} redirects: {way}", hop.status)
+        if terms.page and not self._admitted(chain[0], hop.to):
+            reason = f"redirected to another site: {hop.to}"
+            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=hop.status)
+        return None
+
+    def _admitted(self, asked: str, to: str) -> bool:
+        if self._admits is not None:
+            return self._admits(to)
+        return _site(asked) == _site(to)
+
+    def _open(self) -> aiohttp.ClientSession:
+        options = self._options
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit_per_host=options.connections_per_host,
+                socket_factory=options.policy.open_socket,
+                resolver=self._resolver,
+            ),
+            headers={"User-Agent": options.user_agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=self._timeout(None),
+            auto_decompress=False,
+            trust_env=False,
+            max_headers=_MOST_HEADERS,
+            max_line_size=16 * 1024,
+            max_field_size=16 * 1024,
+        )
+        return self._session
+
+    def _timeout(self, give_up: float | None) -> aiohttp.ClientTimeout:
+        total, connect, idle = self._deadlines
+        if give_up is not None:
+            total = max(give_up - asyncio.get_running_loop().time(), 0.001)
+        return aiohttp.ClientTimeout(total=total, sock_connect=connect, sock_read=idle)
+
+
+async def _gather(stream: aiohttp.StreamReader, coding: str, limit: int) -> bytearray:
+    """The decoded body, or its beginning and at least one byte more than `limit`."""
+    decoder = Decoder(coding) if coding else None
+    data = bytearray()
+    raw = 0
+    while chunk := await stream.readany():
+        raw += len(chunk)
+        for piece in decoder.feed(chunk) if decoder else (chunk,):
+            data += piece
+            if len(data) > limit:
+                return data
+        if raw > limit + 64 * 1024:
+            raise CodingError("the coded body is larger than its content may be")
+    if decoder:
+        decoder.finish()
+    return data
+
+
+def _hop(status: int, location: str | None, base: str) -> _Hop:
+    raw = (location or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _Hop(status, canonical(raw, base) if raw else None, raw)
+
+
+def _site(url: str) -> str:
+    return (URL(url, encoded=True).raw_host or "").removeprefix("www.")
+
+
+def _failed(reason: str, status: int) -> Failed:
+    return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
+
+
+def _size(count: int) -> str:
+    return f"{count // 1024 // 1024} MB" if count >= 1024 * 1024 else f"{count // 1024} KB"
+
+
+__all__ = ["Body", "HttpFetcher", "HttpOptions"]

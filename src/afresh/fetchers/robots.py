@@ -1,0 +1,169 @@
+"""Keeps to robots.txt (RFC 9309): a fetcher that asks the site's rules before the fetcher it wraps."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, Protocol
+
+from afresh.core.model import Body, Failed, Fetched, Gone, Outcome, Refused, Request
+from afresh.core.urls import canonical, origin_of
+from afresh.fetchers.robots_rules import RobotsRules
+from afresh.ports import Clock, Fetcher
+
+LARGEST_BYTES = 500 * 1024
+_KEPT = timedelta(hours=24)
+_BACK_OFF_SECONDS = 60.0
+
+RobotsState = Literal["unknown", "ok", "none", "unreachable"]
+
+
+class Reader(Protocol):
+    """Reads a file that serves the crawl, following every redirect."""
+
+    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of the robots.txt of one origin."""
+
+    state: RobotsState
+    until: datetime
+    rules: RobotsRules | None = None
+    answer: Refused | Failed | None = None  # for every page of an origin whose robots.txt is unreachable
+
+
+class RobotsGate:
+    """Fetches only what robots.txt allows; made anew (or told to `forget`) for every run."""
+
+    def __init__(
+        self,
+        inner: Fetcher,
+        reader: Reader,
+        *,
+        agent: str = "afresh",
+        respect: bool = True,
+        clock: Clock = lambda: datetime.now(UTC),
+    ) -> None:
+        self._inner = inner
+        self._reader = reader
+        self._agent = agent
+        self._respect = respect
+        self._clock = clock
+        self._known: dict[str, _Known] = {}
+        self._asking: dict[str, asyncio.Task[_Known]] = {}
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Look at a page if robots.txt lets us."""
+        if self._respect and (refusal := await self._refusal(request.url)):
+            return refusal
+        return await self._inner.fetch(request)
+
+    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched:
+        """Read a file that serves the crawl; a sitemap that robots.txt itself names is always allowed."""
+        if self._respect and (refusal := await self._refusal(url)):
+            known = await self._of(origin_of(url))
+            if known.state == "unreachable":
+                return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
+            if url not in self._sitemaps_of(known, origin_of(url)):
+                return refusal
+        return await self._reader.read(url, limit=limit, cut=cut)
+
+    def permits(self, url: str) -> bool:
+        """Whether the rules known so far allow `url`: for checking redirects without another request."""
+        known = self._known.get(origin_of(url))
+        if not self._respect or known is None:
+            return True
+        return known.answer is None and (known.rules is None or known.rules.refusal(url) is None)
+
+    async def crawl_delay(self, url: str) -> float | None:
+        """Seconds between requests that the site asks for, at most 60; None when it does not."""
+        if not self._respect:
+            return None
+        known = await self._of(origin_of(url))
+        return known.rules.crawl_delay if known.rules else None
+
+    async def sitemaps(self, origin: str) -> tuple[str, ...]:
+        """The sitemaps that the robots.txt of an origin names, in canonical form."""
+        origin = origin_of(f"{origin}/")
+        return self._sitemaps_of(await self._of(origin), origin)
+
+    def state(self, origin: str) -> RobotsState:
+        """What this run knows of an origin's robots.txt; "unreachable" makes the run incomplete."""
+        known = self._known.get(origin_of(f"{origin}/"))
+        return known.state if known else "unknown"
+
+    def forget(self) -> None:
+        """Drop what is known, so that the next run asks again."""
+        self._known.clear()
+
+    async def close(self) -> None:
+        """Close the wrapped fetcher."""
+        for task in self._asking.values():
+            task.cancel()
+        await self._inner.close()
+
+    async def _refusal(self, url: str) -> Refused | Failed | None:
+        known = self._known.get(origin_of(url))
+        if known is None or known.until <= self._clock():
+            known = await self._of(origin_of(url))
+        if known.answer is not None:
+            return known.answer
+        reason = known.rules.refusal(url) if known.rules else None
+        return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
+
+    async def _of(self, origin: str) -> _Known:
+        """What is known of an origin; requests that come at once share one look at its robots.txt."""
+        known = self._known.get(origin)
+        if known is not None and known.until > self._clock():
+            return known
+        task = self._asking.get(origin)
+        if task is None:
+            task = self._asking[origin] = asyncio.ensure_future(self._ask(origin))
+            task.add_done_callback(lambda _: self._asking.pop(origin, None))
+        return await asyncio.shield(task)  # one who gives up must not take the answer from the others
+
+    async def _ask(self, origin: str) -> _Known:
+        seen = await self._reader.read(f"{origin}/robots.txt", limit=LARGEST_BYTES, cut=True)
+        known = self._understand(seen)
+        old = self._known.get(origin)
+        if known.state == "unreachable" and old is not None and old.state == "ok":
+            known = _Known("ok", known.until, old.rules)  # RFC 9309 2.4: a stale copy beats none
+        self._known[origin] = known
+        return known
+
+    def _understand(self, seen: Fetched) -> _Known:
+        now = self._clock()
+        if isinstance(seen, Body):
+            text = seen.data.decode("utf-8-sig", "replace")
+            return _Known("ok", now + _KEPT, RobotsRules(text, self._agent))
+        if isinstance(seen, Gone) or (isinstance(seen, Refused) and 400 <= (seen.status_code or 0) < 500):
+            return _Known("none", now + _KEPT)
+        if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
+            return _Known("unreachable", now + _KEPT, answer=seen)
+        if isinstance(seen, Failed) and seen.status_code == 429:
+            return self._backed_off(seen, now)
+        why = _why(seen)
+        reason = f"robots.txt unreachable ({why}): nothing is fetched from this site"
+        refused = Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason, status_code=seen.status_code)
+        return _Known("unreachable", now + _KEPT, answer=refused)
+
+    def _backed_off(self, seen: Failed, now: datetime) -> _Known:
+        """429: neither rules nor none; ask again when the site says."""
+        wait = _BACK_OFF_SECONDS if seen.retry_after is None else seen.retry_after
+        failed = Failed(
+            outcome=seen.outcome, reason=f"robots.txt: {seen.reason}", status_code=429, retry_after=wait
+        )
+        return _Known("unreachable", now + timedelta(seconds=wait), answer=failed)
+
+    @staticmethod
+    def _sitemaps_of(known: _Known, origin: str) -> tuple[str, ...]:
+        named = known.rules.sitemaps if known.rules else ()
+        urls = (canonical(raw, f"{origin}/") for raw in named)
+        return tuple(dict.fromkeys(url for url in urls if url))
+
+
+def _why(seen: Fetched) -> str:
+    if isinstance(seen, Failed | Refused) and (seen.status_code or 0) < 500:
+        return seen.reason
+    return str(seen.status_code)

@@ -1,0 +1,66 @@
+"""Turns what the HTTP library raises into a look that failed or was refused, in one short sentence."""
+
+import errno
+import os
+from collections.abc import Iterator
+
+import aiohttp
+
+from afresh.core.model import Failed, Outcome, Refused
+from afresh.fetchers.guard import AddressRefused
+
+RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+
+
+def trouble(error: BaseException, host: str, deadlines: tuple[float, float, float]) -> Failed | Refused:
+    """What an exception during a request means; `deadlines` are total, connect and idle seconds."""
+    refused = next((cause for cause in _causes(error) if isinstance(cause, AddressRefused)), None)
+    if refused is not None:
+        return Refused(outcome=Outcome.FAILED, reason=not_allowed(host, refused.kind))
+    late = _late(error, host, deadlines)
+    if late:
+        return Failed(outcome=Outcome.TIMEOUT, reason=late)
+    return Failed(outcome=Outcome.FAILED, reason=_words(error, host))
+
+
+def not_allowed(host: str, kind: str) -> str:
+    """The refusal for the operator: never the address itself, always the way to allow it."""
+    return f'address not allowed: {host} is {kind}; add "{host}" to network.allow if it may be read'
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__
+
+
+def _late(error: BaseException, host: str, deadlines: tuple[float, float, float]) -> str | None:
+    total, connect, idle = deadlines
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"no connection to {host} within {connect:g} s"
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return f"{host} sent nothing for {idle:g} s"
+    return f"not finished within {total:g} s" if isinstance(error, TimeoutError) else None
+
+
+def _words(error: BaseException, host: str) -> str:
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {host} cannot be resolved"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the TLS certificate of {host} is not valid"
+        case aiohttp.ClientSSLError():
+            return f"no TLS connection to {host}"
+        case aiohttp.ClientConnectorError():
+            # the library's own words name the address, which is nobody's business
+            return f"no connection to {host}: {os.strerror(error.errno or errno.ECONNREFUSED).lower()}"
+        case aiohttp.ServerDisconnectedError():
+            return f"{host} closed the connection without an answer"
+        case aiohttp.ClientPayloadError():
+            return "the body broke off or was framed wrongly"
+        case aiohttp.ClientResponseError():
+            return f"{host} did not answer in valid HTTP"
+        case aiohttp.InvalidURL():
+            return "the address cannot be asked for"
+    return f"the connection to {host} broke"

@@ -1,0 +1,163 @@
+"""Loopback servers that answer by script, down to the raw bytes."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from afresh.fetchers.guard import AddressPolicy
+from afresh.fetchers.http import HttpFetcher, HttpOptions
+
+LOOPBACK = ("127.0.0.0/8", "::1")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]  # names in lower case
+    host: str
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A script that writes to the socket by itself; the connection is closed when it ends."""
+
+    handler: Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+
+
+Answer = bytes | Callable[[Asked], bytes] | Raw
+
+
+def answer(status: int = 200, body: bytes = b"", **headers: str) -> bytes:
+    """The bytes of a well-framed answer; `content_type="…"` becomes `Content-Type: …`."""
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in list(HTTPStatus) else 'Odd'}"]
+    lines += [f"{name.replace('_', '-').title()}: {value}" for name, value in headers.items()]
+    if status != 304 and "content_length" not in headers:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join((*lines, "", "")).encode("utf-8") + body
+
+
+def html(text: str = "<p>hello</p>", **headers: str) -> bytes:
+    """A small page."""
+    return answer(200, text.encode(), **({"content_type": "text/html; charset=utf-8"} | headers))
+
+
+def redirect(to: str, status: int = 302, body: bytes = b"") -> bytes:
+    """A redirect."""
+    return answer(status, body, location=to)
+
+
+@dataclass
+class Wire:
+    """A server that answers each path with a script and remembers what it was asked."""
+
+    routes: dict[str, Answer] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+    connections: int = 0
+    origin: str = ""
+    port: int = 0
+
+    def url(self, path: str = "/") -> str:
+        return self.origin + path
+
+    def paths(self) -> list[str]:
+        return [asked.path for asked in self.asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while await self._answer_one(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        except asyncio.IncompleteReadError:
+            return False
+        asked = _parsed(head)
+        self.asked.append(asked)
+        script = self.routes.get(asked.path, answer(404, b"no such page"))
+        if isinstance(script, Raw):
+            await script.handler(asked, writer)
+            return False
+        writer.write(script(asked) if callable(script) else script)
+        await writer.drain()
+        return True
+
+
+def _parsed(head: str) -> Asked:
+    first, *lines = head.split("\r\n")
+    method, path, _ = first.split(" ")
+    pairs = (line.partition(":") for line in lines if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
+    return Asked(method, path, headers, headers.get("host", ""))
+
+
+@asynccontextmanager
+async def serving(
+    routes: Mapping[str, Answer] | None = None, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Wire]:
+    """A running server on a free port of loopback."""
+    wire = Wire(dict(routes or {}))
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(wire.serve(reader, writer))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    server = await asyncio.start_server(accept, host, 0, ssl=tls, limit=1024 * 1024)
+    wire.port = server.sockets[0].getsockname()[1]
+    name = f"[{host}]" if ":" in host else host
+    wire.origin = f"{'https' if tls else 'http'}://{name}:{wire.port}"
+    try:
+        yield wire
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def fetching(**settings: Any) -> AsyncIterator[HttpFetcher]:
+    """A fetcher that may reach loopback (`allow`); settings of HttpOptions and of the fetcher by name."""
+    of_fetcher = {name: settings.pop(name) for name in ("clock", "admits", "resolver") if name in settings}
+    policy = AddressPolicy(settings.pop("allow", LOOPBACK))
+    fetcher = HttpFetcher(HttpOptions(policy=policy, **settings), **of_fetcher)
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+class Names(AbstractResolver):
+    """A resolver that knows only what it is told; a list of answers is used up one by one."""
+
+    def __init__(self, known: Mapping[str, list[str]]) -> None:
+        self.known = {name: list(addresses) for name, addresses in known.items()}
+        self.calls: list[str] = []
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        self.calls.append(host)
+        if host not in self.known:
+            raise OSError(f"no such name: {host}")
+        return [
+            ResolveResult(hostname=host, host=ip, port=port, family=family, proto=0, flags=0)
+            for ip in self.known[host]
+        ]
+
+    async def close(self) -> None:
+        pass

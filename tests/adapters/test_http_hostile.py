@@ -1,0 +1,296 @@
+"""Servers that are down, slow, broken or hostile (F30, F31, F53-F59)."""
+
+import asyncio
+import gzip
+import socket
+import ssl
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.adapters.servers import Asked, Names, Raw, answer, fetching, html, serving
+
+from afresh.core.model import Body, Failed, Outcome, Request
+
+MEGABYTE = 1024 * 1024
+
+
+async def _seen(raw: bytes | Raw, **options: float) -> object:
+    async with serving({"/": raw}) as wire, fetching(**options) as fetcher:
+        return await fetcher.fetch(Request(url=wire.url()))
+
+
+async def _failure(raw: bytes | Raw, **options: float) -> Failed:
+    seen = await _seen(raw, **options)
+    assert isinstance(seen, Failed), seen
+    return seen
+
+
+@contextmanager
+def _silent_port() -> Iterator[int]:
+    """A port that accepts connections by the kernel and never says a word."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        yield listener.getsockname()[1]
+
+
+async def test_F30_a_closed_port_fails_without_telling_the_address() -> None:
+    names = Names({"docs.example.org": ["127.0.0.1"]})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    async with fetching(resolver=names) as fetcher:
+        seen = await fetcher.fetch(Request(url=f"http://docs.example.org:{port}/"))
+    assert isinstance(seen, Failed)
+    assert (seen.outcome, seen.reason) == (
+        Outcome.FAILED,
+        "no connection to docs.example.org: connection refused",
+    )
+
+
+async def test_F31_a_name_that_does_not_resolve() -> None:
+    async with fetching(resolver=Names({})) as fetcher:
+        seen = await fetcher.fetch(Request(url="http://nowhere.example/"))
+    assert isinstance(seen, Failed)
+    assert seen.reason == "the name nowhere.example cannot be resolved"
+
+
+@pytest.fixture
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k.pem -out c.pem"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
+    return context
+
+
+async def test_F31_a_self_signed_certificate_is_not_trusted(self_signed: ssl.SSLContext) -> None:
+    async with serving({"/": html()}, tls=self_signed) as wire, fetching() as fetcher:
+        seen = await fetcher.fetch(Request(url=wire.url()))
+        plain = await fetcher.fetch(Request(url=wire.url().replace("https", "http")))
+    assert isinstance(seen, Failed)
+    assert seen.reason == "the TLS certificate of 127.0.0.1 is not valid"
+    assert isinstance(plain, Failed)
+
+
+async def test_F31_tls_against_a_plain_port() -> None:
+    async with serving({"/": html()}) as wire, fetching(total_seconds=0.3) as fetcher:
+        seen = await fetcher.fetch(Request(url=wire.url().replace("http", "https")))
+    assert isinstance(seen, Failed)
+
+
+async def test_F31_a_silent_server_is_left_after_the_idle_deadline() -> None:
+    with _silent_port() as port:
+        async with fetching(idle_seconds=0.1) as fetcher:
+            seen = await fetcher.fetch(Request(url=f"http://127.0.0.1:{port}/"))
+    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="127.0.0.1 sent nothing for 0.1 s")
+
+
+async def _drip(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while not writer.is_closing():
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def _drip_head(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nX: ")
+    while not writer.is_closing():
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("drip", [_drip, _drip_head])
+async def test_F53_a_slow_loris_is_cut_at_the_total_deadline(drip: object) -> None:
+    started = time.monotonic()
+    seen = await _failure(Raw(drip), total_seconds=0.3)  # type: ignore[arg-type]
+    assert (seen.outcome, seen.reason) == (Outcome.TIMEOUT, "not finished within 0.3 s")
+    assert time.monotonic() - started < 2
+
+
+async def test_F53_the_total_deadline_spans_all_hops() -> None:
+    async def slow(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.15)
+        to = int(asked.path[1:]) + 1
+        writer.write(f"HTTP/1.1 302 Found\r\nLocation: /{to}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    async with (
+        serving({f"/{n}": Raw(slow) for n in range(9)}) as wire,
+        fetching(total_seconds=0.4) as fetcher,
+    ):
+        seen = await fetcher.fetch(Request(url=wire.url("/0")))
+    assert isinstance(seen, Failed)
+    assert seen.outcome is Outcome.TIMEOUT
+    assert len(wire.asked) <= 3
+
+
+async def _endless_head(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while not writer.is_closing():
+        writer.write(b"X-Header: y\r\n" * 100)
+        await writer.drain()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        Raw(_endless_head),
+        b"HTTP/1.1 200 OK\r\nX: " + b"y" * MEGABYTE + b"\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10_000 + b"Content-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 15_000 + b"\r\n") * 6 + b"Content-Length: 0\r\n\r\n",
+        b"HTTP/1.1 200 " + b"O" * MEGABYTE + b"\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"HTTP/1.1 999999 Odd\r\n\r\n",
+        b"\x00\x01\x02",
+        b"",
+    ],
+)
+async def test_F54_heads_that_are_endless_huge_or_broken(head: bytes | Raw) -> None:
+    async def write(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        assert isinstance(head, bytes)
+        writer.write(head)
+
+    seen = await _failure(head if isinstance(head, Raw) else Raw(write), total_seconds=5.0)
+    assert seen.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 9\r\n\r\nhello1234",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n"
+        + gzip.compress(b"x" * 500)[:20],
+    ],
+)
+async def test_F55_F56_a_body_that_breaks_off_or_is_framed_wrongly_is_no_content(raw: bytes) -> None:
+    async def write(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(raw)
+
+    await _failure(Raw(write))
+
+
+async def test_F56_surplus_bytes_never_reach_the_next_answer() -> None:
+    surplus = (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
+    )
+    both = (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhell\r\n0\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
+    )
+    for raw in (surplus, both):
+        async with serving({"/a": raw, "/b": html("good")}) as wire, fetching() as fetcher:
+            await fetcher.fetch(Request(url=wire.url("/a")))
+            following = await fetcher.fetch(Request(url=wire.url("/b")))
+        assert isinstance(following, Body)
+        assert following.data == b"good"
+
+
+async def _endless_body(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    while not writer.is_closing():
+        writer.write(chunk)
+        await writer.drain()
+
+
+async def test_F57_an_endless_body_is_cut_at_the_cap() -> None:
+    before = psutil.Process().memory_info().rss
+    seen = await _failure(Raw(_endless_body))
+    assert seen.reason == "body larger than 10 MB"
+    assert psutil.Process().memory_info().rss - before < 40 * MEGABYTE  # P11
+
+
+async def test_F57_an_announced_giant_is_not_downloaded() -> None:
+    seen = await _failure(answer(200, content_length=str(1024 * MEGABYTE)), idle_seconds=5.0)
+    assert seen.reason == "body larger than 10 MB"
+
+
+def _bomb(coding: str) -> bytes:
+    packer = zlib.compressobj(1, wbits={"gzip": 31, "deflate": 15, "raw": -15}[coding])
+    zeros = bytes(MEGABYTE)
+    return b"".join(packer.compress(zeros) for _ in range(64)) + packer.flush()
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "raw"])
+async def test_F58_a_bomb_is_cut_at_the_decoded_cap(coding: str) -> None:
+    body = _bomb(coding)
+    before, started = psutil.Process().memory_info().rss, time.process_time()
+    seen = await _failure(answer(200, body, content_encoding="gzip" if coding == "gzip" else "deflate"))
+    assert seen.reason == "body larger than 10 MB"
+    assert time.process_time() - started < 2
+    assert psutil.Process().memory_info().rss - before < 40 * MEGABYTE
+
+
+async def test_F58_endless_empty_gzip_members_are_cut() -> None:
+    empty = gzip.compress(b"")
+
+    async def members(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(empty * 3000)
+            await writer.drain()
+
+    seen = await _failure(Raw(members), max_body_bytes=MEGABYTE)
+    assert "larger" in seen.reason
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(b"hello")),
+        ("x-gzip", gzip.compress(b"hello")),
+        ("GZIP", gzip.compress(b"hel") + gzip.compress(b"lo")),
+        ("gzip", gzip.compress(b"hello") + b"\0\0\0garbage"),
+        ("deflate", zlib.compress(b"hello")),
+        ("deflate", zlib.compress(b"hello", wbits=-15)),
+        ("identity", b"hello"),
+        ("", b"hello"),
+    ],
+)
+async def test_F59_what_is_offered_is_decoded(coding: str, body: bytes) -> None:
+    seen = await _seen(answer(200, body, content_encoding=coding))
+    assert isinstance(seen, Body)
+    assert seen.data == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("br", b"hello"),
+        ("zstd", b"hello"),
+        ("nonsense", b"hello"),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"hello"))),
+        ("gzip", b"plain text under a gzip header"),
+        ("gzip", gzip.compress(b"hello")[:-3]),
+        ("deflate", b"\x78\x9cnot deflate at all"),
+    ],
+)
+async def test_F59_wrong_or_unknown_codings_fail(coding: str, body: bytes) -> None:
+    await _failure(answer(200, body, content_encoding=coding))
+
+
+async def test_an_empty_gzip_body_is_empty() -> None:
+    seen = await _seen(answer(200, b"", content_encoding="gzip"))
+    assert isinstance(seen, Body)
+    assert seen.data == b""
+
+
+async def test_large_pages_arrive_whole() -> None:
+    text = bytes(range(256)) * 12_000
+    for raw in (answer(200, text), answer(200, gzip.compress(text), content_encoding="gzip")):
+        seen = await _seen(raw)
+        assert isinstance(seen, Body)
+        assert seen.data == text
