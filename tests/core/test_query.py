@@ -1,0 +1,204 @@
+"""What a person types is a search, never an error (F105)."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afresh.core.query import MAX_WORDS, Query, match_all, match_any, parse
+
+TEXTS = (
+    "How json.dumps() writes a dict, and json.loads() reads it",
+    "The loop: for x in y; is not None",
+    "Install C++ with snake_case names and a-b testing",
+    "Ein Café in Zürich",
+    "世界你好 means hello",
+    "configure the configuration of configurable things",
+    "dumps of json in another order",
+)
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[sqlite3.Connection]:
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
+    db.executemany("INSERT INTO t(x) VALUES (?)", [(text,) for text in TEXTS])
+    yield db
+    db.close()
+
+
+def found(db: sqlite3.Connection, expression: str | None) -> list[int]:
+    if expression is None:
+        return []
+    rows = db.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY rowid", (expression,))
+    return [row[0] - 1 for row in rows]
+
+
+def search(db: sqlite3.Connection, query: str) -> tuple[list[int], list[int]]:
+    parsed = parse(query)
+    return found(db, match_all(parsed)), found(db, match_any(parsed))
+
+
+# ---- F105: never an error -----------------------------------------------------------------------
+
+OPERATORS = st.sampled_from(
+    [
+        '"',
+        "*",
+        "^",
+        "NEAR(",
+        "AND",
+        "OR",
+        "NOT",
+        "(",
+        ")",
+        "x:",
+        "-",
+        "+",
+        "{",
+        "}",
+        "\x00",
+        "\ud800",
+        "“",
+        "”",
+    ]
+)
+
+
+@given(query=st.lists(st.one_of(st.text(max_size=12), OPERATORS), max_size=12).map(" ".join))
+def test_F105_no_text_is_an_error(table: sqlite3.Connection, query: str) -> None:
+    every, some = search(table, query)
+    assert set(every) <= set(some) or len(parse(query).terms) <= 3  # short queries keep their stop words
+
+
+@given(query=st.text(alphabet=st.sampled_from("ab \"*^():-+.,'“”\x00\ud800é世"), max_size=40))
+def test_F105_no_heap_of_marks_is_an_error(table: sqlite3.Connection, query: str) -> None:
+    search(table, query)
+
+
+def test_F105_naughty_strings_are_no_errors(table: sqlite3.Connection, shared: Path) -> None:
+    strings = json.loads((shared / "data/naughty/blns.json").read_text())
+    assert len(strings) > 400
+    for string in strings:
+        search(table, string)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"',
+        '""',
+        '"""',
+        "*",
+        "NEAR(",
+        "NEAR(a b, 3)",
+        "a AND",
+        "AND OR NOT",
+        "x:y",
+        "{x y}: z",
+        "^first",
+        "'; DROP TABLE t; --",
+        "a-b",
+        "C++",
+        "🎉",
+        "🎉 hello",
+        "世界",
+        "\x00",
+        "a\x00b",
+        "\ud800",
+        "(((((",
+        "word " * 10_000,
+        "x" * 1_000_000,
+        '"' * 10_001,
+        "“" * 10_001,
+    ],
+    ids=lambda query: query[:12].encode("ascii", "backslashreplace").decode(),
+)
+def test_F105_hard_queries(table: sqlite3.Connection, query: str) -> None:
+    search(table, query)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\t\n", '""', "🎉", "+-*/", "\x00", "“”"])
+def test_nothing_to_look_for(query: str) -> None:
+    assert not parse(query)
+    assert match_all(parse(query)) is None
+    assert match_any(parse(query)) is None
+
+
+def test_words_beyond_the_limit_are_dropped() -> None:
+    parsed = parse(" ".join(f"w{n}" for n in range(10_000)))
+    assert len(parsed.terms) == MAX_WORDS
+    assert parsed.terms[-1] == "w63"
+    assert len(parse('"' + "word " * 500 + '"').phrases[0]) == MAX_WORDS
+
+
+# ---- how a query is read --------------------------------------------------------------------------
+
+
+def test_parts_of_a_query() -> None:
+    assert parse('Fast "white space" json.dumps conf* the “other one” fast') == Query(
+        terms=("fast", "the"),
+        phrases=(("white", "space"), ("other", "one")),
+        compounds=(("json", "dumps"),),
+        prefixes=("conf",),
+    )
+
+
+def test_an_open_quote_is_no_phrase() -> None:
+    assert parse('a "b c') == Query(terms=("a", "b", "c"))
+
+
+def test_accents_written_as_marks_stay_in_their_word() -> None:
+    assert parse("cafe\u0301s").terms == ("cafe\u0301s",)
+
+
+def test_all_means_every_word_of_a_short_query() -> None:
+    assert match_all(parse("for loop")) == '"for" AND "loop"'
+
+
+def test_all_leaves_stop_words_of_a_question_out() -> None:
+    assert match_all(parse("how do I configure the logging")) == '"configure" AND "logging"'
+
+
+def test_any_leaves_stop_words_out_and_takes_compounds_apart() -> None:
+    assert match_any(parse("what does json.dumps do")) == '"json" OR "dumps"'
+    assert match_any(parse("a-b")) == '"a b"'
+
+
+def test_just_stop_words_are_looked_for() -> None:
+    assert match_any(parse("to be or not")) == '"to" OR "be" OR "or" OR "not"'
+    assert match_all(parse("to be or not")) == '"to" AND "be" AND "or" AND "not"'
+    assert match_any(parse('the "white space"')) == '"white space"'
+
+
+# ---- what it finds ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "every"),
+    [
+        ("json.dumps", [0]),
+        ("JSON DUMPS", [0, 6]),
+        ('"json dumps"', [0]),
+        ("snake_case", [2]),
+        ("C++", [2]),
+        ("a-b", [2]),
+        ("cafe zurich", [3]),
+        ("cafe\u0301", [3]),
+        ("世界", [4]),
+        ("confi*", [5]),
+        ("is not", [1]),
+        ("NOT", [1]),
+        ("x:nothing", []),
+    ],
+)
+def test_what_all_finds(table: sqlite3.Connection, query: str, every: list[int]) -> None:
+    assert search(table, query)[0] == every
+
+
+def test_any_finds_more(table: sqlite3.Connection) -> None:
+    assert search(table, "json.dumps zebra") == ([], [0, 6])
