@@ -1,1 +1,8 @@
-"""From the bytes of a body to a document."""
+"""From bytes to a document: HTML, Markdown and plain text."""
+
+from afresh.extractors.choose import VERSION, extract
+from afresh.extractors.html import HtmlExtractor
+from afresh.extractors.markdown import MarkdownExtractor
+from afresh.extractors.text import TextExtractor
+
+__all__ = ["VERSION", "HtmlExtractor", "MarkdownExtractor", "TextExtractor", "extract"]

@@ -1,0 +1,53 @@
+"""HTML to a document: parsed once, links of the whole page, Markdown of its content."""
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from afresh.core.language import guess_language, normalise_tag
+from afresh.core.model import Body, Document
+from afresh.core.text import content_hash, links_hash
+from afresh.extractors.decode import decode
+from afresh.extractors.depth import flatten
+from afresh.extractors.head import Head, choose_title, one_line, read_head
+from afresh.extractors.links import collect_links
+from afresh.extractors.main_content import find_main
+from afresh.extractors.noise import drop_tools
+from afresh.extractors.render import render
+from afresh.extractors.tidy import tidy
+
+_PERMALINKS = " ¶#§🔗"
+
+
+class HtmlExtractor:
+    """Reads HTML pages."""
+
+    version = "html-1"
+
+    def extract(self, body: Body) -> Document:
+        """The document of an HTML body: title, Markdown of the main content, every link, language, hashes."""
+        html = decode(body.data, body.charset, html=True)
+        tag_count = html.count("<")
+        tree = LexborHTMLParser(flatten(html, tag_count))
+        head = read_head(tree, body.url)
+        base = head.base or body.url
+        links = collect_links(tree, base, tag_count)
+        main = find_main(tree, head.generator)
+        heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
+        return Document(
+            title=choose_title(head.title, heading, head.site_name),
+            markdown=markdown,
+            links=links,
+            language=head.language or normalise_tag(body.language) or guess_language(markdown),
+            content_hash=content_hash(markdown),
+            links_hash=links_hash(links),
+            index=body.index and head.index,
+            follow=body.follow and head.follow,
+        )
+
+
+def _content(tree: LexborHTMLParser, main: LexborNode, head: Head, url: str, base: str) -> tuple[str, str]:
+    """The first heading and the Markdown of the main element, which is changed on the way."""
+    drop_tools(main, head.generator, url)
+    tidy(tree, main, head.generator)
+    first = main.css_first("h1")
+    heading = one_line(first.text()).strip(_PERMALINKS) if first is not None else ""
+    return heading, render(main.html or "", base)

@@ -1,0 +1,83 @@
+"""Markdown to a document: kept as it is written, front matter read, links resolved."""
+
+import re
+from collections.abc import Iterator
+
+from afresh.core.language import guess_language, normalise_tag
+from afresh.core.model import Body, Document, Link
+from afresh.core.text import content_hash, links_hash, normalise
+from afresh.core.urls import canonical
+from afresh.extractors.decode import decode
+from afresh.extractors.head import LONGEST_TITLE, one_line
+from afresh.extractors.links import LONGEST_TEXT, MOST_LINKS
+from afresh.extractors.text import first_line
+
+_FRONT_MATTER = re.compile(r"---\n(.*?\n)?(?:---|\.\.\.)\n", re.DOTALL)
+_FRONT_FIELD = re.compile(r"^(title|lang|language):[ \t]*(.+)$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+_CODE_SPAN = re.compile(r"(`+)[^`\n]+\1")
+_HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n=+$", re.MULTILINE)
+_LINK = re.compile(
+    r"""(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\]){0,500})\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"""
+    r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)"""
+)
+_DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]{1,200})\]:\s*<?([^\s<>]+)>?", re.MULTILINE)
+_AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>")
+_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]+")
+
+
+class MarkdownExtractor:
+    """Reads Markdown."""
+
+    version = "markdown-1"
+
+    def extract(self, body: Body) -> Document:
+        """The document of a Markdown body."""
+        source = normalise(decode(body.data, body.charset))
+        front = _FRONT_MATTER.match(source)
+        text = normalise(source[front.end() :]) if front else source
+        fields = dict(_FRONT_FIELD.findall(front[0])) if front else {}
+        prose = _CODE_SPAN.sub(" ", _FENCE.sub("", text))
+        links = _links(prose, body.url)
+        told = fields.get("lang") or fields.get("language")
+        return Document(
+            title=_title(fields.get("title", ""), prose),
+            markdown=text,
+            links=links,
+            language=normalise_tag(told) or normalise_tag(body.language) or guess_language(text),
+            content_hash=content_hash(text),
+            links_hash=links_hash(links),
+            index=body.index,
+            follow=body.follow,
+        )
+
+
+def _title(told: str, prose: str) -> str:
+    heading = _HEADING.search(prose)
+    title = told.strip().strip("\"'") or (heading[1] or heading[2] if heading else first_line(prose))
+    return _plain(title)[:LONGEST_TITLE].strip()
+
+
+def _plain(text: str) -> str:
+    return one_line(_MARKS.sub(lambda found: found[1] or "", text))
+
+
+def _links(prose: str, base: str) -> tuple[Link, ...]:
+    found: dict[str, Link] = {}
+    for raw_url, text in _raw_links(prose):
+        target = raw_url.partition("#")[0]
+        url = canonical(target, base) if target else None
+        if url is not None and (url not in found or not found[url].text):
+            found[url] = Link(url, _plain(text)[:LONGEST_TEXT].strip())
+            if len(found) >= MOST_LINKS:
+                break
+    return tuple(found.values())
+
+
+def _raw_links(prose: str) -> Iterator[tuple[str, str]]:
+    for link in _LINK.finditer(prose):
+        yield link[2], link[1]
+    for definition in _DEFINITION.finditer(prose):
+        yield definition[2], definition[1]
+    for autolink in _AUTOLINK.finditer(prose):
+        yield autolink[1], ""

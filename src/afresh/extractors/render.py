@@ -1,0 +1,114 @@
+"""Clean HTML to Markdown: the last cuts on the serialised text, then the converter."""
+
+import re
+from dataclasses import replace
+
+from html_to_markdown import (
+    CodeBlockStyle,
+    ConversionOptions,
+    HeadingStyle,
+    HiddenContent,
+    HighlightStyle,
+    InlineDataMedia,
+    LinkStyle,
+    ListIndentType,
+    NewlineStyle,
+    OutputFormat,
+    PreprocessingOptions,
+    PreprocessingPreset,
+    TierStrategy,
+    UrlEscapeStyle,
+    WhitespaceMode,
+    convert,
+)
+
+from afresh.core.text import normalise
+
+MANY_LINKS = 20_000  # a page with more is a listing; its Markdown shows the words, `Document.links` the targets
+
+# Enum members, not their names: the converter would look each name up again for every page.
+OPTIONS = ConversionOptions(
+    heading_style=HeadingStyle.ATX,
+    list_indent_type=ListIndentType.SPACES,
+    bullets="-",
+    highlight_style=HighlightStyle.NONE,
+    whitespace_mode=WhitespaceMode.NORMALIZED,
+    newline_style=NewlineStyle.SPACES,
+    code_block_style=CodeBlockStyle.BACKTICKS,
+    compact_tables=True,
+    expand_abbreviations=False,
+    include_blockquote_citations=False,
+    extract_metadata=False,
+    preprocessing=PreprocessingOptions(enabled=False, preset=PreprocessingPreset.MINIMAL),
+    inline_data_media=InlineDataMedia.ALT_TEXT_ONLY,
+    hidden_content=HiddenContent.REACHABLE,
+    url_escape_style=UrlEscapeStyle.ANGLE,
+    link_style=LinkStyle.INLINE,
+    output_format=OutputFormat.MARKDOWN,
+    tier_strategy=TierStrategy.TIER2,
+)
+
+# The converter sets no blank line before a block quote, so two would run into one: a marked paragraph keeps them
+# apart and is taken out again. U+FDD0 is no character, so no page means it.
+_MARK = "\ufdd0"
+_MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
+
+# The serialiser writes every attribute in double quotes and escapes < and > in values, so these cuts are safe.
+_TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
+_ODD_ADDRESS = re.compile(r' (?:href|src)="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
+_IMAGE = re.compile(r"<img([^>]*)>")
+_ALT = re.compile(r' alt="\s*([^"]*?)\s*"')
+_SRC = re.compile(r' src="([^"?]*)')
+_TERM = re.compile(r"<dt([^>]*)>(.*?)</dt>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_ANCHOR = re.compile(r"</?a(?: [^>]*)?>")
+_HEADING = re.compile(r"(<h[1-6][^>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
+_EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
+
+
+def render(html: str, base: str) -> str:
+    """The Markdown of a piece of serialised HTML, with absolute links."""
+    markdown = convert(_trim(html), replace(OPTIONS, base_url=base)).content or ""
+    markdown = _EMPTY_HEADING.sub("", markdown) if "#\n" in markdown or "# \n" in markdown else markdown
+    if _MARK in markdown:
+        markdown = _MARKED_LINE.sub("", markdown).replace(_MARK, "")
+    return normalise(markdown)
+
+
+def _trim(html: str) -> str:
+    """Cut what would only make noise in the Markdown, and make terms stand out."""
+    html = _TITLE_ATTRIBUTE.sub("", html)
+    html = _ODD_ADDRESS.sub("", html)
+    if "<img" in html:
+        html = _IMAGE.sub(_plain_image, html)
+    if "<dt" in html:
+        html = _TERM.sub(_plain_term, html)
+    if "<blockquote" in html:
+        html = html.replace("<blockquote", f"<p>{_MARK}</p><blockquote")
+    html = _HEADING.sub(_plain_heading, html)
+    if html.count("<a ") > MANY_LINKS:
+        html = _ANCHOR.sub(" ", html)
+    return html
+
+
+def _plain_image(image: re.Match[str]) -> str:
+    """An image without its query, which often is a version; nothing for one that has no words."""
+    alt, src = _ALT.search(image[1]), _SRC.search(image[1])
+    if alt is None or not alt[1] or src is None:
+        return alt[1] if alt else ""
+    return f'<img src="{src[1]}" alt="{alt[1]}">'
+
+
+def _plain_heading(heading: re.Match[str]) -> str:
+    """A heading without links, as it is read in a list of headings."""
+    return heading[1] + _ANCHOR.sub("", heading[2]) + heading[3] if "<a" in heading[2] else heading[0]
+
+
+def _plain_term(term: re.Match[str]) -> str:
+    """A signature as code, any other term in bold unless it shows code already."""
+    attributes, inner = term[1], term[2]
+    if 'class="sig' in attributes or " sig-object" in attributes:
+        return f"<dt><code>{' '.join(_TAG.sub('', inner).split())}</code></dt>"
+    if "<code" in inner or "<a " in inner or not inner.strip() or "<p" in inner or "<strong" in inner:
+        return f"<dt>{inner}</dt>"
+    return f"<dt><strong>{inner.strip()}</strong></dt>"

@@ -1,0 +1,36 @@
+"""Plain text to a document: the text itself, its first line as title."""
+
+import re
+
+from afresh.core.language import guess_language, normalise_tag
+from afresh.core.model import Body, Document
+from afresh.core.text import content_hash, links_hash, normalise
+from afresh.extractors.decode import decode
+from afresh.extractors.head import LONGEST_TITLE, one_line
+
+_WORD = re.compile(r"\w")
+
+
+class TextExtractor:
+    """Reads plain text."""
+
+    version = "text-1"
+
+    def extract(self, body: Body) -> Document:
+        """The document of a plain text body; it has no links, because nothing in it is one for sure."""
+        text = normalise(decode(body.data, body.charset))
+        return Document(
+            title=first_line(text),
+            markdown=text,
+            language=normalise_tag(body.language) or guess_language(text),
+            content_hash=content_hash(text),
+            links_hash=links_hash(()),
+            index=body.index,
+            follow=body.follow,
+        )
+
+
+def first_line(text: str) -> str:
+    """The first line that holds a word, as a title."""
+    lines = (line for line in text.split("\n", 50)[:50] if _WORD.search(line))
+    return one_line(next(lines, ""))[:LONGEST_TITLE].strip()
