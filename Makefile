@@ -39,7 +39,7 @@ clean: ## Remove .venv and everything that was built
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A clone that was moved has to be installed again: scripts in .venv know their place.
+# A clone that was moved has to be installed again.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 $(STAMP): FORCE
 endif

@@ -35,7 +35,10 @@ trap 'rm -f "$log"' EXIT
 run() { "$@" >"$log" 2>&1; }
 show() { tail -n 20 "$log" >&2; }
 
-if ! .venv/bin/python -c 'import pip' >/dev/null 2>&1; then
+# The scripts in .venv know their place, so a clone that was moved gets a new one.
+moved() { [ -f .venv/.installed ] && [ "$(cat .venv/.installed)" != "$(pwd)" ]; }
+
+if moved || ! .venv/bin/python -c 'import pip' >/dev/null 2>&1; then
     python="$(find_python)"
     say "creating .venv with $("$python" --version 2>&1)"
     run "$python" -m venv --clear .venv || { show; exit 1; }
