@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 STEP = 64 * 1024
 OFFERED = "gzip, deflate"
+_MOST_MEMBERS = 1_000  # each may be empty, so that the size alone does not bound the work
 
 
 class CodingError(Exception):
@@ -18,6 +19,7 @@ class Decoder:
         self._coding = coding
         self._inner = zlib.decompressobj(31) if coding == "gzip" else None
         self._started = False
+        self._members = 1
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The decoded bytes that `data` leads to."""
@@ -49,6 +51,9 @@ class Decoder:
         """Start the next gzip member; whatever else follows the end of the stream is ignored."""
         if self._coding != "gzip" or data[:1] != b"\x1f":
             return b""
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise CodingError("the gzip body has too many parts")
         self._inner = zlib.decompressobj(31)
         return data
 

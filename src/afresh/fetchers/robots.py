@@ -135,8 +135,7 @@ class RobotsGate:
     def _understand(self, seen: Fetched) -> _Known:
         now = self._clock()
         if isinstance(seen, Body):
-            text = seen.data.decode("utf-8-sig", "replace")
-            return _Known("ok", now + _KEPT, RobotsRules(text, self._agent))
+            return _Known("ok", now + _KEPT, RobotsRules(_text(seen.data), self._agent))
         if isinstance(seen, Gone) or (isinstance(seen, Refused) and 400 <= (seen.status_code or 0) < 500):
             return _Known("none", now + _KEPT)
         if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
@@ -161,6 +160,13 @@ class RobotsGate:
         named = known.rules.sitemaps if known.rules else ()
         urls = (canonical(raw, f"{origin}/") for raw in named)
         return tuple(dict.fromkeys(url for url in urls if url))
+
+
+def _text(data: bytes) -> str:
+    """The file as text; a rule that the size limit cut in two is left off, as its half would forbid more."""
+    if len(data) >= LARGEST_BYTES:
+        data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
+    return data.decode("utf-8-sig", "replace")
 
 
 def _why(seen: Fetched) -> str:

@@ -144,7 +144,8 @@ class _Reading:
         if name in ("loc", "link"):
             text = "".join(element.itertext(etree.Element)).strip() if len(element) else ""
             loc = text or (element.text or "").strip() or element.get("href", "").strip()
-            if loc and element.get("rel", "alternate") == "alternate" and not element.get("hreflang"):
+            alternate = element.get("rel", "alternate") == "alternate" and not element.get("hreflang")
+            if loc and (name == "loc" or (alternate and not self._locs)):
                 self._locs.append(loc)
         elif name == "guid":
             self._guid = (element.text or "").strip()
@@ -175,9 +176,11 @@ def parse_lastmod(text: str) -> datetime | None:
         text += "-01" * (2 - text.count("-"))
     try:
         moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     except ValueError:
-        try:
-            moment = parsedate_to_datetime(text)
-        except ValueError:
-            return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        pass
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
