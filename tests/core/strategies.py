@@ -81,7 +81,6 @@ _KNOWN = Page(
     title="Old title",
     depth=3,
     content_type="text/plain",
-    missing_count=1,
     crawl_time=_LONG_AGO,
     last_seen=_LONG_AGO,
     last_scraped=_LONG_AGO,
@@ -97,6 +96,7 @@ held_pages = st.builds(
     recipe=recipes,
     failures=st.integers(0, 6),
     gone_count=st.integers(0, 4),
+    missing_count=st.integers(0, 3),
     doomed_by=st.sampled_from((None, RunId(4))),
     moved_to=st.sampled_from((None, "https://docs.test/b")),
 )

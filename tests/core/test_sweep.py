@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.strategies import brakes, law
+from tests.core.strategies import brakes, held_pages, law
 
 from afresh.core import states
-from afresh.core.model import Policy, RunState
-from afresh.core.sweep import Evidence, brake_holds, judge
+from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
+from afresh.core.sweep import Evidence, brake_holds, decide_missing, judge, may_drop
 
 
 @st.composite
@@ -24,7 +24,6 @@ def _evidence(draw: st.DrawFn) -> Evidence:
         known=known,
         known_failed=known_failed,
         failed=known_failed + draw(st.sampled_from((0, 0, 1, 7))),
-        first=known == 0,
     )
 
 
@@ -37,7 +36,6 @@ CALM = Evidence(
     known=100,
     known_failed=0,
     failed=0,
-    first=False,
 )
 
 
@@ -108,9 +106,7 @@ def test_law_15_more_failures_never_allow_more(evidence: Evidence, more: int) ->
         pytest.param(replace(CALM, known_failed=10, failed=10), RunState.PARTIAL, True, id="P4 just 10 %"),
         pytest.param(replace(CALM, known_failed=11, failed=11), RunState.FAILED, False, id="P4 over 10 %"),
         pytest.param(replace(CALM, stopped=True), RunState.CANCELLED, False, id="G2 unfinished"),
-        pytest.param(
-            replace(CALM, known=0, failed=3, first=True), RunState.PARTIAL, True, id="first crawl, 3 failed"
-        ),
+        pytest.param(replace(CALM, known=0, failed=3), RunState.PARTIAL, True, id="first crawl, 3 failed"),
     ],
 )
 def test_P4_cases(evidence: Evidence, state: RunState, may_delete: bool) -> None:
@@ -173,3 +169,50 @@ def test_law_15_P5_a_held_brake_holds_for_more_deletions_and_for_fewer_pages(
 )
 def test_P5_cases_with_the_default_policy(live: int, doomed: int, holds: bool) -> None:
     assert brake_holds(live, doomed, Policy()) == holds
+
+
+# ---- absence and what may go --------------------------------------------------------------------
+
+RUN = RunId(9)
+PAGE = Page(id=PageId(1), source_id=SourceId(1), url="https://docs.test/a", content_hash="a" * 64)
+
+
+@law
+@given(held_pages, st.integers(1, 4))
+def test_D10_D11_absence_counts_up_and_dooms_exactly_at_missing_after(page: Page, missing_after: int) -> None:
+    after = decide_missing(page, RUN, Policy(missing_after=missing_after))
+    reached = page.missing_count + 1 >= missing_after
+    assert after == replace(
+        page, missing_count=page.missing_count + 1, doomed_by=RUN if reached else page.doomed_by
+    )
+
+
+@pytest.mark.parametrize("missing_after", [1, 3])
+def test_G2_C14_a_page_is_doomed_by_the_run_that_misses_it_for_the_last_time(missing_after: int) -> None:
+    page, dooms_of = PAGE, []
+    for run in range(1, 4):
+        page = decide_missing(page, RunId(run), Policy(missing_after=missing_after))
+        dooms_of.append(page.doomed_by is not None)
+    assert dooms_of == [run >= missing_after for run in range(1, 4)]
+
+
+@pytest.mark.parametrize("target", [None, *PageStatus])
+def test_A7_a_page_that_did_not_move_may_go_at_once(target: PageStatus | None) -> None:
+    assert may_drop(PAGE, target)
+
+
+@pytest.mark.parametrize(
+    ("target", "may"),
+    [
+        (None, True),
+        (PageStatus.ACTIVE, True),
+        (PageStatus.PENDING, False),
+        (PageStatus.ERROR, False),
+        (PageStatus.DELETED, False),
+    ],
+)
+def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(
+    target: PageStatus | None, may: bool
+) -> None:
+    """Nothing is deleted before its replacement exists; None is an address outside the source."""
+    assert may_drop(replace(PAGE, moved_to="https://docs.test/b"), target) == may
