@@ -2,19 +2,21 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from afresh.core.model import (
     Attempt,
+    Backlog,
     Body,
     Chunk,
     Claim,
     Document,
     Fetched,
+    Limits,
     Listed,
     Page,
     PageId,
-    Policy,
+    PageStatus,
     Request,
     Run,
     RunId,
@@ -23,7 +25,9 @@ from afresh.core.model import (
     Source,
     SourceId,
     Visit,
+    Worker,
 )
+from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 
 Clock = Callable[[], datetime]
 
@@ -40,6 +44,11 @@ class Lister(Protocol):
     """Tells what a source lists by itself (root, sitemap, files) and what belongs to it."""
 
     kind: str
+
+    @property
+    def listing_errors(self) -> Sequence[str]:
+        """What could not be listed; an incomplete listing proves nothing."""
+        ...
 
     def list(self) -> AsyncIterator[Listed]: ...
 
@@ -67,39 +76,123 @@ class Chunker(Protocol):
 class Store(Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
+    # runs and workers
     async def start_run(
         self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
-    ) -> Run: ...
-
-    async def enqueue(
-        self, run: RunId, listed: Sequence[Listed], now: datetime, *, max_pages: int
-    ) -> int: ...
-
-    async def claim(self, run: RunId, worker: str, now: datetime, limit: int) -> Sequence[Claim]: ...
-
-    async def commit(
-        self, visits: Sequence[Visit], worker: str, now: datetime, *, max_pages: int, keep_body: bool
-    ) -> Sequence[Visit]: ...
-
-    async def beat(self, worker: str, now: datetime) -> None: ...
-
-    async def release(self, worker: str, now: datetime) -> None: ...
-
+    ) -> tuple[Run, bool]: ...
+    async def run_by_id(self, run: RunId) -> Run | None: ...
     async def finish_run(
-        self, run: RunId, state: RunState, now: datetime, *, counts: Mapping[str, int], error: str | None
+        self,
+        run: RunId,
+        state: RunState,
+        now: datetime,
+        *,
+        counts: Mapping[str, int],
+        notes: Sequence[str],
+        error: str | None,
     ) -> Run: ...
+    async def join(self, worker: Worker) -> None: ...
+    async def beat(self, worker: str, now: datetime, until: datetime) -> None: ...
+    async def workers(self) -> Sequence[Worker]: ...
 
+    # the queue
+    async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int: ...
+    async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None: ...
+    async def enqueue_due(self, run: Run, now: datetime) -> None: ...
+    async def frontier(self, source: SourceId) -> Sequence[Listed]: ...
+    async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]: ...
+    async def judge_links(self, source: SourceId, admits: Callable[[str], bool]) -> None: ...
+    async def close_frontier(self, source: SourceId, rules: str) -> None: ...
+    async def claim(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> Sequence[Claim]: ...
+    async def commit(
+        self,
+        run: Run,
+        visits: Sequence[Visit],
+        worker: str,
+        now: datetime,
+        *,
+        limits: Limits,
+        keep_body: bool,
+    ) -> Sequence[Visit]: ...
+    async def backlog(self, run: RunId) -> Backlog: ...
+    async def pause_host(self, domain: str, until: datetime) -> None: ...
+    async def release(self, worker: str, now: datetime) -> None: ...
+    async def reclaim(self, dead: Sequence[str], now: datetime) -> int: ...
+    async def lock_owners(self) -> set[str]: ...
+
+    # the end of a run
+    async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None: ...
+    async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]: ...
+    async def unreached(self, source: SourceId, root: str) -> Sequence[Page]: ...
+    async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None: ...
+    async def doomed(self, source: SourceId) -> Sequence[tuple[Page, PageStatus | None]]: ...
+    async def live_count(self, source: SourceId) -> int: ...
+    async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None: ...
+
+    # reading
+    async def markdown_of(self, pages: Sequence[PageId]) -> Mapping[PageId, str]: ...
     async def history(self, page: PageId) -> Sequence[Attempt]: ...
 
 
-__all__ = [
-    "Chunker",
-    "Clock",
-    "Extractor",
-    "Fetcher",
-    "Lister",
-    "Page",
-    "Policy",
-    "Source",
-    "Store",
-]
+class Library(Store, Protocol):
+    """What the use cases ask of a store beyond what the engine does: sources and answers."""
+
+    url: str
+
+    async def add_source(
+        self,
+        *,
+        name: str,
+        version: str | None,
+        kind: str,
+        url: str,
+        rules: Mapping[str, object],
+        policy: Mapping[str, object],
+        now: datetime,
+    ) -> Source: ...
+    async def find_source(self, name: str, version: str | None) -> Source | None: ...
+    async def find_source_by_url(self, url: str, version: str | None) -> Source | None: ...
+    async def source_by_id(self, source: SourceId) -> Source | None: ...
+    async def sources(self, name: str | None = None) -> Sequence[Source]: ...
+    async def remove_source(self, source: SourceId) -> None: ...
+    async def last_runs(self, source: SourceId, limit: int = 1) -> Sequence[Run]: ...
+    async def live_runs(self) -> Sequence[Run]: ...
+    async def source_view(self, source: Source) -> SourceView: ...
+    async def pages(
+        self,
+        source: SourceId,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]: ...
+    async def find_pages(
+        self, url: str, source: SourceId | None = None
+    ) -> Sequence[tuple[Page, PageView, str, str | None]]: ...
+    async def history_by_url(self, url: str) -> list[Attempt]: ...
+    async def evidence(
+        self, page: Page, shown: int = 5
+    ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]: ...
+    async def links(
+        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+    ) -> list[LinkView]: ...
+    async def changes(
+        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]: ...
+    async def totals(self) -> Mapping[str, Any]: ...
+    async def size_bytes(self) -> int: ...
+    async def plan_numbers(
+        self, source: SourceId, recipe: str
+    ) -> tuple[Mapping[str, Any], Sequence[tuple[str, int]]]: ...
+    async def search(
+        self,
+        query: str,
+        *,
+        source: SourceId | None = None,
+        language: str | None = None,
+        limit: int = 10,
+        every_chunk: bool = False,
+    ) -> list[Hit]: ...
+    async def close(self) -> None: ...

@@ -4,6 +4,7 @@ AfreshError
 ├── ConfigError        a setting is wrong: names key, line and the nearest valid key
 ├── UsageError         the call makes no sense: names what to type instead
 ├── SourceError        a source cannot be listed or opened
+├── RunBusy            the source is being looked at by another process
 ├── ExtractError       a body could not be read into a document
 └── StoreError         the store cannot be used
     └── SchemaTooNew   the store was written by a newer afresh
@@ -24,6 +25,10 @@ class UsageError(AfreshError):
 
 class SourceError(AfreshError):
     """A source cannot be listed or opened."""
+
+
+class RunBusy(AfreshError):
+    """The source is being looked at by another process."""
 
 
 class ExtractError(AfreshError):

@@ -254,7 +254,11 @@ class Run:
     full: bool = False  # looks without validators
     started_at: datetime
     finished_at: datetime | None = None
+    worker: str | None = None
+    queued: int = 0  # pages put into the queue by this run
+    known: int = 0  # pages that had content when it began
     counts: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -357,7 +361,7 @@ class Harvest:
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
     links: tuple[Link, ...] | None = None  # set when the links on record are to be replaced
-    children: tuple[str, ...] = ()  # addresses to be looked at in this run, in scope
+    children: frozenset[str] = frozenset()  # targets of links that belong to the source
     diff: str | None = None
     body_bytes: int = 0
 
@@ -369,6 +373,17 @@ class Visit:
     claim: Claim
     decision: Decision
     harvest: Harvest = Harvest()
+    pause: float | None = None  # seconds that the host asked to be left alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A process that holds claims as long as its heart beats."""
+
+    name: str
+    host: str
+    pid: int
+    heartbeat_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,3 +392,20 @@ class Listed:
 
     url: str
     depth: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How far a run may go."""
+
+    max_pages: int
+    max_depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What is left of a run."""
+
+    open: int
+    held: int
+    next_at: datetime | None  # when the first row that nobody holds is due

@@ -1,8 +1,8 @@
 """How a run ends: whether it may delete, what it misses, and when the brake holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from afresh.core.model import Policy, RunState
+from afresh.core.model import Page, PageStatus, Policy, RunId, RunState
 
 OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
 
@@ -18,7 +18,6 @@ class Evidence:
     known: int  # pages that had content when the run began
     known_failed: int  # of those, how many could not be looked at
     failed: int  # pages that ended in a failure
-    first: bool  # no content existed before this run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,3 +57,17 @@ def _outage(evidence: Evidence) -> str | None:
 def brake_holds(live: int, doomed: int, policy: Policy) -> bool:
     """Whether so many deletions wait for a human: more than the share and more than the count allow."""
     return doomed > policy.brake_pages and doomed * 100 > live * policy.brake_percent
+
+
+def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
+    """A page that a complete run did not reach: one run closer to its end, and doomed when it is there."""
+    count = page.missing_count + 1
+    doomed = run if count >= policy.missing_after else page.doomed_by
+    return replace(page, missing_count=count, doomed_by=doomed)
+
+
+def may_drop(page: Page, target: PageStatus | None) -> bool:
+    """Whether doomed content may go now: a page that moved stays until its new address has content."""
+    if page.moved_to is None or target is None:
+        return True
+    return target in (PageStatus.ACTIVE, PageStatus.REDIRECT)

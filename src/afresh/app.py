@@ -1,0 +1,198 @@
+"""Putting it together: the only file that names concrete classes."""
+
+import hashlib
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from afresh.config import Config
+from afresh.core.events import Listener
+from afresh.core.model import Policy, Source, Worker
+from afresh.core.scope import Rules, Scope
+from afresh.core.views import Finding
+from afresh.doctor import examine
+from afresh.engine.hosts import Hosts
+from afresh.engine.kit import Kit, Pace
+from afresh.engine.lifetime import at_work
+from afresh.engine.offload import Offload
+from afresh.kb import KnowledgeBase
+from afresh.ports import Clock
+from afresh.store.open import open_store
+from afresh.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from afresh.fetchers.robots import RobotsGate
+    from afresh.sources.web import WebLister
+
+UNBOUNDED = 1_000_000
+
+
+def utc_now() -> datetime:
+    """The time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+async def build(config: Config, *, clock: Clock = utc_now) -> KnowledgeBase:
+    """The knowledge base that a configuration describes, its store open."""
+    workshop = Workshop(config, await open_store(config.store.url), clock)
+    return KnowledgeBase(workshop.store, workshop, clock)
+
+
+class Workshop:
+    """Makes the tools of each run from the settings of its source."""
+
+    def __init__(self, config: Config, store: SqlStore, clock: Clock) -> None:
+        self.config = config
+        self.store = store
+        self.clock = clock
+
+    def bounds(self, source: Source) -> tuple[Rules, Policy]:
+        """What belongs to a source and the numbers that govern it."""
+        own = self._own(source)
+        return rules_for(source, own), policy_for(own)
+
+    async def examine(self) -> list[Finding]:
+        """What is well and what is not."""
+        return await examine(self.config, self.store)
+
+    @asynccontextmanager
+    async def open(self, source: Source, full: bool, listener: Listener) -> AsyncIterator[tuple[Kit, Rules]]:
+        """The tools for one run of a source; this process is a worker while they are open."""
+        own = self._own(source)
+        rules = rules_for(source, own)
+        web, lister = _web(own, rules, self.clock)
+        offload = Offload()
+        worker = _worker(self.clock())
+        kit = self._kit(own, rules, web, lister, offload, worker.name, full, listener)
+        try:
+            async with at_work(self.store, worker, kit.pace.lease_seconds, self.clock):
+                yield kit, rules
+        finally:
+            await offload.close()
+            await web.close()
+
+    def _own(self, source: Source) -> Config:
+        return self.config.with_overrides(source.rules, source.policy)
+
+    def _kit(
+        self,
+        own: Config,
+        rules: Rules,
+        web: "RobotsGate",
+        lister: "WebLister",
+        offload: Offload,
+        worker: str,
+        full: bool,
+        listener: Listener,
+    ) -> Kit:
+        from afresh.chunkers.markdown import MarkdownChunker
+        from afresh.core.diff import markdown_diff
+        from afresh.extractors import extract
+
+        return Kit(
+            store=self.store,
+            web=web,
+            lister=lister,
+            trim=rules.trim,
+            extract=extract,
+            chunk=MarkdownChunker().chunk,
+            diff=markdown_diff,
+            offload=offload,
+            hosts=Hosts(own.crawl.concurrency),
+            policy=policy_for(own),
+            pace=pace_for(own),
+            keep_body=own.storage.body == "markdown",
+            worker=worker,
+            clock=self.clock,
+            full=full,
+            listener=listener,
+        )
+
+
+def _worker(now: datetime) -> Worker:
+    host, pid = socket.gethostname(), os.getpid()
+    return Worker(name=f"{host}:{pid}:{secrets.token_hex(4)}", host=host, pid=pid, heartbeat_at=now)
+
+
+def _web(own: Config, rules: Rules, clock: Clock) -> tuple["RobotsGate", "WebLister"]:
+    from afresh.fetchers.guard import AddressPolicy
+    from afresh.fetchers.http import HttpFetcher, HttpOptions
+    from afresh.fetchers.robots import RobotsGate
+    from afresh.sources.web import WebLister
+
+    network = own.network
+    options = HttpOptions(
+        user_agent=network.user_agent,
+        total_seconds=network.timeout_seconds,
+        connect_seconds=network.connect_seconds,
+        idle_seconds=network.idle_seconds,
+        max_body_bytes=network.max_body_bytes,
+        connections_per_host=own.crawl.concurrency,
+        policy=AddressPolicy(network.allow),
+    )
+
+    def admits(url: str) -> bool:
+        return rules.refusal(url, 0) is None and gate.permits(url)
+
+    http = HttpFetcher(options, clock=clock, admits=admits)
+    gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=clock)
+    lister = WebLister(rules, gate, gate.sitemaps, use_sitemaps=own.crawl.sitemaps)
+    return gate, lister
+
+
+def rules_for(source: Source, own: Config) -> Rules:
+    """What belongs to a source under its settings."""
+    crawl = own.crawl
+    return Rules(
+        root=source.url,
+        scope=Scope(crawl.scope),
+        include=crawl.include,
+        exclude=crawl.exclude,
+        max_depth=crawl.max_depth,
+        max_pages=crawl.max_pages,
+        max_params=crawl.max_url_params,
+        max_components=UNBOUNDED if crawl.max_path_components is None else crawl.max_path_components,
+    )
+
+
+def policy_for(own: Config) -> Policy:
+    """The numbers that decisions obey, with the recipe of the content they guard."""
+    policy = own.policy
+    return Policy(
+        recipe=recipe(own),
+        recheck_seconds=policy.recheck_seconds,
+        backoff_base_seconds=policy.backoff_base_seconds,
+        backoff_max_seconds=policy.backoff_max_seconds,
+        retries=policy.retries,
+        gone_after=policy.gone_after,
+        missing_after=policy.missing_after,
+        brake_percent=policy.brake_percent,
+        brake_pages=policy.brake_pages,
+        respect_noindex=own.crawl.respect_noindex,
+        respect_nofollow=own.crawl.respect_nofollow,
+    )
+
+
+def recipe(own: Config) -> str:
+    """The fingerprint of everything that turns a body into what is indexed."""
+    from afresh.chunkers.markdown import MarkdownChunker
+    from afresh.extractors import VERSION
+
+    parts = (VERSION, MarkdownChunker.version, own.storage.body)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def pace_for(own: Config) -> Pace:
+    """How fast and how far a run goes."""
+    return Pace(
+        concurrency=own.crawl.concurrency,
+        delay_seconds=own.crawl.delay_seconds,
+        max_pages=own.crawl.max_pages,
+        max_depth=own.crawl.max_depth,
+        lease_seconds=own.policy.lease_seconds,
+        heartbeat_seconds=own.policy.heartbeat_seconds,
+    )

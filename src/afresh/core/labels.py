@@ -1,0 +1,33 @@
+"""Names of sources: `react` or `react@18`, and the name a web address gets when none is given."""
+
+import re
+
+from afresh.core.errors import UsageError
+from afresh.core.urls import host_of
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
+_INDEX = re.compile(r"(?:index|default)\.[a-z]+$")
+_OTHER = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def parse_label(label: str) -> tuple[str, str | None]:
+    """The name and the version of a label."""
+    name, _, version = label.partition("@")
+    return check_name(name), version or None
+
+
+def check_name(name: str) -> str:
+    """The name, if it can be typed and stored."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a source: use letters, digits, dots, dashes and slashes"
+        )
+    return name
+
+
+def name_for(url: str) -> str:
+    """A short name for a web address: its host and its path, without what says nothing."""
+    host = host_of(url).removeprefix("www.").strip("[]")
+    path = url.split("://", 1)[1].partition("/")[2].partition("?")[0]
+    path = _INDEX.sub("", path).strip("/")
+    return _OTHER.sub("-", "-".join([host, *path.split("/")]) if path else host).strip("-.")[:100]

@@ -1,0 +1,58 @@
+"""Counting: what one visit adds to the report of its run."""
+
+from collections.abc import Iterable, Mapping
+
+from afresh.core.model import ChangeKind, Content, Outcome, Visit
+
+_REFUSED = frozenset({Outcome.BLOCKED_ROBOTS, Outcome.BLOCKED_4XX})
+
+
+def change_of(visit: Visit) -> ChangeKind | None:
+    """Whether a visit brought new or changed content; deletions and moves are the sweep's to tell."""
+    decision, before = visit.decision, visit.claim.page
+    if decision.content is not Content.REPLACE:
+        return None
+    if before.content_hash is None:
+        return ChangeKind.NEW
+    return ChangeKind.CHANGED if before.content_hash != decision.page.content_hash else None
+
+
+def tally(visit: Visit) -> dict[str, int]:
+    """The counts of one visit; a failure that is tried again in the same run is not counted yet."""
+    decision = visit.decision
+    if decision.retry:
+        return {"retried": 1, "bytes": visit.harvest.body_bytes}
+    return {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known_failed(visit)}
+
+
+def _kind(visit: Visit) -> str:
+    match visit.decision.outcome:
+        case Outcome.NOT_MODIFIED:
+            return "not_modified"
+        case Outcome.SUCCESS:
+            change = change_of(visit)
+            return str(change) if change else "unchanged"
+        case Outcome.GONE:
+            return "gone"
+        case Outcome.MOVED:
+            return "redirects"
+        case outcome if outcome in _REFUSED and visit.decision.status_code != 429:
+            return "refused"
+        case Outcome.FAILED if visit.decision.reason.startswith("not fetched"):
+            return "refused"
+        case _:
+            return "failed"
+
+
+def _known_failed(visit: Visit) -> Mapping[str, int]:
+    known = visit.claim.page.content_hash is not None
+    return {"known_failed": 1} if known and _kind(visit) == "failed" else {}
+
+
+def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of counts, key by key."""
+    result: dict[str, int] = {}
+    for part in parts:
+        for key, number in part.items():
+            result[key] = result.get(key, 0) + number
+    return result

@@ -1,0 +1,53 @@
+"""Politeness within one process: how many looks at a host at once, how far apart, and when it rests."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+FAILURES_OF_A_DEAD_HOST = 10  # in a row, with no answer in between
+
+
+class Hosts:
+    """Lets looks at each host pass as its rules allow."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
+        self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._next: dict[str, float] = {}
+        self._failures: dict[str, int] = defaultdict(int)
+
+    @asynccontextmanager
+    async def look(self, domain: str, delay: float) -> AsyncIterator[None]:
+        """Wait for a turn at a host and hold it while looking."""
+        async with self._gates[domain]:
+            if delay > 0 or domain in self._next:
+                await self._wait(domain, delay)
+            yield
+
+    async def _wait(self, domain: str, delay: float) -> None:
+        loop = asyncio.get_running_loop()
+        async with self._pace[domain]:
+            while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:  # noqa: ASYNC110 - a later pause may move the end
+                await asyncio.sleep(pause)
+            if delay > 0:
+                self._next[domain] = loop.time() + delay
+            else:
+                self._next.pop(domain, None)
+
+    def pause(self, domain: str, seconds: float) -> None:
+        """Let a host rest."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._next[domain] = max(until, self._next.get(domain, 0.0))
+
+    def answered(self, domain: str) -> None:
+        """Note that a host gave an answer, whatever it said."""
+        self._failures.pop(domain, None)
+
+    def failed(self, domain: str) -> None:
+        """Note that a host gave none."""
+        self._failures[domain] += 1
+
+    def is_dead(self, domain: str) -> bool:
+        """Whether a host has not answered for so long that asking on is pointless."""
+        return self._failures.get(domain, 0) >= FAILURES_OF_A_DEAD_HOST

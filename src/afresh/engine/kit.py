@@ -1,0 +1,58 @@
+"""What the engine works with: everything a run needs, handed over once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from afresh.core.events import Listener, ignore
+from afresh.core.model import Body, Chunk, Document, Fetched, Policy, Request
+from afresh.engine.hosts import Hosts
+from afresh.engine.offload import Offload
+from afresh.ports import Clock, Lister, Store
+
+
+class Web(Protocol):
+    """Looks at addresses, obeying robots.txt."""
+
+    async def fetch(self, request: Request) -> Fetched: ...
+
+    async def crawl_delay(self, url: str) -> float | None: ...
+
+    def state(self, origin: str) -> str:
+        """What is known of the robots.txt of an origin; "unreachable" stops a run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast and how far a run goes."""
+
+    concurrency: int = 3
+    delay_seconds: float = 0.0
+    max_pages: int = 10_000
+    max_depth: int = 20
+    lease_seconds: float = 60.0
+    heartbeat_seconds: float = 10.0
+    patience_seconds: float = 300.0  # how long a run waits for a host that asked for a pause
+
+
+@dataclass(slots=True, kw_only=True)
+class Kit:
+    """The tools of one run."""
+
+    store: Store
+    web: Web
+    lister: Lister
+    trim: Callable[[str], str]
+    extract: Callable[[Body], Document]
+    chunk: Callable[[Document], Sequence[Chunk]]
+    diff: Callable[[str, str], str]
+    offload: Offload
+    hosts: Hosts
+    policy: Policy
+    pace: Pace
+    keep_body: bool
+    worker: str
+    clock: Clock
+    full: bool = False
+    listener: Listener = field(default=ignore)

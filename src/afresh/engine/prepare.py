@@ -1,0 +1,61 @@
+"""Slow work before the transaction: chunks and a diff for changed content, links for a changed page."""
+
+from dataclasses import replace
+
+from afresh.core.model import Claim, Content, Decision, Document, Follow, Harvest, Link, Moved, Read, Seen
+from afresh.engine.kit import Kit
+
+
+async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Harvest:
+    """Make just what the decision needs; nothing at all for a page that stayed the same."""
+    match seen:
+        case Moved(to=to):
+            return _pointing(to, claim, kit)
+        case Read(document=document):
+            return await _harvest(claim, decision, document, kit)
+        case _:
+            return Harvest()
+
+
+def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
+    """A page that moved has one link: to where it went."""
+    belongs = kit.lister.refusal(to, claim.page.depth) is None
+    return Harvest(links=(Link(to, ""),), children=frozenset({to} if belongs else ()))
+
+
+async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Kit) -> Harvest:
+    harvest = Harvest()
+    if decision.content is Content.REPLACE:
+        chunks = await kit.offload.call(kit.chunk, document)
+        harvest = replace(
+            harvest, document=document, chunks=tuple(chunks), diff=await _diff(claim, document, kit)
+        )
+    match decision.follow:
+        case Follow.NEW:
+            links = _trimmed(document.links, kit)
+            return replace(harvest, links=links, children=_admitted(links, kit))
+        case Follow.NONE:
+            return replace(harvest, links=tuple(replace(link, follow=False) for link in document.links))
+        case Follow.STORED:
+            return harvest
+
+
+async def _diff(claim: Claim, document: Document, kit: Kit) -> str | None:
+    if claim.page.content_hash in (None, document.content_hash):
+        return None
+    old = (await kit.store.markdown_of([claim.page.id])).get(claim.page.id)
+    return None if old is None else await kit.offload.call(kit.diff, old, document.markdown)
+
+
+def _trimmed(links: tuple[Link, ...], kit: Kit) -> tuple[Link, ...]:
+    trimmed: dict[str, Link] = {}
+    for link in links:
+        url = kit.trim(link.url)
+        trimmed.setdefault(url, link if url == link.url else replace(link, url=url))
+    follow = kit.policy.respect_nofollow
+    return tuple(link if follow or link.follow else replace(link, follow=True) for link in trimmed.values())
+
+
+def _admitted(links: tuple[Link, ...], kit: Kit) -> frozenset[str]:
+    """The targets that belong to the source, whatever their depth: that is for the queue to judge."""
+    return frozenset(link.url for link in links if kit.lister.refusal(link.url, 0) is None)

@@ -1,0 +1,175 @@
+"""A run from its start to its sweep: list, enqueue, work, judge, let go of what is gone."""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from afresh.core.events import Notice
+from afresh.core.model import (
+    Limits,
+    Listed,
+    Outcome,
+    Page,
+    Run,
+    RunMode,
+    RunState,
+    Source,
+)
+from afresh.core.scope import Rules
+from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop
+from afresh.core.urls import origin_of
+from afresh.core.views import RunReport
+from afresh.engine.kit import Kit
+from afresh.engine.report import report_of
+from afresh.engine.worker import Worker
+
+
+@dataclass(slots=True)
+class Course:
+    """One run under way, with what it learns about itself."""
+
+    kit: Kit
+    source: Source
+    rules: Rules
+    run: Run
+    stopping: asyncio.Event
+    notes: list[str]
+
+    @property
+    def limits(self) -> Limits:
+        """How far the run may go."""
+        return Limits(max_pages=self.rules.max_pages, max_depth=self.rules.max_depth)
+
+    @property
+    def fingerprint(self) -> str:
+        """The rules as text, to notice when they change."""
+        return json.dumps(asdict(self.rules), sort_keys=True)
+
+
+async def run_source(
+    kit: Kit, source: Source, rules: Rules, mode: RunMode, stopping: asyncio.Event
+) -> RunReport:
+    """Look at a source: start or resume its run, work on it, and end it as the evidence allows."""
+    now = kit.clock()
+    run, resumed = await kit.store.start_run(source.id, mode, full=kit.full, worker=kit.worker, now=now)
+    kit.full = run.full
+    course = Course(kit, source, rules, run, stopping, [])
+    if resumed:
+        kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
+    await _fill(course, run.mode)
+    worker = Worker(kit, run, source.label, stopping)
+    await worker.work()
+    verdict = await _judge(course, worker.left_waiting)
+    return await _finish(course, verdict)
+
+
+async def _fill(course: Course, mode: RunMode) -> None:
+    """Put what is to be looked at into the queue; repeating it adds nothing."""
+    kit, run, now = course.kit, course.run, course.kit.clock()
+    if mode is RunMode.DUE:
+        await kit.store.enqueue_due(run, now)
+        return
+    await kit.store.enqueue(run, [Listed(course.rules.root, 0)], course.limits, now)
+    await kit.store.enqueue_known(run, course.limits, now)
+    listed = [item async for item in kit.lister.list()]
+    await kit.store.enqueue(run, listed, course.limits, now)
+    if not kit.lister.listing_errors:
+        await kit.store.record_listing(course.source.id, listed)
+    await _follow_stored(course, now)
+
+
+async def _follow_stored(course: Course, now: datetime) -> None:
+    """Make pages of links on record that a limit or other rules had left out."""
+    store, source = course.kit.store, course.source.id
+    waiting, changed = await store.frontier_is_open(source, course.fingerprint)
+    if changed:
+        await store.judge_links(source, lambda url: course.rules.refusal(url, 0) is None)
+    await store.close_frontier(source, course.fingerprint)
+    if waiting or changed:
+        await store.enqueue(course.run, await store.frontier(source), course.limits, now)
+
+
+async def _judge(course: Course, left_waiting: int) -> Verdict:
+    kit, run = course.kit, await _reload(course)
+    failed = run.counts.get("failed", 0) + left_waiting
+    due = run.mode is RunMode.DUE
+    verdict = judge(
+        Evidence(
+            root_failed=None if due else await _root_failure(course),
+            robots_unreachable=kit.web.state(origin_of(course.rules.root)) == "unreachable",
+            listing_complete=not due and not kit.lister.listing_errors,
+            stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
+            known=run.known,
+            known_failed=run.counts.get("known_failed", 0) + left_waiting,
+            failed=failed,
+        )
+    )
+    course.notes.extend(kit.lister.listing_errors)
+    return verdict
+
+
+async def _root_failure(course: Course) -> str | None:
+    """Why the root gave nothing to start from, or None if it did."""
+    page, attempt = await course.kit.store.root_attempt(course.source.id, course.rules.root)
+    if page is None or attempt is None:
+        return "it was not looked at"
+    match attempt.outcome:
+        case Outcome.SUCCESS | Outcome.NOT_MODIFIED:
+            return None
+        case Outcome.MOVED if page.moved_to is not None:
+            if course.rules.refusal(page.moved_to, 0) is None:
+                return None
+            return f"it moved to {page.moved_to}, outside this source; crawl that address instead"
+        case _:
+            return attempt.reason or attempt.error_message or str(attempt.outcome)
+
+
+async def _finish(course: Course, verdict: Verdict) -> RunReport:
+    store, run, now = course.kit.store, await _reload(course), course.kit.clock()
+    counts = dict(run.counts)
+    state = verdict.state
+    if verdict.may_miss:
+        counts["missing"] = await _count_missing(course, now)
+    if verdict.may_delete:
+        doomed = await _doomed(course)
+        if brake_holds(await store.live_count(course.source.id), len(doomed), course.kit.policy):
+            counts["held"] = len(doomed)
+            state = RunState.NEEDS_CONFIRMATION
+        else:
+            counts |= await _drop(course, doomed, now)
+    waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
+    if waiting and run.mode is not RunMode.DUE:
+        course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
+    finished = await store.finish_run(
+        run.id, state, course.kit.clock(), counts=counts, notes=course.notes, error=verdict.error
+    )
+    return report_of(finished, course.source)
+
+
+async def _count_missing(course: Course, now: datetime) -> int:
+    store, source = course.kit.store, course.source.id
+    unreached = await store.unreached(source, course.rules.root)
+    decided = [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
+    await store.record_missing(source, decided, now)
+    return len(decided)
+
+
+async def _doomed(course: Course) -> list[Page]:
+    return [
+        page for page, target in await course.kit.store.doomed(course.source.id) if may_drop(page, target)
+    ]
+
+
+async def _drop(course: Course, doomed: list[Page], now: datetime) -> dict[str, int]:
+    if doomed:
+        await course.kit.store.drop(course.run, doomed, now)
+    moved = sum(1 for page in doomed if page.moved_to is not None)
+    return {"deleted": len(doomed) - moved, "moved": moved}
+
+
+async def _reload(course: Course) -> Run:
+    run = await course.kit.store.run_by_id(course.run.id)
+    if run is None:
+        raise RuntimeError(f"run {course.run.id} is no longer in the store")
+    return run

@@ -1,0 +1,95 @@
+"""The walk of one page: six steps, of which the worker takes the last for many pages at once."""
+
+from dataclasses import replace
+
+from afresh.core.decide import decide, request_for
+from afresh.core.errors import AfreshError, ExtractError
+from afresh.core.events import Step
+from afresh.core.model import (
+    Body,
+    Claim,
+    Decision,
+    Failed,
+    Fetched,
+    Harvest,
+    Outcome,
+    Read,
+    Refused,
+    Request,
+    Seen,
+    Visit,
+)
+from afresh.engine.kit import Kit
+from afresh.engine.prepare import prepare
+
+
+async def visit(claim: Claim, kit: Kit) -> Visit:
+    """Look at a page and work out what that means; nothing is written yet."""
+    page = claim.page
+    request = request_for(page, kit.policy, full=kit.full)
+    kit.listener(Step(name="request", url=page.url))
+    fetched = await _fetch(claim, request, kit)
+    kit.listener(Step(name="fetch", url=page.url))
+    seen = await _extract(fetched, kit)
+    if isinstance(fetched, Body):
+        kit.listener(Step(name="extract", url=page.url))
+    decision = decide(page, seen, kit.policy, kit.clock())
+    kit.listener(Step(name="decide", url=page.url))
+    decision, harvest = await _prepare(claim, decision, seen, kit)
+    kit.listener(Step(name="prepare", url=page.url))
+    pause = fetched.retry_after if isinstance(fetched, Failed) else None
+    return Visit(claim=claim, decision=decision, harvest=_weighed(harvest, fetched), pause=pause)
+
+
+def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:
+    """The visit of a page on which afresh itself stumbled: a failure like any other, so the rest goes on."""
+    failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
+    return Visit(claim=claim, decision=decide(claim.page, failed, kit.policy, kit.clock()))
+
+
+async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched:
+    refusal = kit.lister.refusal(request.url, claim.page.depth)
+    if refusal is not None:  # the rules changed since the page was found
+        return Refused(outcome=Outcome.FAILED, reason=refusal)
+    delay = max(kit.pace.delay_seconds, await kit.web.crawl_delay(request.url) or 0.0)
+    async with kit.hosts.look(claim.domain, delay):
+        if kit.hosts.is_dead(claim.domain):
+            return Failed(outcome=Outcome.FAILED, reason=f"{claim.domain} has stopped answering")
+        fetched = await kit.web.fetch(request)
+    if isinstance(fetched, Failed) and fetched.status_code is None:
+        kit.hosts.failed(claim.domain)
+    else:
+        kit.hosts.answered(claim.domain)
+    if isinstance(fetched, Failed) and fetched.retry_after:
+        kit.hosts.pause(claim.domain, fetched.retry_after)
+    return fetched
+
+
+async def _extract(fetched: Fetched, kit: Kit) -> Seen:
+    if not isinstance(fetched, Body):
+        return fetched
+    try:
+        document = await kit.offload.call(kit.extract, fetched)
+    except ExtractError as error:
+        return Refused(outcome=Outcome.FAILED, reason=str(error))
+    return Read(
+        document=document,
+        validators=fetched.validators,
+        media_type=fetched.media_type,
+        status_code=fetched.status_code,
+    )
+
+
+async def _prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> tuple[Decision, Harvest]:
+    """Make what the decision needs; if that fails the old content and its validators stay (G13)."""
+    try:
+        return decision, await prepare(claim, decision, seen, kit)
+    except AfreshError as error:
+        failed = Failed(outcome=Outcome.FAILED, reason=str(error))
+        return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()
+
+
+def _weighed(harvest: Harvest, fetched: Fetched) -> Harvest:
+    if not isinstance(fetched, Body):
+        return harvest
+    return replace(harvest, body_bytes=len(fetched.data))

@@ -1,0 +1,205 @@
+"""The worker: claims pages, walks them side by side, and commits what came of it in batches."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from afresh.core.events import Notice, Progress, Step
+from afresh.core.model import Claim, Limits, Run, Visit
+from afresh.engine.kit import Kit
+from afresh.engine.visit import broken_visit, visit
+
+log = logging.getLogger(__name__)
+
+LINGER = 0.03  # seconds a finished visit waits for others to share its transaction
+BATCH = 256  # visits in one transaction at most
+AHEAD_SECONDS = 1.0  # how much work is claimed ahead
+PROGRESS_SECONDS = 0.1
+GRACE = 5.0  # seconds that visits under way get to finish after a stop
+POLL = 0.5  # seconds between looks at a backlog that others hold
+
+
+class Worker:
+    """Works on one run until nothing is left of it or it is told to stop."""
+
+    def __init__(self, kit: Kit, run: Run, source: str, stopping: asyncio.Event) -> None:
+        self.kit = kit
+        self.run = run
+        self.source = source
+        self.stopping = stopping
+        self.left_waiting = 0  # rows given up because their host asks for too long a pause
+        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
+        self._finished: asyncio.Queue[Visit] = asyncio.Queue()
+        self._held = 0  # claimed and not yet committed
+        self._moved = asyncio.Event()  # something was committed or taken
+        self._batch = 2 * self._lanes
+        self._done = 0
+        self._last_progress = 0.0
+        self._started = asyncio.get_running_loop().time()
+
+    @property
+    def _lanes(self) -> int:
+        return max(8, 2 * self.kit.pace.concurrency)
+
+    @property
+    def _limits(self) -> Limits:
+        return Limits(max_pages=self.kit.pace.max_pages, max_depth=self.kit.pace.max_depth)
+
+    async def work(self) -> None:
+        """Run to the end; on a stop, finish what is under way, write it down and give back the rest."""
+        async with asyncio.TaskGroup() as tasks:
+            heart = tasks.create_task(self._beat())
+            committer = tasks.create_task(self._commit())
+            lanes = [tasks.create_task(self._lane()) for _ in range(self._lanes)]
+            await self._feed()
+            await self._drain()
+            for task in (*lanes, heart):
+                task.cancel()
+            committer.cancel()
+
+    async def _feed(self) -> None:
+        """Keep the lanes supplied until the run has nothing open or is stopped."""
+        while not self.stopping.is_set():
+            if self._claims.qsize() >= self._lanes:
+                await self._until_moved()
+                continue
+            claims = await self._claim()
+            if claims:
+                continue
+            if self._held:
+                await self._until_moved()
+            elif not await self._wait_for_backlog():
+                return
+
+    async def _claim(self) -> Sequence[Claim]:
+        kit = self.kit
+        claims = await kit.store.claim(
+            self.run.id,
+            kit.worker,
+            kit.clock(),
+            limit=self._batch,
+            lease_seconds=kit.pace.lease_seconds,
+        )
+        for claim in claims:
+            self._claims.put_nowait(claim)
+        self._held += len(claims)
+        self._moved.clear()
+        self._resize()
+        return claims
+
+    def _resize(self) -> None:
+        """Claim about a second of work at a time, so that little is redone after a crash."""
+        seconds = max(0.1, asyncio.get_running_loop().time() - self._started)
+        rate = self._done / seconds
+        self._batch = int(min(BATCH, max(2 * self._lanes, rate * AHEAD_SECONDS)))
+
+    async def _until_moved(self, seconds: float = POLL) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._moved.wait(), seconds)
+        self._moved.clear()
+
+    async def _wait_for_backlog(self) -> bool:
+        """Wait for rows that are not due yet or that another worker holds; False when none are left."""
+        kit = self.kit
+        backlog = await kit.store.backlog(self.run.id)
+        if backlog.open == 0:
+            return False
+        if backlog.held == 0 and backlog.next_at is not None:
+            pause = (backlog.next_at - kit.clock()).total_seconds()
+            if pause > kit.pace.patience_seconds:
+                self.left_waiting = backlog.open
+                return False
+            if pause > 1:
+                pages = "page waits" if backlog.open == 1 else "pages wait"
+                kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
+            await self._pause(max(0.01, pause))
+        else:
+            await self._pause(POLL)
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), seconds)
+
+    async def _lane(self) -> None:
+        while True:
+            claim = await self._claims.get()
+            if self._claims.qsize() < self._lanes:
+                self._moved.set()
+            if self.stopping.is_set():
+                self._held -= 1
+                continue
+            self._finished.put_nowait(await self._visit(claim))
+
+    async def _visit(self, claim: Claim) -> Visit:
+        try:
+            return await visit(claim, self.kit)
+        except Exception as error:
+            log.exception("visiting %s failed", claim.page.url)
+            return broken_visit(claim, error, self.kit)
+
+    async def _commit(self) -> None:
+        while True:
+            visits = [await self._finished.get()]
+            await asyncio.sleep(LINGER)
+            while len(visits) < BATCH and not self._finished.empty():
+                visits.append(self._finished.get_nowait())
+            await asyncio.shield(self._write(visits))
+
+    async def _write(self, visits: Sequence[Visit]) -> None:
+        kit = self.kit
+        for domain, seconds in _pauses(visits).items():
+            await kit.store.pause_host(domain, kit.clock() + timedelta(seconds=seconds))
+        written = await kit.store.commit(
+            self.run, visits, kit.worker, kit.clock(), limits=self._limits, keep_body=kit.keep_body
+        )
+        for done in written:
+            kit.listener(Step(name="commit", url=done.claim.page.url))
+        self._held -= len(visits)
+        self._done += len(written)
+        self._moved.set()
+        await self._tell()
+
+    async def _tell(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._last_progress < PROGRESS_SECONDS:
+            return
+        self._last_progress = now
+        run = await self.kit.store.run_by_id(self.run.id)
+        if run is not None:
+            checked = run.counts.get("checked", 0)
+            self.kit.listener(
+                Progress(
+                    run=run.id,
+                    source=self.source,
+                    done=checked,
+                    queued=max(0, run.queued - checked),
+                    counts=run.counts,
+                    seconds=now - self._started,
+                )
+            )
+
+    async def _drain(self) -> None:
+        """After a stop: let visits under way finish for a while, then write what is finished."""
+        deadline = asyncio.get_running_loop().time() + GRACE
+        while self._held > 0 and asyncio.get_running_loop().time() < deadline:
+            await self._until_moved(0.05)
+
+    async def _beat(self) -> None:
+        pace = self.kit.pace
+        while True:
+            await asyncio.sleep(pace.heartbeat_seconds)
+            now = self.kit.clock()
+            await self.kit.store.beat(self.kit.worker, now, now + timedelta(seconds=pace.lease_seconds))
+
+
+def _pauses(visits: Sequence[Visit]) -> dict[str, float]:
+    """The hosts that asked to be left alone, and for how long."""
+    pauses: dict[str, float] = {}
+    for done in visits:
+        if done.pause is not None:
+            domain = done.claim.domain
+            pauses[domain] = max(pauses.get(domain, 0.0), done.pause)
+    return pauses

@@ -1,0 +1,237 @@
+"""The knowledge base: the use cases, each a few lines, under every face."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from afresh.core.errors import UsageError
+from afresh.core.events import Listener, ignore
+from afresh.core.labels import check_name, name_for, parse_label
+from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source
+from afresh.core.scope import Rules
+from afresh.core.urls import canonical
+from afresh.core.views import (
+    ChangeView,
+    Finding,
+    Hit,
+    LinkView,
+    PageView,
+    Plan,
+    RunReport,
+    SourceView,
+    StoreStatus,
+    Why,
+)
+from afresh.engine.confirm import confirm_run
+from afresh.engine.explain import explain
+from afresh.engine.kit import Kit
+from afresh.engine.plan import plan_of
+from afresh.engine.run import run_source
+from afresh.engine.status import status_of
+from afresh.ports import Clock, Library
+
+
+class Tools(Protocol):
+    """What makes the tools of each run."""
+
+    def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
+
+    def open(
+        self, source: Source, full: bool, listener: Listener
+    ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    async def examine(self) -> list[Finding]: ...
+
+
+class KnowledgeBase:
+    """Everything afresh can be asked to do."""
+
+    def __init__(self, store: Library, tools: Tools, clock: Clock) -> None:
+        self._store = store
+        self._tools = tools
+        self._clock = clock
+        self._stopping = asyncio.Event()
+
+    async def crawl(
+        self,
+        target: str,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        rules: Mapping[str, object] | None = None,
+        policy: Mapping[str, object] | None = None,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> RunReport:
+        """Add the source if it is new, and look at it now."""
+        source = await self._add(target, name, version, rules or {}, policy or {})
+        return await self._run(source, RunMode.CRAWL, full, listener)
+
+    async def refresh(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        due: bool = False,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> list[RunReport]:
+        """Look again at some sources or all, processing only what changed."""
+        chosen = [await self._source(label) for label in labels] or await self._store.sources()
+        mode = RunMode.DUE if due else RunMode.REFRESH
+        reports = []
+        for source in chosen:
+            if self._stopping.is_set():
+                break
+            reports.append(await self._run(source, mode, full, listener))
+        return reports
+
+    async def search(
+        self,
+        query: str,
+        *,
+        within: str | None = None,
+        language: str | None = None,
+        limit: int = 10,
+        every_chunk: bool = False,
+    ) -> list[Hit]:
+        """The passages that answer a query best."""
+        source = (await self._source(within)).id if within else None
+        return await self._store.search(
+            query, source=source, language=language, limit=limit, every_chunk=every_chunk
+        )
+
+    async def sources(self) -> list[SourceView]:
+        """All sources with their numbers."""
+        return [await self._store.source_view(source) for source in await self._store.sources()]
+
+    async def show(self, label: str) -> SourceView:
+        """One source with its numbers."""
+        return await self._store.source_view(await self._source(label))
+
+    async def pages(
+        self,
+        label: str,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]:
+        """The pages of a source."""
+        source = await self._source(label)
+        return await self._store.pages(source.id, status=status, everything=everything, limit=limit)
+
+    async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
+        """The links of a source, or of one of its pages."""
+        source = await self._source(label)
+        return await self._store.links(source.id, page=page and _address(page), limit=limit)
+
+    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
+        """All attempts to look at an address, newest first."""
+        if within is None:
+            attempts = await self._store.history_by_url(_address(url))
+        else:
+            attempts = list(await self._store.history((await self._page(url, within))[0].id))
+        if not attempts:
+            raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the addresses on record")
+        return attempts
+
+    async def changes(
+        self, label: str | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]:
+        """What changed, newest first."""
+        source = (await self._source(label)).id if label else None
+        return await self._store.changes(source, run=run, limit=limit)
+
+    async def why(self, url: str, *, within: str | None = None) -> Why:
+        """The evidence behind the state of a page."""
+        page, view, name, version = await self._page(url, within)
+        return await explain(self._store, page, view, name, version)
+
+    async def status(self) -> StoreStatus:
+        """The store at a glance."""
+        return await status_of(self._store)
+
+    async def plan(self, label: str) -> Plan:
+        """What a refresh would look at and cost; writes and fetches nothing."""
+        source = await self._source(label)
+        return await plan_of(self._store, source, *self._tools.bounds(source))
+
+    async def remove(self, label: str) -> int:
+        """Delete a source and its pages; the answer is how many had content."""
+        source = await self._source(label)
+        pages = await self._store.live_count(source.id)
+        await self._store.remove_source(source.id)
+        return pages
+
+    async def confirm(self, run: int) -> RunReport:
+        """Let a run that the brake holds delete what it found gone."""
+        found = await self._store.run_by_id(RunId(run))
+        source = await self._store.source_by_id(found.source_id) if found else None
+        if found is None or source is None:
+            raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
+        return await confirm_run(self._store, found, source, self._clock())
+
+    async def doctor(self) -> list[Finding]:
+        """What is well and what is not, with what to do about it."""
+        return await self._tools.examine()
+
+    def stop(self) -> None:
+        """Ask the run under way to end soon; what is finished is kept, the rest waits."""
+        self._stopping.set()
+
+    async def close(self) -> None:
+        """Close the store."""
+        await self._store.close()
+
+    async def _run(self, source: Source, mode: RunMode, full: bool, listener: Listener) -> RunReport:
+        async with self._tools.open(source, full, listener) as (kit, rules):
+            return await run_source(kit, source, rules, mode, self._stopping)
+
+    async def _add(
+        self,
+        target: str,
+        name: str | None,
+        version: str | None,
+        rules: Mapping[str, object],
+        policy: Mapping[str, object],
+    ) -> Source:
+        url = _address(target)
+        known = None if name else await self._store.find_source_by_url(url, version)
+        name = check_name(name) if name else known.name if known else name_for(url)
+        same = known or await self._store.find_source(name, version)
+        if same is not None and same.url != url:
+            raise UsageError(
+                f"the name {same.label} belongs to {same.url}; give {url} another one with --name"
+            )
+        return await self._store.add_source(
+            name=name, version=version, kind="web", url=url, rules=rules, policy=policy, now=self._clock()
+        )
+
+    async def _source(self, label: str) -> Source:
+        name, version = parse_label(label)
+        source = await self._store.find_source(name, version)
+        if source is not None:
+            return source
+        versions = [other.label for other in await self._store.sources(name)]
+        if versions:
+            raise UsageError(f"there is no {label}, but {', '.join(versions)}")
+        raise UsageError(f"there is no source {label}; `afresh sources` lists them")
+
+    async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
+        source = (await self._source(within)).id if within else None
+        found = await self._store.find_pages(_address(url), source)
+        if not found:
+            raise UsageError(f"{url} is not on record; `afresh pages NAME` lists the addresses that are")
+        return found[0]
+
+
+def _address(raw_url: str) -> str:
+    """The canonical form of what a person typed, or what to type instead."""
+    text = raw_url.strip()
+    url = canonical(text)
+    if url is None and "://" not in text and "." in text.split("/")[0]:
+        url = canonical(f"https://{text}")
+    if url is None:
+        raise UsageError(f"{raw_url!r} is not a web address; it should look like https://docs.example.org/")
+    return url

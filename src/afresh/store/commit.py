@@ -1,0 +1,182 @@
+"""Writing what visits meant: one transaction, each page whole or absent."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from afresh.core.model import Content, Limits, Outcome, Page, Run, Visit
+from afresh.core.tally import change_of, tally, total
+from afresh.core.urls import domain_of
+from afresh.store.chunks import swap_chunks
+from afresh.store.database import Database, Session
+from afresh.store.links import LinkBook
+from afresh.store.queue import Queue
+from afresh.store.records import run_from
+
+
+class Commits(Queue):
+    """The choke point through which every outcome becomes state."""
+
+    db: Database
+    _links: LinkBook
+
+    async def commit(
+        self,
+        run: Run,
+        visits: Sequence[Visit],
+        worker: str,
+        now: datetime,
+        *,
+        limits: Limits,
+        keep_body: bool,
+    ) -> list[Visit]:
+        """Write finished visits of one run; those whose lease was lost are left out of the answer."""
+        try:
+            async with self.db.write() as tx:
+                mine = await _still_held(tx, visits, worker)
+                await _stamp(tx, run, mine, now)
+                await _write_pages(tx, run, mine, now)
+                reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
+                await self._links.write(tx, run, mine)
+                await _record_changes(tx, run, mine, now)
+                await self.queue_pages(tx, run, _children(mine), limits, now)
+                await _count(tx, run, [*map(tally, mine), reused])
+        except BaseException:
+            self._links.forget()
+            self._depths.pop(run.id, None)
+            raise
+        return mine
+
+
+async def _still_held(tx: Session, visits: Sequence[Visit], worker: str) -> list[Visit]:
+    crawls = [visit.claim.crawl_id for visit in visits]
+    held = {row["id"] for row in await tx.all("held_crawls", crawls=crawls, worker=worker)}
+    return [visit for visit in visits if visit.claim.crawl_id in held]
+
+
+async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+    await tx.many(
+        "stamp_crawl",
+        [
+            {
+                "crawl": visit.claim.crawl_id,
+                "outcome": visit.decision.outcome,
+                "status_code": visit.decision.status_code,
+                "error_message": visit.decision.error_message,
+                "reason": visit.decision.reason,
+                "now": now,
+            }
+            for visit in visits
+        ],
+    )
+    await tx.many(
+        "next_crawl",
+        [
+            {
+                "page": visit.claim.page.id,
+                "run": run.id if visit.decision.retry else None,
+                "url": visit.claim.page.url,
+                "domain": domain_of(visit.claim.page.url),
+                "priority": -visit.claim.page.depth,
+                "at": visit.decision.next_at,
+                "now": now,
+            }
+            for visit in visits
+            if visit.decision.next_at is not None
+        ],
+    )
+
+
+async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+    checked = [visit for visit in visits if _only_checked(visit)]
+    await tx.many(
+        "check_page",
+        [{"page": visit.claim.page.id, "crawl_time": run.started_at, "now": now} for visit in checked],
+    )
+    await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
+
+
+def _only_checked(visit: Visit) -> bool:
+    """Whether nothing about the page changed but that it was looked at."""
+    before, decision = visit.claim.page, visit.decision
+    return (
+        decision.outcome is Outcome.NOT_MODIFIED
+        and decision.page.validators == before.validators
+        and before.moved_to is None
+    )
+
+
+def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
+    page, decision = visit.decision.page, visit.decision
+    answered = decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
+    return {
+        "page": page.id,
+        "status": page.status,
+        "title": page.title,
+        "language": page.language,
+        "etag": page.validators.etag,
+        "last_modified": page.validators.last_modified,
+        "size": page.validators.size,
+        "mtime_ns": page.validators.mtime_ns,
+        "validators_url": page.validators.url,
+        "content_type": page.content_type,
+        "content_hash": page.content_hash,
+        "links_hash": page.links_hash,
+        "recipe": page.recipe,
+        "failures": page.failures,
+        "gone_count": page.gone_count,
+        "doomed_by": _doomed_by(page, visit, run),
+        "moved_to": page.moved_to,
+        "crawl_time": run.started_at,
+        "last_seen": run.started_at if answered else page.last_seen,
+        "last_scraped": page.last_scraped,
+        "checked_at": page.checked_at,
+        "changed_at": page.changed_at,
+        "now": now,
+    }
+
+
+def _doomed_by(page: Page, visit: Visit, run: Run) -> int | None:
+    """Content that is to go stays until the run's sweep, where the brake can still hold it."""
+    drops = visit.decision.content is Content.DROP and page.content_hash is not None
+    return run.id if drops else page.doomed_by
+
+
+async def _record_changes(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+    await tx.many(
+        "insert_change",
+        [
+            {
+                "source": run.source_id,
+                "page": visit.claim.page.id,
+                "url": visit.claim.page.url,
+                "kind": kind,
+                "run": run.id,
+                "now": now,
+                "old_hash": visit.claim.page.content_hash,
+                "new_hash": visit.decision.page.content_hash,
+                "diff": visit.harvest.diff,
+                "moved_to": None,
+            }
+            for visit in visits
+            if (kind := change_of(visit)) is not None
+        ],
+    )
+
+
+def _children(visits: Sequence[Visit]) -> dict[str, int]:
+    """The addresses that visits lead to, each with the smallest depth it was found at."""
+    depths: dict[str, int] = {}
+    for visit in visits:
+        step = 0 if visit.decision.outcome is Outcome.MOVED else 1
+        depth = visit.claim.page.depth + step
+        for link in visit.harvest.links or ():
+            if link.follow and link.url in visit.harvest.children and depths.get(link.url, depth) >= depth:
+                depths[link.url] = depth
+    return depths
+
+
+async def _count(tx: Session, run: Run, parts: Sequence[dict[str, int]]) -> None:
+    row = await tx.one("run_by_id", run=run.id)
+    before = dict(run_from(row).counts) if row else {}
+    await tx.run("count_run", run=run.id, counts=json.dumps(total([before, *parts])))

@@ -1,0 +1,37 @@
+"""What a dialect offers the store: transactions in which named statements run."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+Row = Mapping[str, Any]
+
+
+class Session(Protocol):
+    """Runs named statements inside one transaction."""
+
+    async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
+
+    async def one(self, name: str, /, **params: object) -> Row | None: ...
+
+    async def run(self, name: str, /, **params: object) -> int:
+        """Run a statement and return how many rows it touched."""
+        ...
+
+    async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
+
+
+class Database(Protocol):
+    """A place where sessions can be opened."""
+
+    def write(self) -> AbstractAsyncContextManager[Session]:
+        """One transaction that is whole or absent."""
+        ...
+
+    def read(self) -> AbstractAsyncContextManager[Session]:
+        """A consistent snapshot."""
+        ...
+
+    async def size_bytes(self) -> int: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,66 @@
+"""Links: one row per target of a source, and the edges from pages to them."""
+
+from collections.abc import Sequence
+
+from afresh.core.model import Run, SourceId, Visit
+from afresh.store.database import Session
+
+REMEMBERED = 50_000  # targets whose row number is kept in memory
+
+
+class LinkBook:
+    """Writes links and remembers their row numbers, for most links of a site stand on every page."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[SourceId, str], int] = {}
+
+    def forget(self) -> None:
+        """Drop what is remembered: a transaction was undone or links were deleted."""
+        self._ids.clear()
+
+    async def write(self, tx: Session, run: Run, visits: Sequence[Visit]) -> None:
+        """Replace the links of pages whose visit brought some."""
+        linked = [visit for visit in visits if visit.harvest.links is not None]
+        if not linked:
+            return
+        await self._make(tx, run, linked)
+        await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
+        await tx.many(
+            "insert_page_link",
+            [
+                {
+                    "page": visit.claim.page.id,
+                    "link": self._ids[run.source_id, link.url],
+                    "position": position,
+                    "text": link.text,
+                    "follow": int(link.follow),
+                }
+                for visit in linked
+                for position, link in enumerate(visit.harvest.links or ())
+            ],
+        )
+        await tx.run("mark_graph", source=run.source_id, changed=1)
+        if len(self._ids) > REMEMBERED:
+            self.forget()
+
+    async def _make(self, tx: Session, run: Run, visits: Sequence[Visit]) -> None:
+        unknown = {
+            link.url: link.url in visit.harvest.children
+            for visit in visits
+            for link in visit.harvest.links or ()
+            if (run.source_id, link.url) not in self._ids
+        }
+        await tx.many(
+            "upsert_link",
+            [
+                {
+                    "source": run.source_id,
+                    "url": url,
+                    "admitted": int(admitted),
+                    "crawl_time": run.started_at,
+                }
+                for url, admitted in unknown.items()
+            ],
+        )
+        rows = await tx.all("link_ids", source=run.source_id, urls=list(unknown))
+        self._ids.update({(run.source_id, row["url"]): row["id"] for row in rows})

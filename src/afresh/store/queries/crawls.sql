@@ -1,0 +1,125 @@
+-- paths_known
+select id, url, depth, status, queued_run, created_run from pages
+where source_id = :source and url in {list urls}
+
+-- insert_page
+insert into pages (source_id, url, depth, created_run, created_at, updated_at)
+values (:source, :url, :depth, :run, :now, :now)
+on conflict (source_id, url) do nothing
+
+-- lower_depth
+update pages set depth = :depth, updated_at = :now where id = :page
+
+-- open_crawl
+insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
+select id, :run, url, :domain, -depth, :now, :now, :now from pages where source_id = :source and url = :url
+on conflict (page_id) where outcome is null do update
+set run_id = excluded.run_id, scheduled_for = excluded.scheduled_for, priority = excluded.priority,
+    updated_at = excluded.updated_at
+
+-- mark_queued
+update pages set queued_run = :run where source_id = :source and url in {list urls}
+
+-- adopt_known
+update page_crawls set run_id = :run, scheduled_for = :now, updated_at = :now
+where outcome is null and locked_at is null and run_id is null and page_id in (
+    select id from pages where source_id = :source and status <> 'deleted' and coalesce(queued_run, 0) <> :run
+)
+
+-- adopt_due
+update page_crawls set run_id = :run, updated_at = :now
+where outcome is null and locked_at is null and run_id is null and scheduled_for <= :now and page_id in (
+    select id from pages where source_id = :source and coalesce(queued_run, 0) <> :run
+)
+
+-- mark_adopted
+update pages set queued_run = :run
+where source_id = :source and id in (select page_id from page_crawls where run_id = :run and outcome is null)
+
+-- known_without_row
+select p.url, p.depth from pages p
+where p.source_id = :source and coalesce(p.queued_run, 0) <> :run and (
+    p.status <> 'deleted' or p.listed = 1 or exists (
+        select 1 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+        where l.source_id = :source and l.url = p.url and e.follow = 1 and f.status <> 'deleted'
+    )
+)
+
+-- frontier
+select l.url as url, min(f.depth) + 1 as depth
+from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+where l.source_id = :source and l.admitted = 1 and e.follow = 1
+    and not exists (select 1 from pages p where p.source_id = :source and p.url = l.url)
+group by l.url
+order by 2, min(e.position)
+
+-- stored_children
+select l.url as url, min(f.depth) + 1 as depth
+from page_links e join links l on l.id = e.link_id join pages f on f.id = e.page_id
+where e.page_id in {list pages} and e.follow = 1 and l.admitted = 1
+group by l.url
+
+-- blocked_hosts
+select domain, locked_by, wanted_by, next_allowed_at from hosts
+where (locked_by is not null and locked_by <> :worker and locked_until > :now)
+    or next_allowed_at > :now
+    or (locked_by = :worker and wanted_by is not null)
+
+-- claimable
+select c.id as crawl_id, c.run_id, c.domain, p.*
+from page_crawls c join pages p on p.id = c.page_id
+where c.run_id = :run and c.outcome is null and c.locked_at is null and c.scheduled_for <= :now
+    and c.domain not in {list blocked}
+order by c.priority desc, c.id
+limit :limit
+
+-- lock_crawls
+update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now where id in {list crawls}
+
+-- take_host
+insert into hosts (domain, locked_by, locked_until) values (:domain, :worker, :until)
+on conflict (domain) do update set locked_by = excluded.locked_by, locked_until = excluded.locked_until
+
+-- want_hosts
+update hosts set wanted_by = :worker
+where domain in {list blocked} and locked_by <> :worker and locked_until > :now
+    and exists (
+        select 1 from page_crawls c where c.domain = hosts.domain and c.run_id = :run and c.outcome is null
+    )
+
+-- hand_over_hosts
+update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null
+where locked_by = :worker and wanted_by is not null and not exists (
+    select 1 from page_crawls c where c.locked_by = :worker and c.domain = hosts.domain
+)
+
+-- release_hosts
+update hosts set locked_by = null, locked_until = null, wanted_by = null where locked_by in {list workers}
+
+-- pause_host
+insert into hosts (domain, next_allowed_at) values (:domain, :until)
+on conflict (domain) do update set next_allowed_at = excluded.next_allowed_at
+where hosts.next_allowed_at is null or hosts.next_allowed_at < excluded.next_allowed_at
+
+-- pauses
+select domain, next_allowed_at from hosts where next_allowed_at > :now
+
+-- release_crawls
+update page_crawls set locked_at = null, locked_by = null, updated_at = :now
+where locked_by = :worker and outcome is null
+
+-- abandon_crawls
+update page_crawls
+set outcome = 'abandoned', completed_at = :now, updated_at = :now, locked_at = null, locked_by = null,
+    error_message = 'the worker stopped before it finished: ' || locked_by
+where outcome is null and locked_by in {list workers}
+returning page_id, run_id, url, domain, priority
+
+-- reopen_crawl
+insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
+values (:page_id, :run_id, :url, :domain, :priority, :now, :now, :now)
+on conflict (page_id) where outcome is null do nothing
+
+-- lock_owners
+select distinct locked_by from page_crawls where locked_by is not null
+

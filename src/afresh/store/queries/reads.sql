@@ -1,0 +1,83 @@
+-- pages
+select * from pages
+where source_id = :source
+    and (:status is null or status = :status)
+    and (:everything = 1 or :status is not null or status <> 'deleted')
+order by depth, url
+limit :limit
+
+-- pages_by_url
+select p.*, s.name as source_name, s.version as source_version
+from pages p join sources s on s.id = p.source_id
+where p.url = :url and (:source is null or p.source_id = :source)
+order by (p.status = 'active') desc, p.id
+
+-- history
+select * from page_crawls where page_id = :page order by id desc
+
+-- history_by_url
+select * from page_crawls where url = :url order by id desc
+
+-- attempts_count
+select count(*) as attempts from page_crawls where page_id = :page and outcome is not null
+
+-- latest_open
+select scheduled_for, locked_by from page_crawls where page_id = :page and outcome is null
+
+-- linked_from
+select f.url from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+where l.source_id = :source and l.url = :url and f.id <> :page order by f.depth, f.url limit :limit
+
+-- links
+select l.id, l.url, l.score, l.comment, min(e.text) as text, count(*) as page_count,
+    max(f.crawl_time) as crawl_time, min(f.url) as page
+from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+where l.source_id = :source and (:page is null or f.url = :page)
+group by l.id
+order by coalesce(l.score, 0) desc, l.url
+limit :limit
+
+-- pages_of_links
+select e.link_id, f.url, e.text from page_links e join pages f on f.id = e.page_id
+where e.link_id in {list links} order by e.link_id, f.depth, f.url
+
+-- changes
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where (:source is null or c.source_id = :source) and (:run is null or c.run_id = :run)
+order by c.id desc
+limit :limit
+
+-- markdown_of
+select page_id, markdown from documents where page_id in {list pages}
+
+-- totals
+select
+    (select count(*) from sources) as sources,
+    (select count(*) from pages where status = 'active') as pages,
+    (select count(*) from chunks) as chunks,
+    (select count(*) from page_crawls where outcome is not null) as attempts,
+    (select count(*) from page_crawls where outcome is null and locked_at is null and run_id is not null) as pending,
+    (select count(*) from page_crawls where outcome is null and locked_at is not null) as in_flight,
+    (select min(scheduled_for) from page_crawls where outcome is null and locked_at is null and run_id is not null) as oldest_pending
+
+-- plan_pages
+select
+    sum(case when content_hash is not null then 1 else 0 end) as known,
+    sum(case when content_hash is not null and (etag is not null or last_modified is not null) and recipe = :recipe then 1 else 0 end) as conditional,
+    sum(case when content_hash is null and status in ('pending', 'error') then 1 else 0 end) as first_looks,
+    sum(case when status = 'redirect' then 1 else 0 end) as redirects
+from pages where source_id = :source
+
+-- page_urls
+select url, depth from pages where source_id = :source and status <> 'deleted'
+
+-- integrity
+pragma quick_check(1)
+
+-- check_english
+insert into chunks_english (chunks_english) values ('integrity-check')
+
+-- check_simple
+insert into chunks_simple (chunks_simple) values ('integrity-check')
+

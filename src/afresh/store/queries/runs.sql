@@ -1,0 +1,68 @@
+-- open_run
+select * from runs where source_id = :source and state in ('running', 'cancelled') order by id desc limit 1
+
+-- insert_run
+insert into runs (source_id, mode, state, full_look, worker, known, started_at)
+values (
+    :source, :mode, 'running', :full, :worker,
+    (select count(*) from pages where source_id = :source and content_hash is not null), :now
+)
+returning *
+
+-- resume_run
+update runs set state = 'running', worker = :worker, finished_at = null, error = null where id = :run returning *
+
+-- close_stale_runs
+update runs set state = 'failed', finished_at = :now, error = 'given up for a newer run'
+where source_id = :source and state in ('running', 'cancelled')
+
+-- free_rows_of_closed_runs
+update page_crawls set run_id = null, updated_at = :now
+where outcome is null and locked_at is null and run_id in (
+    select id from runs where source_id = :source and state not in ('running', 'cancelled')
+)
+
+-- run_by_id
+select * from runs where id = :run
+
+-- last_run
+select * from runs where source_id = :source order by id desc limit 1
+
+-- last_runs
+select * from runs where source_id = :source order by id desc limit :limit
+
+-- live_runs
+select r.* from runs r where r.state in ('running', 'cancelled', 'needs_confirmation') order by r.id desc
+
+-- finish_run
+update runs set state = :state, finished_at = :now, counts = :counts, notes = :notes, error = :error
+where id = :run
+returning *
+
+-- count_run
+update runs set counts = :counts where id = :run
+
+-- count_queued
+update runs set queued = queued + :number where id = :run
+
+-- open_rows
+select count(*) as open, sum(case when locked_at is not null then 1 else 0 end) as held,
+    min(case when locked_at is null then scheduled_for end) as next
+from page_crawls where run_id = :run and outcome is null
+
+-- upsert_worker
+insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :host, :pid, :now, :now)
+on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
+
+-- beat
+update workers set heartbeat_at = :now where name = :worker
+
+-- beat_hosts
+update hosts set locked_until = :until where locked_by = :worker
+
+-- workers
+select * from workers order by started_at
+
+-- forget_workers
+delete from workers where name in {list workers}
+

@@ -1,0 +1,46 @@
+-- insert_source
+insert into sources (name, version, kind, url, rules, policy, created_at, updated_at)
+values (:name, :version, :kind, :url, :rules, :policy, :now, :now)
+on conflict (name, version) do nothing
+
+-- update_source
+update sources set rules = :rules, policy = :policy, updated_at = :now where id = :source
+
+-- source_by_label
+select * from sources where name = :name and version = :version
+
+-- source_by_url
+select * from sources where url = :url and version = :version order by id limit 1
+
+-- source_by_id
+select * from sources where id = :source
+
+-- sources
+select * from sources order by name, version
+
+-- sources_named
+select * from sources where name = :name order by version
+
+-- delete_source
+delete from sources where id = :source
+
+-- stamp_source
+update sources set crawl_time = :now, updated_at = :now where id = :source
+
+-- mark_graph
+update sources set graph_changed = :changed where id = :source
+
+-- mark_frontier
+update sources set frontier_open = :open, rules_seen = :rules_seen where id = :source
+
+-- source_numbers
+select
+    (select count(*) from pages where source_id = :source and status not in ('deleted', 'redirect', 'error', 'pending')) as pages,
+    (select count(*) from pages where source_id = :source and status = 'error') as errors,
+    (select count(*) from chunks c join pages p on p.id = c.page_id where p.source_id = :source) as chunks,
+    (select count(*) from links where source_id = :source) as links,
+    (select min(checked_at) from pages where source_id = :source and status = 'active') as oldest_check
+
+-- open_frontier
+update sources set frontier_open = 1 where id = :source
+

@@ -1,0 +1,73 @@
+-- set_listed
+update pages set listed = 1 where source_id = :source and listed = 0 and url in {list urls}
+
+-- clear_listed
+update pages set listed = 0 where source_id = :source and listed = 1 and url not in {list urls}
+
+-- unreached
+with recursive target (link_id, page_id) as materialized (
+    select l.id, p.id from links l join pages p on p.source_id = l.source_id and p.url = l.url
+    where l.source_id = :source and l.admitted = 1
+),
+reached (id) as (
+    select id from pages where source_id = :source and (url = :root or listed = 1)
+    union
+    select t.page_id from reached r
+    join pages f on f.id = r.id and (f.doomed_by is null or f.moved_to is not null)
+    join page_links e on e.page_id = r.id and e.follow = 1
+    join target t on t.link_id = e.link_id
+)
+select * from pages
+where source_id = :source and content_hash is not null and id not in (select id from reached)
+
+-- missing_pages
+select * from pages where source_id = :source and content_hash is not null and missing_count > 0
+
+-- reset_missing
+update pages set missing_count = 0 where source_id = :source and missing_count > 0 and id not in {list pages}
+
+-- record_missing
+update pages set missing_count = :missing_count, doomed_by = :doomed_by, updated_at = :now where id = :page
+
+-- doomed
+select p.*, t.status as target_status from pages p
+left join pages t on t.source_id = p.source_id and t.url = p.moved_to
+where p.source_id = :source and p.doomed_by is not null and p.content_hash is not null
+
+-- live_count
+select count(*) as live from pages where source_id = :source and content_hash is not null
+
+-- drop_page
+update pages
+set status = :status, content_hash = null, links_hash = null, recipe = null, etag = null, last_modified = null,
+    size = null, mtime_ns = null, validators_url = null, doomed_by = null, changed_at = :now, updated_at = :now
+where id = :page
+
+-- drop_documents
+delete from documents where page_id in {list pages}
+
+-- drop_chunks
+delete from chunks where page_id in {list pages}
+
+-- drop_page_links
+delete from page_links where page_id in {list pages}
+
+-- drop_lonely_links
+delete from links where source_id = :source and not exists (select 1 from page_links e where e.link_id = links.id)
+
+-- root_page
+select * from pages where source_id = :source and url = :root
+
+-- latest_attempt
+select * from page_crawls where page_id = :page and outcome is not null order by id desc limit 1
+
+-- links_of_source
+select id, url, admitted from links where source_id = :source
+
+-- readmit_link
+update links set admitted = :admitted where id = :link
+
+-- cancel_open
+update page_crawls set outcome = 'cancelled', completed_at = :now, updated_at = :now, reason = 'the page left the index'
+where outcome is null and page_id in {list pages}
+

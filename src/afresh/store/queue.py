@@ -1,0 +1,169 @@
+"""The history as the queue: rows without an outcome are the work."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, SourceId
+from afresh.core.urls import domain_of
+from afresh.store.database import Database, Row, Session
+from afresh.store.records import at, page_from
+
+
+class Queue:
+    """Putting pages into the queue and taking them out, batch by batch."""
+
+    db: Database
+    _depths: dict[RunId, dict[int, int]]  # hash of a queued url -> the depth it was queued with
+
+    async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
+        """Queue addresses for a run, each at most once; how many were new to it."""
+        async with self.db.write() as tx:
+            wanted = {item.url: item.depth for item in reversed(listed)}
+            return await self.queue_pages(tx, run, wanted, limits, now)
+
+    async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
+        """Queue every page on record: those of the index, and dead ones that are still linked."""
+        async with self.db.write() as tx:
+            await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
+            await self._count_adopted(tx, run)
+            rows = await tx.all("known_without_row", run=run.id, source=run.source_id)
+            wanted = {row["url"]: row["depth"] for row in rows}
+            await self.queue_pages(tx, run, wanted, limits, now)
+
+    async def enqueue_due(self, run: Run, now: datetime) -> None:
+        """Queue the pages whose next look is due."""
+        async with self.db.write() as tx:
+            await tx.run("adopt_due", run=run.id, source=run.source_id, now=now)
+            await self._count_adopted(tx, run)
+
+    async def _count_adopted(self, tx: Session, run: Run) -> None:
+        number = await tx.run("mark_adopted", run=run.id, source=run.source_id)
+        await tx.run("count_queued", run=run.id, number=number)
+
+    async def frontier(self, source: SourceId) -> list[Listed]:
+        """Links that belong to the source and have not become pages, nearest first."""
+        async with self.db.read() as tx:
+            return [Listed(row["url"], row["depth"]) for row in await tx.all("frontier", source=source)]
+
+    async def queue_pages(
+        self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
+    ) -> int:
+        """Queue addresses inside a transaction; a shorter way to a page is passed on to its children."""
+        queued, todo = 0, dict(wanted)
+        while todo:
+            todo = self._unheard(run.id, todo, limits)
+            number, lowered = await self._queue_once(tx, run, todo, limits, now)
+            queued += number
+            rows = await tx.all("stored_children", pages=lowered) if lowered else []
+            todo = {row["url"]: row["depth"] for row in rows}
+        return queued
+
+    def _unheard(self, run: RunId, wanted: Mapping[str, int], limits: Limits) -> dict[str, int]:
+        heard = self._depths.setdefault(run, {})
+        return {
+            url: depth
+            for url, depth in wanted.items()
+            if depth <= limits.max_depth and heard.get(hash(url), depth + 1) > depth
+        }
+
+    async def _queue_once(
+        self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
+    ) -> tuple[int, list[int]]:
+        if not wanted:
+            return 0, []
+        rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
+        known = {row["url"]: row for row in rows}
+        fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
+        again = [url for url, row in known.items() if row["queued_run"] != run.id]
+        lowered = [row for url, row in known.items() if _nearer(row, wanted[url], run.id)]
+        base = {"source": run.source_id, "run": run.id, "now": now}
+        await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
+        await tx.many(
+            "lower_depth", [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
+        )
+        queued = [*again, *fresh]
+        await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
+        await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
+        await tx.run("count_queued", run=run.id, number=len(queued))
+        self._depths[run.id].update({hash(url): wanted[url] for url in [*known, *fresh]})
+        return len(queued), [row["id"] for row in lowered if row["queued_run"] == run.id]
+
+    async def _within_room(self, tx: Session, run: Run, fresh: list[str], limits: Limits) -> list[str]:
+        if not fresh:
+            return fresh
+        row = await tx.one("run_by_id", run=run.id)
+        room = max(0, limits.max_pages - (row["queued"] if row else 0))
+        if room < len(fresh):
+            await tx.run("open_frontier", source=run.source_id)
+        return fresh[:room]
+
+    async def claim(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> list[Claim]:
+        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
+        until = now + timedelta(seconds=lease_seconds)
+        async with self.db.write() as tx:
+            await tx.run("hand_over_hosts", worker=worker, until=until)
+            blocked = [row["domain"] for row in await tx.all("blocked_hosts", worker=worker, now=now)]
+            if blocked:
+                await tx.run("want_hosts", worker=worker, blocked=blocked, now=now, run=run)
+            rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
+            if not rows:
+                return []
+            await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
+            domains = sorted({row["domain"] for row in rows})
+            await tx.many("take_host", [{"domain": d, "worker": worker, "until": until} for d in domains])
+            return [_claim(row) for row in rows]
+
+    async def backlog(self, run: RunId) -> Backlog:
+        """What is left of a run."""
+        async with self.db.read() as tx:
+            row = await tx.one("open_rows", run=run)
+            assert row is not None  # noqa: S101 - an aggregate always has a row
+            return Backlog(open=row["open"], held=row["held"] or 0, next_at=at(row["next"]))
+
+    async def pause_host(self, domain: str, until: datetime) -> None:
+        """Let a host rest until a time, for every worker."""
+        async with self.db.write() as tx:
+            await tx.run("pause_host", domain=domain, until=until)
+
+    async def pauses(self, now: datetime) -> dict[str, datetime]:
+        """The hosts that rest, and until when."""
+        async with self.db.read() as tx:
+            rows = await tx.all("pauses", now=now)
+            return {row["domain"]: at(row["next_allowed_at"]) or now for row in rows}
+
+    async def release(self, worker: str, now: datetime) -> None:
+        """Give back everything a worker holds, unfinished, and forget the worker."""
+        async with self.db.write() as tx:
+            await tx.run("release_crawls", worker=worker, now=now)
+            await tx.run("release_hosts", workers=[worker])
+            await tx.run("forget_workers", workers=[worker])
+
+    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+        async with self.db.write() as tx:
+            rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
+            await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
+            await tx.run("release_hosts", workers=list(dead))
+            await tx.run("forget_workers", workers=list(dead))
+            return len(rows)
+
+    async def lock_owners(self) -> set[str]:
+        """The names of all who hold a claim."""
+        async with self.db.read() as tx:
+            return {row["locked_by"] for row in await tx.all("lock_owners")}
+
+
+def _nearer(row: Row, depth: int, run: RunId) -> bool:
+    """Whether a page that this run itself found lies nearer to the root than it was thought to."""
+    return bool(row["created_run"] == run and depth < row["depth"])
+
+
+def _claim(row: Row) -> Claim:
+    return Claim(
+        crawl_id=CrawlId(row["crawl_id"]),
+        page=page_from(row),
+        run_id=RunId(row["run_id"]),
+        domain=row["domain"],
+    )

@@ -1,0 +1,185 @@
+"""What the use cases ask of the store: answers, never decisions."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, RunId, Source, SourceId
+from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.store.database import Database, Row
+from afresh.store.records import at, attempt_from, certain, page_from, page_view
+
+MANY = 1_000_000_000  # "no limit", in SQL
+SHOWN_PAGES = 20  # of the pages a link stands on
+
+
+class Reads:
+    """Lists and numbers."""
+
+    db: Database
+
+    async def source_view(self, source: Source) -> SourceView:
+        """A source with its numbers."""
+        async with self.db.read() as tx:
+            numbers = await tx.one("source_numbers", source=source.id)
+            run = await tx.one("last_run", source=source.id)
+            assert numbers is not None  # noqa: S101 - an aggregate always has a row
+            return SourceView(
+                name=source.name,
+                version=source.version,
+                kind=source.kind,
+                url=source.url,
+                crawl_time=source.crawl_time,
+                pages=numbers["pages"],
+                chunks=numbers["chunks"],
+                links=numbers["links"],
+                errors=numbers["errors"],
+                oldest_check=at(numbers["oldest_check"]),
+                last_run=RunId(run["id"]) if run else None,
+                last_state=run["state"] if run else None,
+                last_mode=run["mode"] if run else None,
+                rules=source.rules,
+                policy=source.policy,
+            )
+
+    async def pages(
+        self,
+        source: SourceId,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]:
+        """The pages of a source, nearest to the root first; deleted ones only when asked for."""
+        async with self.db.read() as tx:
+            rows = await tx.all(
+                "pages", source=source, status=status, everything=int(everything), limit=limit or MANY
+            )
+            return [page_view(row) for row in rows]
+
+    async def find_pages(
+        self, url: str, source: SourceId | None = None
+    ) -> list[tuple[Page, PageView, str, str | None]]:
+        """The pages with this address, each with the name and version of its source."""
+        async with self.db.read() as tx:
+            rows = await tx.all("pages_by_url", url=url, source=source)
+            return [
+                (page_from(row), page_view(row), row["source_name"], row["source_version"] or None)
+                for row in rows
+            ]
+
+    async def history(self, page: PageId) -> list[Attempt]:
+        """All attempts of a page, newest first."""
+        async with self.db.read() as tx:
+            return [attempt_from(row) for row in await tx.all("history", page=page)]
+
+    async def history_by_url(self, url: str) -> list[Attempt]:
+        """All attempts of an address, newest first, also where the page is no more."""
+        async with self.db.read() as tx:
+            return [attempt_from(row) for row in await tx.all("history_by_url", url=url)]
+
+    async def evidence(
+        self, page: Page, shown: int = 5
+    ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
+        """Latest attempt, next look, who links here, and how many attempts there were."""
+        async with self.db.read() as tx:
+            latest = await tx.one("latest_attempt", page=page.id)
+            following = await tx.one("latest_open", page=page.id)
+            linked = await tx.all(
+                "linked_from", source=page.source_id, url=page.url, page=page.id, limit=shown
+            )
+            count = await tx.one("attempts_count", page=page.id)
+            return (
+                attempt_from(latest) if latest else None,
+                at(following["scheduled_for"]) if following else None,
+                tuple(row["url"] for row in linked),
+                count["attempts"] if count else 0,
+            )
+
+    async def links(
+        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+    ) -> list[LinkView]:
+        """The links of a source or of one page, best first, with the pages they stand on."""
+        async with self.db.read() as tx:
+            rows = await tx.all("links", source=source, page=page, limit=limit or MANY)
+            edges = await tx.all("pages_of_links", links=[row["id"] for row in rows])
+        pages: dict[int, list[Row]] = defaultdict(list)
+        for edge in edges:
+            pages[edge["link_id"]].append(edge)
+        return [_link(row, pages[row["id"]]) for row in rows]
+
+    async def changes(
+        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]:
+        """What changed, newest first."""
+        async with self.db.read() as tx:
+            return [_change(row) for row in await tx.all("changes", source=source, run=run, limit=limit)]
+
+    async def markdown_of(self, pages: Sequence[PageId]) -> dict[PageId, str]:
+        """The stored Markdown of pages that have one."""
+        async with self.db.read() as tx:
+            rows = await tx.all("markdown_of", pages=list(pages))
+            return {PageId(row["page_id"]): row["markdown"] for row in rows if row["markdown"] is not None}
+
+    async def totals(self) -> dict[str, Any]:
+        """The numbers of the whole store."""
+        async with self.db.read() as tx:
+            row = await tx.one("totals")
+            assert row is not None  # noqa: S101
+            return {**dict(row), "oldest_pending": at(row["oldest_pending"])}
+
+    async def size_bytes(self) -> int:
+        """How much room the store takes."""
+        return await self.db.size_bytes()
+
+    async def integrity(self) -> str | None:
+        """What is broken in the file or its text index, or None."""
+        async with self.db.write() as tx:
+            row = await tx.one("integrity")
+            if row is not None and row["quick_check"] != "ok":
+                return str(row["quick_check"])
+            for config in ("english", "simple"):
+                try:
+                    await tx.run(f"check_{config}")
+                except Exception as error:
+                    return f"the text index ({config}) does not match its text: {error}"
+        return None
+
+    async def plan_numbers(self, source: SourceId, recipe: str) -> tuple[Row, list[tuple[str, int]]]:
+        """The counts and the page addresses from which a plan is made."""
+        async with self.db.read() as tx:
+            counts = await tx.one("plan_pages", source=source, recipe=recipe)
+            assert counts is not None  # noqa: S101
+            urls = await tx.all("page_urls", source=source)
+            return counts, [(row["url"], row["depth"]) for row in urls]
+
+
+def _link(row: Row, edges: Sequence[Row]) -> LinkView:
+    texts = [edge["text"] for edge in edges if edge["text"]]
+    return LinkView(
+        url=row["url"],
+        text=max(texts, key=len) if texts else "",
+        score=row["score"],
+        keywords={},
+        comment=row["comment"],
+        crawl_time=at(row["crawl_time"]),
+        pages=tuple(edge["url"] for edge in edges[:SHOWN_PAGES]),
+        page_count=len(edges),
+    )
+
+
+def _change(row: Row) -> ChangeView:
+    return ChangeView(
+        id=row["id"],
+        source=row["source_name"],
+        version=row["source_version"] or None,
+        url=row["url"],
+        kind=ChangeKind(row["kind"]),
+        run=row["run_id"],
+        at=certain(row["at"]),
+        old_hash=row["old_hash"],
+        new_hash=row["new_hash"],
+        diff=row["diff"],
+        moved_to=row["moved_to"],
+    )

@@ -1,0 +1,157 @@
+"""Rows of the store, read into the records of the core."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from afresh.core.model import (
+    Attempt,
+    CrawlId,
+    Outcome,
+    Page,
+    PageId,
+    PageStatus,
+    Run,
+    RunId,
+    RunMode,
+    RunState,
+    Source,
+    SourceId,
+    Validators,
+    Worker,
+)
+from afresh.core.views import PageView
+from afresh.store.database import Row
+
+
+def at(value: Any) -> datetime | None:
+    """A stored time, aware of its zone."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def certain(value: Any) -> datetime:
+    """A stored time that is never null."""
+    time = at(value)
+    if time is None:
+        raise ValueError("a time is missing")
+    return time
+
+
+def source_from(row: Row) -> Source:
+    """A row of `sources`."""
+    return Source(
+        id=SourceId(row["id"]),
+        name=row["name"],
+        version=row["version"] or None,
+        kind=row["kind"],
+        url=row["url"],
+        rules=json.loads(row["rules"]),
+        policy=json.loads(row["policy"]),
+        crawl_time=at(row["crawl_time"]),
+        created_at=certain(row["created_at"]),
+        updated_at=certain(row["updated_at"]),
+    )
+
+
+def run_from(row: Row) -> Run:
+    """A row of `runs`."""
+    return Run(
+        id=RunId(row["id"]),
+        source_id=SourceId(row["source_id"]),
+        mode=RunMode(row["mode"]),
+        state=RunState(row["state"]),
+        full=bool(row["full_look"]),
+        worker=row["worker"],
+        queued=row["queued"],
+        known=row["known"],
+        counts=json.loads(row["counts"]),
+        notes=tuple(json.loads(row["notes"])),
+        error=row["error"],
+        started_at=certain(row["started_at"]),
+        finished_at=at(row["finished_at"]),
+    )
+
+
+def page_from(row: Row) -> Page:
+    """A row of `pages`."""
+    return Page(
+        id=PageId(row["id"]),
+        source_id=SourceId(row["source_id"]),
+        url=row["url"],
+        status=PageStatus(row["status"]),
+        title=row["title"],
+        depth=row["depth"],
+        language=row["language"],
+        validators=Validators(
+            etag=row["etag"],
+            last_modified=row["last_modified"],
+            size=row["size"],
+            mtime_ns=row["mtime_ns"],
+            url=row["validators_url"],
+        ),
+        content_type=row["content_type"],
+        content_hash=row["content_hash"],
+        links_hash=row["links_hash"],
+        recipe=row["recipe"],
+        failures=row["failures"],
+        gone_count=row["gone_count"],
+        missing_count=row["missing_count"],
+        doomed_by=row["doomed_by"],
+        moved_to=row["moved_to"],
+        crawl_time=at(row["crawl_time"]),
+        last_seen=at(row["last_seen"]),
+        last_scraped=at(row["last_scraped"]),
+        checked_at=at(row["checked_at"]),
+        changed_at=at(row["changed_at"]),
+    )
+
+
+def page_view(row: Row) -> PageView:
+    """A row of `pages`, as it is listed."""
+    return PageView(
+        id=PageId(row["id"]),
+        url=row["url"],
+        status=PageStatus(row["status"]),
+        title=row["title"],
+        depth=row["depth"],
+        language=row["language"],
+        content_hash=row["content_hash"],
+        etag=row["etag"],
+        last_modified=row["last_modified"],
+        content_type=row["content_type"],
+        crawl_time=at(row["crawl_time"]),
+        last_seen=at(row["last_seen"]),
+        checked_at=at(row["checked_at"]),
+        changed_at=at(row["changed_at"]),
+        missing_count=row["missing_count"],
+        moved_to=row["moved_to"],
+    )
+
+
+def attempt_from(row: Row) -> Attempt:
+    """A row of `page_crawls`."""
+    return Attempt(
+        id=CrawlId(row["id"]),
+        page_id=row["page_id"],
+        run_id=row["run_id"],
+        url=row["url"],
+        domain=row["domain"],
+        priority=row["priority"],
+        scheduled_for=certain(row["scheduled_for"]),
+        locked_at=at(row["locked_at"]),
+        locked_by=row["locked_by"],
+        completed_at=at(row["completed_at"]),
+        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        status_code=row["status_code"],
+        error_message=row["error_message"],
+        reason=row["reason"],
+        created_at=certain(row["created_at"]),
+        updated_at=certain(row["updated_at"]),
+    )
+
+
+def worker_from(row: Row) -> Worker:
+    """A row of `workers`."""
+    return Worker(
+        name=row["name"], host=row["host"], pid=row["pid"], heartbeat_at=certain(row["heartbeat_at"])
+    )

@@ -1,0 +1,162 @@
+"""Sources, runs and workers in the store."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from afresh.core.errors import RunBusy
+from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.store.database import Database, Session
+from afresh.store.records import run_from, source_from, worker_from
+
+RESUME_WITHIN = timedelta(hours=24)  # what an older run had seen is too old to build on
+
+
+class Runs:
+    """Who is looked at, by whom, and how it went."""
+
+    db: Database
+
+    async def add_source(
+        self,
+        *,
+        name: str,
+        version: str | None,
+        kind: str,
+        url: str,
+        rules: Mapping[str, object],
+        policy: Mapping[str, object],
+        now: datetime,
+    ) -> Source:
+        """The source of that name, made if it was not there; new rules and policy are merged over the old."""
+        async with self.db.write() as tx:
+            key = {"name": name, "version": version or ""}
+            await tx.run("insert_source", **key, kind=kind, url=url, rules="{}", policy="{}", now=now)
+            row = await tx.one("source_by_label", **key)
+            assert row is not None  # noqa: S101 - inserted above
+            source = source_from(row)
+            merged = {**source.rules, **rules}, {**source.policy, **policy}
+            await tx.run(
+                "update_source",
+                source=source.id,
+                rules=json.dumps(merged[0]),
+                policy=json.dumps(merged[1]),
+                now=now,
+            )
+            row = await tx.one("source_by_id", source=source.id)
+            assert row is not None  # noqa: S101
+            return source_from(row)
+
+    async def find_source(self, name: str, version: str | None) -> Source | None:
+        """The source with exactly this name and version."""
+        async with self.db.read() as tx:
+            row = await tx.one("source_by_label", name=name, version=version or "")
+            return source_from(row) if row else None
+
+    async def find_source_by_url(self, url: str, version: str | None) -> Source | None:
+        """The source that has this root."""
+        async with self.db.read() as tx:
+            row = await tx.one("source_by_url", url=url, version=version or "")
+            return source_from(row) if row else None
+
+    async def source_by_id(self, source: SourceId) -> Source | None:
+        """The source with this id."""
+        async with self.db.read() as tx:
+            row = await tx.one("source_by_id", source=source)
+            return source_from(row) if row else None
+
+    async def sources(self, name: str | None = None) -> list[Source]:
+        """All sources, or all versions of one name."""
+        async with self.db.read() as tx:
+            rows = await (tx.all("sources") if name is None else tx.all("sources_named", name=name))
+            return [source_from(row) for row in rows]
+
+    async def remove_source(self, source: SourceId) -> None:
+        """Delete a source with its pages; the attempts stay in the history."""
+        async with self.db.write() as tx:
+            await tx.run("delete_source", source=source)
+
+    async def start_run(
+        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+    ) -> tuple[Run, bool]:
+        """A run to work on, and whether it is one that was interrupted and goes on."""
+        async with self.db.write() as tx:
+            row = await tx.one("open_run", source=source)
+            resumed = row is not None and await self._may_resume(tx, run_from(row), full, worker, now)
+            if row is not None and resumed:
+                row = await tx.one("resume_run", run=row["id"], worker=worker)
+            else:
+                await tx.run("close_stale_runs", source=source, now=now)
+                await tx.run("free_rows_of_closed_runs", source=source, now=now)
+                row = await tx.one(
+                    "insert_run", source=source, mode=mode, full=int(full), worker=worker, now=now
+                )
+                await tx.run("stamp_source", source=source, now=now)
+            assert row is not None  # noqa: S101 - `returning` gives the row
+            return run_from(row), resumed
+
+    async def _may_resume(self, tx: Session, run: Run, full: bool, worker: str, now: datetime) -> bool:
+        alive = {row["name"] for row in await tx.all("workers")}
+        if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
+            raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
+        return now - run.started_at < RESUME_WITHIN and (run.full or not full)
+
+    async def run_by_id(self, run: RunId) -> Run | None:
+        """One run."""
+        async with self.db.read() as tx:
+            row = await tx.one("run_by_id", run=run)
+            return run_from(row) if row else None
+
+    async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
+        """The newest runs of a source, newest first."""
+        async with self.db.read() as tx:
+            return [run_from(row) for row in await tx.all("last_runs", source=source, limit=limit)]
+
+    async def live_runs(self) -> list[Run]:
+        """Runs that work, wait to be resumed or wait for a confirmation, newest first."""
+        async with self.db.read() as tx:
+            return [run_from(row) for row in await tx.all("live_runs")]
+
+    async def finish_run(
+        self,
+        run: RunId,
+        state: RunState,
+        now: datetime,
+        *,
+        counts: Mapping[str, int],
+        notes: Sequence[str],
+        error: str | None,
+    ) -> Run:
+        """Close a run with its final counts."""
+        async with self.db.write() as tx:
+            row = await tx.one(
+                "finish_run",
+                run=run,
+                state=state,
+                now=now,
+                counts=json.dumps(dict(counts)),
+                notes=json.dumps(list(notes)),
+                error=error,
+            )
+            assert row is not None  # noqa: S101
+            if state is not RunState.CANCELLED:
+                await tx.run("free_rows_of_closed_runs", source=row["source_id"], now=now)
+            return run_from(row)
+
+    async def join(self, worker: Worker) -> None:
+        """Make a worker known; its heart beats from now on."""
+        async with self.db.write() as tx:
+            await tx.run(
+                "upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
+            )
+
+    async def beat(self, worker: str, now: datetime, until: datetime) -> None:
+        """Renew every lease of a worker at once."""
+        async with self.db.write() as tx:
+            await tx.run("beat", worker=worker, now=now)
+            await tx.run("beat_hosts", worker=worker, until=until)
+
+    async def workers(self) -> list[Worker]:
+        """All workers that are known, the dead among them."""
+        async with self.db.read() as tx:
+            return [worker_from(row) for row in await tx.all("workers")]

@@ -1,0 +1,36 @@
+"""Named SQL: every statement is text in `queries/*.sql` under a line `-- name`."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
+
+
+@cache
+def queries() -> dict[str, str]:
+    """All named statements; a name is unique over all files."""
+    found: dict[str, str] = {}
+    for file in sorted(files("afresh.store").joinpath("queries").iterdir(), key=lambda f: f.name):
+        if not file.name.endswith(".sql"):
+            continue
+        parts = _NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            if name in found:
+                raise ValueError(f"two statements are called {name}")
+            found[name] = text.strip().rstrip(";")
+    return found
+
+
+def migrations(dialect: str) -> list[tuple[int, str]]:
+    """The migrations in order, each with what the dialect adds to it."""
+    folder = files("afresh.store").joinpath("migrations")
+    shared = sorted(f.name for f in folder.iterdir() if re.fullmatch(r"\d{4}_[a-z_]+\.sql", f.name))
+    steps = []
+    for name in shared:
+        text = folder.joinpath(name).read_text(encoding="utf-8")
+        own = folder.joinpath(name.replace(".sql", f".{dialect}.sql"))
+        if own.is_file():
+            text += "\n" + own.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
+        steps.append((int(name[:4]), text))
+    return steps

@@ -1,0 +1,25 @@
+"""The store: one façade over its tables, blind to the database behind it."""
+
+from afresh.core.model import RunId
+from afresh.store.commit import Commits
+from afresh.store.database import Database
+from afresh.store.frontier import Frontiers
+from afresh.store.links import LinkBook
+from afresh.store.reads import Reads
+from afresh.store.runs import Runs
+from afresh.store.search import Searches
+from afresh.store.sweep import Sweeps
+
+
+class SqlStore(Runs, Commits, Sweeps, Frontiers, Reads, Searches):
+    """Everything afresh remembers; every method is one query or one transaction."""
+
+    def __init__(self, db: Database, url: str) -> None:
+        self.db = db
+        self.url = url
+        self._links = LinkBook()
+        self._depths: dict[RunId, dict[int, int]] = {}
+
+    async def close(self) -> None:
+        """Close the database."""
+        await self.db.close()

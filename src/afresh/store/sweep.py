@@ -1,0 +1,112 @@
+"""The end of a run in the store: what was not reached, what is to go, and letting it go."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
+from afresh.store.database import Database
+from afresh.store.links import LinkBook
+from afresh.store.records import attempt_from, page_from
+
+
+class Sweeps:
+    """Reading and writing what `core/sweep.py` decides about."""
+
+    db: Database
+    _links: LinkBook
+
+    async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None:
+        """Remember which pages the source lists by itself; they need no link to be reached."""
+        urls = [item.url for item in listed]
+        async with self.db.write() as tx:
+            changed = await tx.run("set_listed", source=source, urls=urls)
+            changed += await tx.run("clear_listed", source=source, urls=urls)
+            if changed:
+                await tx.run("mark_graph", source=source, changed=1)
+
+    async def unreached(self, source: SourceId, root: str) -> list[Page]:
+        """Pages with content that no way leads to; walked anew only if a link or a listing changed."""
+        async with self.db.read() as tx:
+            row = await tx.one("source_by_id", source=source)
+            if row is not None and not row["graph_changed"]:
+                rows = await tx.all("missing_pages", source=source)
+            else:
+                rows = await tx.all("unreached", source=source, root=root)
+            return [page_from(row) for row in rows]
+
+    async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
+        """Write the missing counts of unreached pages, and clear those of all others."""
+        async with self.db.write() as tx:
+            await tx.run("reset_missing", source=source, pages=[page.id for page in pages])
+            await tx.many(
+                "record_missing",
+                [
+                    {
+                        "page": page.id,
+                        "missing_count": page.missing_count,
+                        "doomed_by": page.doomed_by,
+                        "now": now,
+                    }
+                    for page in pages
+                ],
+            )
+            await tx.run("drop_lonely_links", source=source)
+            await tx.run("mark_graph", source=source, changed=0)
+        self._links.forget()
+
+    async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
+        """Pages whose content is to go, with the status of the page they moved to."""
+        async with self.db.read() as tx:
+            rows = await tx.all("doomed", source=source)
+            return [
+                (page_from(row), PageStatus(row["target_status"]) if row["target_status"] else None)
+                for row in rows
+            ]
+
+    async def live_count(self, source: SourceId) -> int:
+        """How many pages have content."""
+        async with self.db.read() as tx:
+            row = await tx.one("live_count", source=source)
+            return int(row["live"]) if row else 0
+
+    async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None:
+        """Take pages out of the index in one transaction; their history stays."""
+        ids = [page.id for page in pages]
+        kept = {page.id for page in pages if page.moved_to is not None}
+        async with self.db.write() as tx:
+            await tx.run("drop_chunks", pages=ids)
+            await tx.run("drop_documents", pages=ids)
+            await tx.run("drop_page_links", pages=[page for page in ids if page not in kept])
+            await tx.run("cancel_open", pages=[page for page in ids if page not in kept], now=now)
+            await tx.many("drop_page", [_dropped(page, now) for page in pages])
+            await tx.many("insert_change", [_change(run, page, now) for page in pages])
+            await tx.run("mark_graph", source=run.source_id, changed=1)
+
+    async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]:
+        """The root page and the last finished attempt to look at it."""
+        async with self.db.read() as tx:
+            row = await tx.one("root_page", source=source, root=root)
+            if row is None:
+                return None, None
+            latest = await tx.one("latest_attempt", page=row["id"])
+            return page_from(row), attempt_from(latest) if latest else None
+
+
+def _dropped(page: Page, now: datetime) -> dict[str, object]:
+    status = PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED
+    return {"page": page.id, "status": status, "now": now}
+
+
+def _change(run: Run, page: Page, now: datetime) -> dict[str, object]:
+    return {
+        "source": run.source_id,
+        "page": page.id,
+        "url": page.url,
+        "kind": ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED,
+        "run": run.id,
+        "now": now,
+        "old_hash": page.content_hash,
+        "new_hash": None,
+        "diff": None,
+        "moved_to": page.moved_to,
+    }
