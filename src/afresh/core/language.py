@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 LONGEST_TAG = 35  # RFC 5646 section 4.4.1
-SAMPLE_CHARS = 2_000
+SAMPLE_CHARS = 1_500
 FEWEST_LETTERS = 60
 FEWEST_VOTES = 6
 
@@ -88,7 +88,7 @@ def _repeats_a_singleton(extensions: str) -> bool:
 
 def guess_language(text: str) -> str | None:
     """The language that a text is most likely written in, code left out; None when unclear."""
-    sample = _CODE.sub(" ", text[: 3 * SAMPLE_CHARS])[:SAMPLE_CHARS].lower()
+    sample = _CODE.sub(" ", text[: 4 * SAMPLE_CHARS])[:SAMPLE_CHARS].lower()
     letters = sum(map(str.isalpha, sample))
     by_script = None if sample.isascii() else _by_script(sample, letters)
     if by_script is not None:

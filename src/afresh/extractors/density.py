@@ -1,69 +1,59 @@
-"""Where the text is on a page that does not say so: blocks with much text and few links win."""
+"""Where the text is on a page that does not say so: from the outside in, while one part holds nearly all of it."""
 
 from selectolax.lexbor import LexborNode
 
 from afresh.extractors.noise import detach
 
-BLOCKS = "p, pre, blockquote, li, dd, td"
-HOLDERS = frozenset({"div", "section", "article", "main", "td", "body", "form", "center", "table", "ul", "dl"})
-FEWEST_CHARS = 25
-LINK_HEAVY = 0.5
+HOLDERS = frozenset(
+    "div section article main table tbody tr td form center font span ul li dl dd blockquote body".split()
+)
+NEARLY_ALL = 0.85
+FEWEST_CHARS = 80
+DEEPEST = 60
+LINK_LIST = 0.8  # share of link text above which a block is a list of links
 
 
 def densest(body: LexborNode) -> LexborNode | None:
-    """The element that holds most of the running text, link lists within it taken off."""
-    scores: dict[int, float] = {}
-    nodes: dict[int, LexborNode] = {}
-    for block in body.css(BLOCKS):
-        score = _score(block)
-        holder, weight = block.parent, 1.0
-        while score > 0 and holder is not None and weight > 0.1:
-            if holder.tag in HOLDERS:
-                scores[holder.mem_id] = scores.get(holder.mem_id, 0.0) + score * weight
-                nodes[holder.mem_id] = holder
-                weight /= 2
-            holder = holder.parent
-    if not scores:
+    """The smallest element that holds nearly all running text and the main heading; link lists are taken off."""
+    node, whole = body, plain_size(body)
+    if whole < FEWEST_CHARS:
         return None
-    best = nodes[max(scores, key=lambda key: scores[key])]
-    best = _widened(best, scores)
-    drop_link_lists(best)
-    return best
+    for _ in range(DEEPEST):
+        inner = _next_inside(node, whole)
+        if inner is None:
+            break
+        node, whole = inner
+    _drop_link_lists(node)
+    return node
 
 
-def drop_link_lists(node: LexborNode) -> None:
-    """Take off lists, tables and boxes that consist of links."""
-    for block in node.css("ul, ol, table, div, p, td"):
+def plain_size(node: LexborNode) -> int:
+    """How much text is not link text."""
+    links = sum(_size(link) for link in node.css("a[href]"))
+    return max(0, _size(node) - links)
+
+
+def _next_inside(node: LexborNode, whole: int) -> tuple[LexborNode, int] | None:
+    """The child that holds nearly all text of a node, unless the main heading stands beside it."""
+    for child in node.iter():
+        size = plain_size(child)
+        if size >= NEARLY_ALL * whole:
+            heading = node.css_first("h1")
+            if child.tag not in HOLDERS or (heading is not None and child.css_first("h1") is None):
+                return None
+            return child, size
+    return None
+
+
+def _drop_link_lists(node: LexborNode) -> None:
+    """Take off lists, tables and boxes that consist of links, and what is left of menus."""
+    for block in node.css("ul, ol, table, tr, div, p"):
         links = block.css("a[href]")
-        if len(links) >= 3 and block.css_first("pre, h1") is None and _link_share(block, links) > 0.8:
-            detach(block)
+        if len(links) >= 3 and block.mem_id != node.mem_id and block.css_first("pre, h1") is None:
+            whole = _size(block)
+            if whole and sum(map(_size, links)) > LINK_LIST * whole:
+                detach(block)
 
 
-def _score(block: LexborNode) -> float:
-    """The running text of a block, links not counted; cells and items count only what is theirs."""
-    own = len(block.text(deep=block.tag not in ("td", "li", "dd")).strip())
-    if own < FEWEST_CHARS:
-        return 0.0
-    links = block.css("a[href]")
-    if links and _link_share(block, links) > LINK_HEAVY:
-        return 0.0
-    return float(own)
-
-
-def _link_share(block: LexborNode, links: list[LexborNode]) -> float:
-    whole = len(block.text().strip())
-    return sum(len(link.text().strip()) for link in links) / whole if whole else 1.0
-
-
-def _widened(best: LexborNode, scores: dict[int, float]) -> LexborNode:
-    """The parent instead, while it holds clearly more: sections beside each other, a heading above."""
-    score = scores[best.mem_id]
-    holder = best.parent
-    while holder is not None and holder.tag != "html":
-        total = len(holder.text(skip_empty=True))
-        if scores.get(holder.mem_id, 0.0) > 0.75 * score and best.css_first("h1") is None:
-            wanted = holder.css_first("h1")
-            if wanted is not None and total < 2 * max(1, len(best.text(skip_empty=True))):
-                return holder
-        holder = holder.parent
-    return best
+def _size(node: LexborNode) -> int:
+    return len("".join(node.text(skip_empty=True).split()))

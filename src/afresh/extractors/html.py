@@ -4,7 +4,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.model import Body, Document
-from afresh.core.text import content_hash, links_hash
+from afresh.core.text import links_hash, text_hash
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, one_line, read_head
@@ -37,7 +37,7 @@ class HtmlExtractor:
             markdown=markdown,
             links=links,
             language=head.language or normalise_tag(body.language) or guess_language(markdown),
-            content_hash=content_hash(markdown),
+            content_hash=text_hash(markdown),  # it is in normal form already
             links_hash=links_hash(links),
             index=body.index and head.index,
             follow=body.follow and head.follow,

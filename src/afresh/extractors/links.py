@@ -16,7 +16,7 @@ _TAGS = frozenset({"a", "area", "frame"})
 
 def collect_links(tree: LexborHTMLParser, base: str, tag_count: int) -> tuple[Link, ...]:
     """The links of a page, one per target in document order, at most `MOST_LINKS`."""
-    by_href: dict[str, Link] = {}
+    by_href: dict[str, tuple[str, bool]] = {}
     for node in _anchors(tree, tag_count):
         attributes = node.attributes
         href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
@@ -26,10 +26,11 @@ def collect_links(tree: LexborHTMLParser, base: str, tag_count: int) -> tuple[Li
         if known is None and len(by_href) >= MOST_LINKS:
             continue
         follow = "nofollow" not in (attributes.get("rel") or "").lower()
-        if known is None or not known.text or (follow and not known.follow):
-            text = (known.text if known else "") or _visible_text(node, attributes)
-            by_href[href] = Link(href, text, follow or (known is not None and known.follow))
-    return _by_target(by_href.values(), base)
+        if known is None:
+            by_href[href] = _visible_text(node, attributes), follow
+        elif not known[0] or follow > known[1]:
+            by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
+    return _by_target(by_href, base)
 
 
 def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:
@@ -44,18 +45,15 @@ def _walk(tree: LexborHTMLParser) -> Iterator[LexborNode]:
             yield node
 
 
-def _by_target(raw_links: Iterable[Link], base: str) -> tuple[Link, ...]:
-    found: dict[str, Link] = {}
-    for raw in raw_links:
-        url = canonical(raw.url, base)
-        if url is None:
-            continue
-        known = found.get(url)
-        if known is None:
-            found[url] = Link(url, raw.text, raw.follow)
-        elif not known.text or (raw.follow and not known.follow):
-            found[url] = Link(url, known.text or raw.text, known.follow or raw.follow)
-    return tuple(found.values())
+def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> tuple[Link, ...]:
+    """The links by canonical address: many spellings may lead to one page."""
+    found: dict[str, tuple[str, bool]] = {}
+    for href, (text, follow) in by_href.items():
+        url = canonical(href, base)
+        if url is not None:
+            known = found.get(url)
+            found[url] = (text, follow) if known is None else (known[0] or text, known[1] or follow)
+    return tuple([Link(url, text, follow) for url, (text, follow) in found.items()])
 
 
 def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.model import Body, Document, Link
-from afresh.core.text import content_hash, links_hash, normalise
+from afresh.core.text import links_hash, normalise, text_hash
 from afresh.core.urls import canonical
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, one_line
@@ -45,7 +45,7 @@ class MarkdownExtractor:
             markdown=text,
             links=links,
             language=normalise_tag(told) or normalise_tag(body.language) or guess_language(text),
-            content_hash=content_hash(text),
+            content_hash=text_hash(text),  # it is in normal form already
             links_hash=links_hash(links),
             index=body.index,
             follow=body.follow,

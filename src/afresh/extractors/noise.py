@@ -2,10 +2,10 @@
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# Never content, wherever it stands.
+# Never content, wherever it stands; the converter leaves out most of them, but their text would be counted.
 SILENT_TAGS = ", ".join((
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
-    "button", "input", "select", "textarea", "dialog", "noembed", "noframes", "xmp", "plaintext", "map",
+    "select", "textarea", "dialog", "noembed", "noframes", "xmp", "plaintext", "map",
 ))  # fmt: skip
 
 # Chrome around the content, on pages whose generator is unknown.
@@ -28,14 +28,15 @@ TOOLS = ", ".join((
     ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link", ".md-content__button",
     ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs", ".theme-doc-toc-mobile", ".theme-doc-footer",
     ".breadcrumbs", "[role=navigation]", "[hidden]", "[aria-hidden=true]", "[style*='display:none']",
-    "[style*='display: none']", "footer", "form", "a[href*='/edit/']",
+    "[style*='display: none']", "footer", "form", "a[href*='/edit/']", "button", "select", "textarea", "dialog",
+    "iframe", "object", "video", "audio", "noembed", "noframes", "xmp", "plaintext",
 ))  # fmt: skip
 # Sphinx and DocBook pages need just these, and matching few selectors is what makes them fast.
 FEW_TOOLS = {
-    "sphinx": "nav, a.headerlink, .linenos, .viewcode-link, [role=navigation], form, footer",
+    "sphinx": "nav, a.headerlink, .linenos, .viewcode-link, [role=navigation], form, footer, button",
     "docbook": ".navheader, .navfooter, form",
 }
-CONTENTS = ".toc, #toc, .contents, .table-of-contents"
+CONTENTS = ".toc, #toc, .contents"
 
 _EDIT_WORDS = ("edit", "improve", "suggest")
 _LONG_FORM = 400
@@ -48,6 +49,8 @@ def detach(node: LexborNode) -> None:
 
 def drop_chrome(tree: LexborHTMLParser) -> None:
     """Take navigation, banners, footers, consent boxes and asides off the whole page."""
+    for node in tree.css(SILENT_TAGS):
+        detach(node)
     for node in tree.css(CONSENT):
         if node.css_first("button, input, a[href='#'], a[role=button]") is not None and len(node.text()) < 1_500:
             detach(node)
@@ -61,8 +64,6 @@ def drop_chrome(tree: LexborHTMLParser) -> None:
 
 def drop_tools(main: LexborNode, generator: str, url: str) -> None:
     """Take scripts, permalinks, line numbers, edit links, hidden parts and in-page contents off the content."""
-    for node in main.css(SILENT_TAGS):
-        detach(node)
     few = next((tools for name, tools in FEW_TOOLS.items() if generator.startswith(name)), None)
     for node in main.css(few or TOOLS):
         if not _is_kept(node):

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from functools import lru_cache
+from html import escape
 
 from html_to_markdown import (
     CodeBlockStyle,
@@ -23,6 +25,7 @@ from html_to_markdown import (
 )
 
 from afresh.core.text import normalise
+from afresh.core.urls import directory_of
 
 MANY_LINKS = 20_000  # a page with more is a listing; its Markdown shows the words, `Document.links` the targets
 
@@ -55,12 +58,18 @@ _MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
 
 # The serialiser writes every attribute in double quotes and escapes < and > in values, so these cuts are safe.
 _TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
-_ODD_ADDRESS = re.compile(r' (?:href|src)="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
+_ODD_ADDRESS = re.compile(r' href="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
 _IMAGE = re.compile(r"<img([^>]*)>")
 _ALT = re.compile(r' alt="\s*([^"]*?)\s*"')
 _SRC = re.compile(r' src="([^"?]*)')
 _TERM = re.compile(r"<dt([^>]*)>(.*?)</dt>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
+_PRE = re.compile(r"(<pre[^>]*>)(.*?)</pre>", re.DOTALL)
+_CODE = re.compile(
+    r"<(?:code|tt|kbd|samp)(?: [^>]*)?>([^<`\s](?:[^<`]*[^<`\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
+)
+_EMPHASIS = re.compile(r"(?<![\w*])<(?:em|i|var|cite)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:em|i|var|cite)>(?![\w*])")
+_STRONG = re.compile(r"(?<![\w*])<(?:strong|b)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:strong|b)>(?![\w*])")
 _ANCHOR = re.compile(r"</?a(?: [^>]*)?>")
 _HEADING = re.compile(r"(<h[1-6][^>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
 _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
@@ -68,17 +77,34 @@ _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
 
 def render(html: str, base: str) -> str:
     """The Markdown of a piece of serialised HTML, with absolute links."""
-    markdown = convert(_trim(html), replace(OPTIONS, base_url=base)).content or ""
+    markdown = convert(_trim(html, base), _options(directory_of(base))).content or ""
     markdown = _EMPTY_HEADING.sub("", markdown) if "#\n" in markdown or "# \n" in markdown else markdown
     if _MARK in markdown:
         markdown = _MARKED_LINE.sub("", markdown).replace(_MARK, "")
     return normalise(markdown)
 
 
-def _trim(html: str) -> str:
-    """Cut what would only make noise in the Markdown, and make terms stand out."""
-    html = _TITLE_ATTRIBUTE.sub("", html)
-    html = _ODD_ADDRESS.sub("", html)
+@lru_cache(maxsize=64)
+def _options(directory: str) -> ConversionOptions:
+    """The options for all pages of one directory: building them costs as much as a small page."""
+    return replace(OPTIONS, base_url=directory)
+
+
+def _trim(html: str, base: str) -> str:
+    """Cut what would only make noise: markup in code blocks, white space and attributes elsewhere."""
+    parts = _PRE.split(html)  # text, start tag, code, text, start tag, code, ... text
+    for place in range(0, len(parts), 3):
+        parts[place] = _trim_text(" ".join(parts[place].split()), base)
+    for place in range(2, len(parts), 3):
+        parts[place] = _TAG.sub("", parts[place].replace("<br>", "\n")) + "</pre>"
+    return "".join(parts)
+
+
+def _trim_text(html: str, base: str) -> str:
+    """Cut what says nothing in Markdown, make addresses whole, and make terms stand out."""
+    path = escape(base.partition("?")[0])
+    html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
+    html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')
     if "<img" in html:
         html = _IMAGE.sub(_plain_image, html)
     if "<dt" in html:
@@ -88,7 +114,15 @@ def _trim(html: str) -> str:
     html = _HEADING.sub(_plain_heading, html)
     if html.count("<a ") > MANY_LINKS:
         html = _ANCHOR.sub(" ", html)
-    return html
+    return _mark_inline(html)
+
+
+def _mark_inline(html: str) -> str:
+    """Write simple code, emphasis and strong text as Markdown at once.
+
+    The converter would take `- x` after such an element for the start of a list and escape it; it is also quicker.
+    """
+    return _STRONG.sub(r"**\1**", _EMPHASIS.sub(r"*\1*", _CODE.sub(r"`\1`", html)))
 
 
 def _plain_image(image: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ import re
 
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.model import Body, Document
-from afresh.core.text import content_hash, links_hash, normalise
+from afresh.core.text import links_hash, normalise, text_hash
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, one_line
 
@@ -23,7 +23,7 @@ class TextExtractor:
             title=first_line(text),
             markdown=text,
             language=normalise_tag(body.language) or guess_language(text),
-            content_hash=content_hash(text),
+            content_hash=text_hash(text),  # it is in normal form already
             links_hash=links_hash(()),
             index=body.index,
             follow=body.follow,

@@ -41,6 +41,7 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, generator: str) -> None:
         _quote(tree, node)
     for table in reversed(main.css("table")):
         _flatten_table(tree, table)
+    _free_headings(main)
     main.unwrap_tags(["span", "font", "center"])
 
 
@@ -88,6 +89,19 @@ def _language_of(pre: LexborNode) -> str:
             return language
         node = node.parent
     return ""
+
+
+def _free_headings(main: LexborNode) -> None:
+    """Take sections out of the list items that some generators put them in."""
+    lists: dict[int, LexborNode] = {}
+    for heading in main.css("li > h2, li > h3, li > section > h2, li > section > h3, li > section > h4"):
+        item = heading.parent if heading.parent is None or heading.parent.tag == "li" else heading.parent.parent
+        if item is not None and item.parent is not None:
+            lists[item.parent.mem_id] = item.parent
+    for holder in lists.values():
+        for item in list(holder.iter()):
+            item.unwrap()
+        holder.unwrap()
 
 
 def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
@@ -150,7 +164,8 @@ def _is_layout(table: LexborNode) -> bool:
     names = attributes.get("class") or ""
     if "highlighttable" in names or "rouge-table" in names or attributes.get("role") == "presentation":
         return True
-    return table.css_first("td table, td h1, td h2, td h3, td > pre:only-child") is not None
+    # The table itself fits "table" too, and a selector that names "td" may mean a cell around it.
+    return len(table.css("table")) > 1 or table.css_first("h1, h2, h3, pre:only-child") is not None
 
 
 def _is_one_column(table: LexborNode) -> bool:
