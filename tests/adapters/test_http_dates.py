@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_http_date, parse_retry_after
+from afresh.core.httpdate import LONGEST_WAIT_SECONDS, is_past, parse_http_date, parse_retry_after
 
 NOW = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 
@@ -58,3 +58,18 @@ def test_F75_every_row_of_retry_after(shared: Path) -> None:
 )
 def test_F75_retry_after(text: str, seconds: float | None) -> None:
     assert parse_retry_after(text, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "past"),
+    [
+        ("Sat, 29 Oct 1993 19:43:31 GMT", True),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", True),
+        ("Sun, 06 Nov 1994 08:49:38 GMT", False),
+        ("Fri, 31 Dec 2099 00:00:00 GMT", False),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", True),
+        ("2001-01-01", False),
+    ],
+)
+def test_only_a_date_that_is_not_ahead_of_us_is_past(text: str, past: bool) -> None:
+    assert is_past(text, NOW) is past

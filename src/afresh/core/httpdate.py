@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 LONGEST_WAIT_SECONDS = 3600.0
 
@@ -21,19 +22,26 @@ _FORMS = (
 
 def parse_http_date(value: str, now: datetime) -> datetime | None:
     """The moment an HTTP date names, in any of its three forms; None for anything else."""
-    for form in _FORMS:
-        if found := form.fullmatch(value.strip()):
-            return _moment(found, now)
-    return None
+    return _parsed(value, now.year)
 
 
-def _moment(found: re.Match[str], now: datetime) -> datetime | None:
-    month = _MONTHS.get(found["month"])
-    if month is None:
+def is_past(value: str, now: datetime) -> bool:
+    """Whether an HTTP date is well-formed and not ahead of `now`."""
+    moment = _parsed(value, now.year)
+    return moment is not None and moment <= now
+
+
+@lru_cache(
+    maxsize=4096
+)  # asked for every page of a refresh, and the pages of one deployment share their date
+def _parsed(value: str, this_year: int) -> datetime | None:
+    found = next(filter(None, (form.fullmatch(value.strip()) for form in _FORMS)), None)
+    month = _MONTHS.get(found["month"]) if found else None
+    if found is None or month is None:
         return None
     year = int(found["year"])
     if len(found["year"]) == 2:
-        year = _full_year(year, now.year)
+        year = _full_year(year, this_year)
     second = min(int(found["second"]), 59)  # a leap second is a valid date that datetime cannot hold
     try:
         return datetime(

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from multidict import CIMultiDictProxy
 
-from afresh.core.httpdate import parse_http_date, parse_retry_after
+from afresh.core.httpdate import is_past, parse_retry_after
 from afresh.core.model import Body, Failed, Gone, Outcome, Refused, Validators
 
 Headers = CIMultiDictProxy[str]
@@ -48,10 +48,8 @@ def conditions(validators: Validators, now: datetime) -> dict[str, str]:
     asked: dict[str, str] = {}
     if validators.etag:
         asked["If-None-Match"] = validators.etag
-    if validators.last_modified:
-        moment = parse_http_date(validators.last_modified, now)
-        if moment is not None and moment <= now:
-            asked["If-Modified-Since"] = validators.last_modified
+    if validators.last_modified and is_past(validators.last_modified, now):
+        asked["If-Modified-Since"] = validators.last_modified
     return asked
 
 

@@ -2,10 +2,17 @@
 
 import zlib
 from collections.abc import Iterator
+from typing import Protocol
 
 STEP = 64 * 1024
 OFFERED = "gzip, deflate"
 _MOST_MEMBERS = 1_000  # each may be empty, so that the size alone does not bound the work
+
+
+class Stream(Protocol):
+    """A body as it arrives; an empty piece is its end."""
+
+    async def readany(self) -> bytes: ...
 
 
 class CodingError(Exception):
@@ -65,3 +72,21 @@ def coding_of(headers: list[str]) -> str | None:
     if not codings:
         return ""
     return codings[0] if len(codings) == 1 and codings[0] in ("gzip", "deflate") else None
+
+
+async def gather(stream: Stream, coding: str, limit: int) -> bytearray:
+    """The decoded body, or its beginning and at least one byte more than `limit`."""
+    decoder = Decoder(coding) if coding else None
+    data = bytearray()
+    raw = 0
+    while chunk := await stream.readany():
+        raw += len(chunk)
+        for piece in decoder.feed(chunk) if decoder else (chunk,):
+            data += piece
+            if len(data) > limit:
+                return data
+        if raw > limit + 64 * 1024:
+            raise CodingError("the coded body is larger than its content may be")
+    if decoder:
+        decoder.finish()
+    return data

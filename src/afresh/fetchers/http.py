@@ -9,10 +9,10 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from afresh.core.model import Body, Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.model import Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.urls import canonical
 from afresh.fetchers import answers
-from afresh.fetchers.codings import OFFERED, CodingError, Decoder, coding_of
+from afresh.fetchers.codings import OFFERED, CodingError, coding_of, gather
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Clock
@@ -171,17 +171,15 @@ class HttpFetcher:
         coding = coding_of(coded)
         if coding is None:
             return _failed(f"content coding {', '.join(coded)[:60]} is not supported", response.status)
-        announced = 0 if coding else response.content_length or 0
-        too_large = _failed(f"body larger than {_size(terms.limit)}", response.status)
-        if announced > terms.limit and not terms.cut:
-            return too_large
+        data = None  # too large
         try:
-            data = await _gather(response.content, coding, terms.limit)
+            if coding or terms.cut or (response.content_length or 0) <= terms.limit:
+                data = await gather(response.content, coding, terms.limit)
         except CodingError as error:
             return _failed(str(error), response.status)
-        if len(data) <= terms.limit:
-            return bytes(data)
-        return bytes(data[: terms.limit]) if terms.cut else too_large
+        if data is not None and (terms.cut or len(data) <= terms.limit):
+            return bytes(data[: terms.limit])
+        return _failed(f"body larger than {_size(terms.limit)}", response.status)
 
     def _judge(self, hop: _Hop, chain: list[str], terms: _Terms) -> Moved | Refused | Failed | None:
         """What ends the walk at this redirect, or None to follow it."""
@@ -233,24 +231,6 @@ class HttpFetcher:
         return aiohttp.ClientTimeout(total=total, sock_connect=connect, sock_read=idle)
 
 
-async def _gather(stream: aiohttp.StreamReader, coding: str, limit: int) -> bytearray:
-    """The decoded body, or its beginning and at least one byte more than `limit`."""
-    decoder = Decoder(coding) if coding else None
-    data = bytearray()
-    raw = 0
-    while chunk := await stream.readany():
-        raw += len(chunk)
-        for piece in decoder.feed(chunk) if decoder else (chunk,):
-            data += piece
-            if len(data) > limit:
-                return data
-        if raw > limit + 64 * 1024:
-            raise CodingError("the coded body is larger than its content may be")
-    if decoder:
-        decoder.finish()
-    return data
-
-
 def _hop(status: int, location: str | None, base: str) -> _Hop:
     raw = (location or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return _Hop(status, canonical(raw, base) if raw else None, raw)
@@ -266,6 +246,3 @@ def _failed(reason: str, status: int) -> Failed:
 
 def _size(count: int) -> str:
     return f"{count // 1024 // 1024} MB" if count >= 1024 * 1024 else f"{count // 1024} KB"
-
-
-__all__ = ["Body", "HttpFetcher", "HttpOptions"]
