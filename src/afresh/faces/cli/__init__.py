@@ -1,1 +1,12 @@
 """The command line."""
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; the console script."""
+    import sys
+
+    from afresh.faces.cli.ending import guarded
+
+    return guarded(list(sys.argv[1:] if arguments is None else arguments))

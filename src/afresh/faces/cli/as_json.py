@@ -1,0 +1,54 @@
+"""Answers as one JSON document."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from math import isfinite
+from typing import TextIO
+
+from afresh.core.views import Hit
+from afresh.faces.cli.clean import whole_text
+
+MARKS = str.maketrans("", "", "\x02\x03")  # what Hit.text puts around matched words
+
+
+def plain(value: object) -> object:
+    """The value in the types of JSON."""
+    match value:
+        case None | bool() | int():
+            return value
+        case Enum():
+            return plain(value.value)
+        case str():
+            return whole_text(value)
+        case float():
+            return value if isfinite(value) else None
+        case datetime():
+            return moment(value)
+        case Mapping():
+            return {whole_text(str(key)): plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(item) for item in value]
+    return _record(value) if is_dataclass(value) else whole_text(str(value))
+
+
+def _record(value: object) -> dict[str, object]:
+    items = {each.name: plain(getattr(value, each.name)) for each in fields(value)}  # type: ignore[arg-type]
+    if isinstance(value, Hit):
+        items["text"] = whole_text(value.text.translate(MARKS))
+    return items
+
+
+def moment(value: datetime) -> str:
+    """RFC 3339 in UTC, with a Z."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def write(value: object, file: TextIO) -> None:
+    """Writes one document and a line end, in whatever encoding the file has."""
+    readable = (file.encoding or "").lower().replace("-", "") in {"utf8", ""}
+    file.write(json.dumps(plain(value), indent=2, ensure_ascii=not readable) + "\n")
+    file.flush()

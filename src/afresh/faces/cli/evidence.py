@@ -1,0 +1,152 @@
+"""Single answers: why, status, plan, doctor, settings."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from afresh.config import Told
+from afresh.core.views import Finding, Plan, StoreStatus, Why
+from afresh.faces.cli import report
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.pieces import facts, moment, state, table, text
+from afresh.faces.cli.wording import ago, count, duration, label, size
+
+SHOWN_LINKS = 5
+
+
+def why(view: Why, now: datetime) -> RenderableType:
+    """The evidence first, then the facts behind it."""
+    page = view.page
+    pairs: list[tuple[str, RenderableType]] = [
+        ("status", state(view.status)),
+        ("source", text(label(view.source, view.version))),
+        ("last look", _last_look(view, now)),
+        ("next look", ago(view.next_look, now, never="when something links here again")),
+        ("changed", ago(page.changed_at, now)),
+        ("validators", text(_validators(view))),
+        ("content hash", text(page.content_hash)),
+        ("attempts", count(view.attempts)),
+        ("linked from", _linked(view.linked_from)),
+    ]
+    if page.missing_count:
+        pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
+    return Group(text(view.summary, "bold"), text(view.url, "blue"), facts(pairs))
+
+
+def _last_look(view: Why, now: datetime) -> Text:
+    if view.latest is None or view.latest.completed_at is None:
+        return text("never")
+    latest = view.latest
+    shown = Text.assemble(state(latest.outcome), f" {latest.status_code or ''}".rstrip())
+    return shown.append(f", {ago(latest.completed_at, now)} ({moment(latest.completed_at)} UTC)")
+
+
+def _validators(view: Why) -> str:
+    page = view.page
+    return ", ".join(
+        f"{name} {value}"
+        for name, value in (("ETag", page.etag), ("Last-Modified", page.last_modified))
+        if value
+    )
+
+
+def _linked(urls: Sequence[str]) -> Text:
+    if not urls:
+        return text("no page on record")
+    more = len(urls) - SHOWN_LINKS
+    lines = [clean(url) for url in urls[:SHOWN_LINKS]] + ([f"and {count(more)} more"] if more > 0 else [])
+    return Text("\n".join(lines))
+
+
+def status(view: StoreStatus, now: datetime) -> RenderableType:
+    """The store at a glance, and the runs that need attention."""
+    pairs: list[tuple[str, RenderableType]] = [
+        ("store", Text(f"{clean(view.store)} ({size(view.size_bytes)})", overflow="fold")),
+        ("sources", count(view.sources)),
+        ("pages", count(view.pages)),
+        ("chunks", count(view.chunks)),
+        ("attempts", count(view.attempts)),
+        ("waiting", _waiting(view, now)),
+        ("in flight", count(view.in_flight)),
+        ("workers", text(", ".join(view.workers) or "none at work")),
+    ]
+    parts: list[RenderableType] = [facts(pairs)]
+    for run in view.runs:
+        parts += [Text(), report.headline(run)]
+        parts += [Text.assemble("  ", line) for line in report.next_steps(run)]
+    return Group(*parts)
+
+
+def _waiting(view: StoreStatus, now: datetime) -> str:
+    if not view.pending or view.oldest_pending is None:
+        return count(view.pending)
+    return f"{count(view.pending)}, the oldest due {ago(view.oldest_pending, now)}"
+
+
+def plan(view: Plan) -> RenderableType:
+    """What a refresh would look at and cost."""
+    looks = view.known + view.first_looks
+    time = f", about {duration(view.estimated_seconds)}" if view.estimated_seconds is not None else ""
+    head = Text.assemble(
+        (clean(label(view.source, view.version)), "bold"),
+        f" · a {clean(view.mode)} would take {count(looks, 'look')}{time}",
+    )
+    pairs: list[tuple[str, RenderableType]] = [
+        ("asks if changed", f"{count(view.conditional)} (nothing is downloaded where it is not)"),
+        ("downloads anyway", count(view.unconditional)),
+        ("first looks", f"{count(view.first_looks)} (known by a link, never read)"),
+        ("left out", f"{count(view.not_looked_at)} (the rules no longer admit them)"),
+        ("last run read", size(view.last_run_bytes)),
+        ("all of it is", size(view.last_full_bytes)),
+        ("starts at", text(view.root, "blue")),
+    ]
+    notes = [Text(f"  note: {clean(note)}") for note in view.notes]
+    return Group(head, facts(pairs), *notes, Text("  Nothing was fetched or written.", style="dim"))
+
+
+def findings(views: Sequence[Finding]) -> RenderableType:
+    """One line per check, with the fix below what is wrong."""
+    parts: list[RenderableType] = []
+    width = max((len(clean(view.check)) for view in views), default=0)
+    for view in views:
+        mark = Text("✓", style="green") if view.ok else Text("✗", style="bold red")
+        parts.append(
+            Text.assemble(
+                mark, f" {clean(view.check):<{width}}  ", (clean(view.detail), "dim" if view.ok else "")
+            )
+        )
+        if view.fix and not view.ok:
+            parts.append(Text.assemble(" " * (width + 4), ("fix: ", "bold"), clean(view.fix)))
+    wrong = sum(not view.ok for view in views)
+    parts.append(Text("All is well." if not wrong else f"{count(wrong, 'thing')} to fix.", style="bold"))
+    return Group(*parts)
+
+
+def settings(told: Iterable[Told]) -> RenderableType:
+    """Every setting with its value and where it came from."""
+    return table(
+        ("setting", "*value", "from"),
+        (
+            (
+                text(each.key),
+                text(_setting(each.value), "bold" if each.origin != "default" else ""),
+                text(each.origin, "dim"),
+            )
+            for each in told
+        ),
+    )
+
+
+def _setting(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return "[" + ", ".join(value) + "]"
+        case float() if value == int(value):
+            return str(int(value))
+    return str(value)

@@ -1,0 +1,92 @@
+"""Answers of a search, as they are read on a terminal."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from afresh.core.views import Hit
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.pieces import empty
+from afresh.faces.cli.wording import ago, label
+
+LINES = 6
+WIDTH = 280  # of one line of a passage before it is cut around the first match
+MARK = "bold yellow"
+
+
+def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
+    """Every hit with its best passage and its freshness."""
+    if not hits:
+        return empty(f"Nothing found for {clean(query)}.", "afresh sources shows what is indexed.")
+    parts: list[RenderableType] = []
+    for number, hit in enumerate(hits, start=1):
+        parts += [Text()] if number > 1 else []
+        parts += _hit(number, hit, now, verbose=verbose)
+    return Group(*parts)
+
+
+def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[RenderableType]:
+    indent = len(f"{number}  ")
+    title = Text.assemble((f"{number}  ", "dim"), (clean(hit.title) or clean(hit.url), "bold"))
+    title.append(f"  {clean(label(hit.source, hit.version))}", "cyan")
+    body: list[RenderableType] = [Text(clean(hit.url), style="blue", overflow="fold")]
+    if trail := trail_of(hit):
+        body.append(Text(trail, style="dim"))
+    body.append(passage(hit.text, whole=verbose))
+    body.append(Text(freshness(hit, now, verbose=verbose), style="dim"))
+    return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
+
+
+def trail_of(hit: Hit) -> str:
+    """`Guide › Retries`: the headings above the passage, without the title itself."""
+    path = [clean(part) for part in hit.path]
+    return " › ".join(path[1:] if path and path[0] == clean(hit.title) else path)
+
+
+def freshness(hit: Hit, now: datetime, *, verbose: bool = False) -> str:
+    """`checked 2 minutes ago, changed 3 days ago`."""
+    told = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
+    return f"{told}, score {hit.score:.3f}" if verbose else told
+
+
+def passage(raw: str, *, whole: bool = False) -> Text:
+    """The passage with its matches highlighted; short, around the first match, unless `whole`."""
+    if whole:
+        return Text("\n").join(_highlighted(line) for line in raw.split("\n"))
+    lines = [readable(line) for line in raw.split("\n") if line.strip("\x02\x03 \t\r")]
+    return Text("\n").join(_highlighted(_cut(line)) for line in _around_first(lines))
+
+
+def readable(line: str) -> str:
+    """A line of Markdown without the marks that only get in the way here: link targets and heading signs."""
+    return re.sub(r"\[([^\[\]]*)\]\([^()\s]*\)", r"\1", re.sub(r"^#{1,6} ", "", line))
+
+
+def _around_first(lines: list[str]) -> list[str]:
+    first = next((number for number, line in enumerate(lines) if "\x02" in line), 0)
+    start = max(0, min(first - 1, len(lines) - LINES))
+    return lines[start : start + LINES]
+
+
+def _cut(line: str) -> str:
+    if len(line) <= WIDTH:
+        return line
+    start = max(0, min(line.find("\x02") - WIDTH // 3, len(line) - WIDTH))
+    piece = line[start : start + WIDTH]
+    piece = piece.partition(" ")[2] if start and " " in piece[:40] else piece
+    return f"{'… ' if start else ''}{piece.rstrip()}{' …' if start + WIDTH < len(line) else ''}"
+
+
+def _highlighted(line: str) -> Text:
+    shown = Text(overflow="fold")
+    matched = False
+    for part in re.split("([\x02\x03])", line):
+        if part in {"\x02", "\x03"}:
+            matched = part == "\x02"
+        else:
+            shown.append(clean(part, lines=True), MARK if matched else "")
+    return shown

@@ -1,0 +1,162 @@
+"""Lists: sources, pages, links, attempts, changes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from afresh.core.model import Attempt
+from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.pieces import empty, facts, moment, state, table, text
+from afresh.faces.cli.wording import ago, count, label
+
+DIFF_LINES = 30
+KIND_WIDTH = 9
+FIRST = "afresh crawl https://docs.example.org/"
+
+
+def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
+    """Every source on one line."""
+    if not views:
+        return empty("No sources yet. Add one:", FIRST)
+    columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*address")
+    return table(columns, ([*_source(view, now)] for view in views))
+
+
+def _source(view: SourceView, now: datetime) -> tuple[RenderableType, ...]:
+    return (
+        text(label(view.name, view.version), "bold"),
+        text(view.kind),
+        count(view.pages),
+        text(count(view.errors), "red" if view.errors else "dim"),
+        ago(view.crawl_time, now),
+        state(view.last_state),
+        text(view.url, "blue"),
+    )
+
+
+def source(view: SourceView, now: datetime) -> RenderableType:
+    """One source with all its numbers and its own rules."""
+    own = {**view.rules, **view.policy}
+    pairs: list[tuple[str, RenderableType]] = [
+        ("address", text(view.url, "blue")),
+        ("kind", text(view.kind)),
+        ("pages", count(view.pages)),
+        ("chunks", count(view.chunks)),
+        ("links", count(view.links)),
+        ("errors", text(count(view.errors), "red" if view.errors else "")),
+        ("last run", _last_run(view, now)),
+        ("oldest check", ago(view.oldest_check, now)),
+    ]
+    pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
+    return Group(text(label(view.name, view.version), "bold"), facts(pairs))
+
+
+def _last_run(view: SourceView, now: datetime) -> Text:
+    if view.last_run is None:
+        return text(None)
+    return Text.assemble(
+        f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {ago(view.crawl_time, now)})"
+    )
+
+
+def _value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
+    """Pages with their state and freshness."""
+    if not views:
+        return empty("No pages match.")
+    columns = ("status", ">depth", "title", "checked", "changed", "*address")
+    return table(
+        columns,
+        (
+            (
+                state(view.status),
+                str(view.depth),
+                text(_short(view.title)),
+                ago(view.checked_at, now),
+                ago(view.changed_at, now),
+                _where(view),
+            )
+            for view in views
+        ),
+    )
+
+
+def _short(title: str | None, width: int = 40) -> str:
+    title = clean(title or "")
+    return title if len(title) <= width else f"{title[: width - 1]}…"
+
+
+def _where(view: PageView) -> Text:
+    shown = text(view.url, "blue")
+    return shown.append(f" → {clean(view.moved_to)}", "cyan") if view.moved_to else shown
+
+
+def links(views: Sequence[LinkView]) -> RenderableType:
+    """Links with their visible text and how many pages carry them."""
+    if not views:
+        return empty("No links on record.")
+    return table(
+        (">pages", "text", "*address"),
+        ((count(view.page_count), text(_short(view.text)), text(view.url, "blue")) for view in views),
+    )
+
+
+def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:
+    """The history of a page, attempt by attempt."""
+    if not rows:
+        return empty("Nothing was ever tried at this address.")
+    return table(("when", "outcome", ">code", ">run", "*evidence"), (_attempt(row, now) for row in rows))
+
+
+def _attempt(row: Attempt, now: datetime) -> tuple[RenderableType, ...]:
+    done = row.completed_at is not None
+    return (
+        text(moment(row.completed_at) if done else ago(row.scheduled_for, now), "" if done else "dim"),
+        state(row.outcome) if row.outcome else text("in flight" if row.locked_at else "waiting", "cyan"),
+        text(row.status_code),
+        text(row.run_id),
+        text(row.reason or row.error_message),
+    )
+
+
+def changes(views: Sequence[ChangeView], now: datetime, *, whole: bool = False) -> RenderableType:
+    """Changes, newest as given, each with its diff if it has one."""
+    if not views:
+        return empty("No changes on record.")
+    return Group(*(_change(view, now, whole=whole) for view in views))
+
+
+def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
+    kind = state(view.kind)
+    kind.pad_right(KIND_WIDTH - len(kind))
+    line = Text.assemble(kind, text(view.url, "bold"))
+    if view.moved_to:
+        line.append(f" → {clean(view.moved_to)}", "cyan")
+    line.append(f"  {clean(label(view.source, view.version))}, {ago(view.at, now)}", "dim")
+    line.append(f", run {view.run}" if view.run else "", "dim")
+    return (
+        Group(line, Padding(diff(view.diff, whole=whole), (0, 0, 0, 2), expand=False)) if view.diff else line
+    )
+
+
+def diff(raw: str, *, whole: bool = False) -> Text:
+    """A unified diff in colours; long ones are cut and say so."""
+    lines = clean(raw, lines=True).rstrip("\n").split("\n")
+    kept = lines if whole else lines[:DIFF_LINES]
+    shown = Text("\n", overflow="fold").join(Text(line, style=_diff_style(line)) for line in kept)
+    if len(kept) < len(lines):
+        shown.append(f"\n… {count(len(lines) - len(kept), 'more line')} (-v shows all)", "dim")
+    return shown
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("+++", "---")):
+        return "dim"
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")

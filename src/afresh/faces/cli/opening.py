@@ -1,0 +1,101 @@
+"""How a command gets its knowledge base: the one seam that tests replace."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from afresh.config import Config
+from afresh.core.events import Listener, ignore
+from afresh.core.model import Attempt, PageStatus
+from afresh.core.views import (
+    ChangeView,
+    Finding,
+    Hit,
+    LinkView,
+    PageView,
+    Plan,
+    RunReport,
+    SourceView,
+    StoreStatus,
+    Why,
+)
+
+
+class Knowledge(Protocol):
+    """The use cases that the command line calls."""
+
+    async def crawl(
+        self,
+        target: str,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        rules: Mapping[str, object] = ...,
+        policy: Mapping[str, object] = ...,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> RunReport: ...
+
+    async def refresh(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        due: bool = False,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> list[RunReport]: ...
+
+    async def search(
+        self,
+        query: str,
+        *,
+        within: str | None = None,
+        language: str | None = None,
+        limit: int = 10,
+        every_chunk: bool = False,
+    ) -> list[Hit]: ...
+
+    async def sources(self) -> list[SourceView]: ...
+
+    async def show(self, label: str) -> SourceView: ...
+
+    async def pages(
+        self,
+        label: str,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]: ...
+
+    async def links(
+        self, label: str, *, page: str | None = None, limit: int | None = None
+    ) -> list[LinkView]: ...
+
+    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]: ...
+
+    async def changes(
+        self, label: str | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]: ...
+
+    async def why(self, url: str, *, within: str | None = None) -> Why: ...
+
+    async def status(self) -> StoreStatus: ...
+
+    async def plan(self, label: str) -> Plan: ...
+
+    async def remove(self, label: str) -> int: ...
+
+    async def confirm(self, run: int) -> RunReport: ...
+
+    async def doctor(self) -> list[Finding]: ...
+
+    def stop(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def open_kb(config: Config) -> Knowledge:
+    """The knowledge base of these settings; the engine is imported only now."""
+    from afresh.app import build
+
+    return await build(config)

@@ -1,0 +1,80 @@
+"""The pieces every view is built of; each takes text from outside and makes it safe."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from afresh.faces.cli.clean import clean
+
+STATE_STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "partial": "yellow",
+    "cancelled": "yellow",
+    "needs_confirmation": "yellow",
+    "failed": "red",
+    "active": "green",
+    "pending": "cyan",
+    "error": "red",
+    "deleted": "dim",
+    "redirect": "dim",
+    "success": "green",
+    "not_modified": "green",
+    "gone": "red",
+    "timeout": "red",
+    "new": "green",
+    "changed": "yellow",
+    "moved": "cyan",
+}
+
+
+def text(value: object, style: str = "") -> Text:
+    """One line of text from anywhere; nothing becomes a dash."""
+    if value is None or value == "":
+        return Text("–", style="dim")
+    return Text(clean(str(value)), style=style)
+
+
+def state(value: object) -> Text:
+    """A state in its colour."""
+    name = str(value or "–")
+    return text(name.replace("_", " "), STATE_STYLES.get(name, ""))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
+    """A list without lines; columns that start with `>` are right-aligned, with `*` never cut."""
+    drawn = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), show_edge=False)
+    for name in columns:
+        drawn.add_column(
+            name.lstrip(">*"),
+            justify="right" if name.startswith(">") else "left",
+            overflow="fold" if name.startswith("*") else "ellipsis",
+            no_wrap=not name.startswith("*"),
+        )
+    for row in rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Padding:
+    """Names and values below each other."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        grid.add_row(name, value)
+    return Padding(grid, (0, 0, 0, 2), expand=False)
+
+
+def empty(sentence: str, command: str = "") -> Text:
+    """What stands where a list would be empty, and what to type."""
+    return Text.assemble(sentence, " " if command else "", (command, "bold"))
+
+
+def moment(value: datetime | None) -> str:
+    """A time to the second, in UTC."""
+    return value.strftime("%Y-%m-%d %H:%M:%S") if value else "–"

@@ -1,0 +1,172 @@
+"""The commands that read: search, sources, show, pages, links, history, changes, why, status."""
+
+from dataclasses import replace
+
+import click
+
+from afresh.core.errors import UsageError
+from afresh.core.model import PageStatus
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import argument, command, option, switch
+
+LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+URL = ("url", "URL", "Address of the page.")
+AT_LEAST_ONE = click.IntRange(min=1)
+
+within = option("--in", "within", metavar="LABEL", text="Only this source, as NAME or NAME@VERSION.")
+at_most = option("--limit", metavar="N", type=AT_LEAST_ONE, text="Rows at most; else all.")
+
+
+@command(
+    "Find",
+    "afresh search retry with back-off",
+    "afresh search '\"event loop\" policy' --in python --limit 3",
+    "afresh search timeout --json | jq '.[].url'",
+)
+@argument("query", "QUERY...", "What to look for; quotes keep words together.", nargs=-1, required=True)
+@within
+@option("--language", metavar="TAG", text="Only pages in this language, as en or pt-BR.")
+@option("--limit", metavar="N", type=AT_LEAST_ONE, default=10, show_default=True, text="Answers at most.")
+@switch("--all-passages", text="Every matching passage, not the best of each page.")
+def search(
+    session: Session,
+    query: tuple[str, ...],
+    within: str | None,
+    language: str | None,
+    limit: int,
+    all_passages: bool,
+) -> None:
+    """Find passages by their words, with how fresh each is."""
+    words = " ".join(query)
+    found = session.ask(
+        lambda kb: kb.search(words, within=within, language=language, limit=limit, every_chunk=all_passages)
+    )
+    if session.wrote_json(found):
+        return
+    from afresh.faces.cli import hits
+
+    session.show(hits.draw(found, words, session.now, verbose=session.verbose > 0))
+
+
+@command("Find", "afresh sources", "afresh sources --json")
+def sources(session: Session) -> None:
+    """List what is kept fresh."""
+    views = session.ask(lambda kb: kb.sources())
+    if session.wrote_json(views):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.sources(views, session.now))
+
+
+@command("Look into", "afresh show react@19")
+@argument(*LABEL)
+def show(session: Session, label: str) -> None:
+    """Show one source with its numbers and rules."""
+    view = session.ask(lambda kb: kb.show(label))
+    if session.wrote_json(view):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.source(view, session.now))
+
+
+@command("Look into", "afresh pages react@19", "afresh pages react@19 --status error")
+@argument(*LABEL)
+@option("--status", metavar="STATUS", text="Only pages in this state, as active or error.")
+@switch("--all", "everything", text="Also deleted pages and redirects.")
+@at_most
+def pages(
+    session: Session,
+    label: str,
+    status: str | None,
+    everything: bool,
+    limit: int | None,
+) -> None:
+    """List the pages of a source."""
+    wanted = _status(status)
+    views = session.ask(lambda kb: kb.pages(label, status=wanted, everything=everything, limit=limit))
+    if session.wrote_json(views):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.pages(views, session.now))
+
+
+@command("Look into", "afresh links react@19 --page https://react.dev/reference/react")
+@argument(*LABEL)
+@option("--page", metavar="URL", text="Only links that stand on this page.")
+@at_most
+def links(session: Session, label: str, page: str | None, limit: int | None) -> None:
+    """List the links that the pages of a source carry."""
+    views = session.ask(lambda kb: kb.links(label, page=page, limit=limit))
+    if session.wrote_json(views):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.links(views))
+
+
+@command("Look into", "afresh history https://react.dev/reference/react")
+@argument(*URL)
+@within
+def history(session: Session, url: str, within: str | None) -> None:
+    """List every attempt to look at a page, with its outcome."""
+    rows = session.ask(lambda kb: kb.history(url, within=within))
+    if session.wrote_json(rows):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.attempts(rows, session.now))
+
+
+@command("Look into", "afresh changes", "afresh changes react@19 --run 7 --no-diff")
+@argument("label", "[LABEL]", "The source; else all.", required=False)
+@option("--run", metavar="N", type=int, text="Only what this run found.")
+@option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Changes at most.")
+@click.option("--diff/--no-diff", default=True, help="Show what changed inside the pages, or only which.")
+def changes(session: Session, label: str | None, run: int | None, limit: int, diff: bool) -> None:
+    """Show what is new, changed, deleted or moved, with the difference."""
+    found = session.ask(lambda kb: kb.changes(label, run=run, limit=limit))
+    views = found if diff else [replace(view, diff=None) for view in found]
+    if session.wrote_json(views):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.changes(views, session.now, whole=session.verbose > 0))
+
+
+@command("Look into", "afresh why https://react.dev/reference/react")
+@argument(*URL)
+@within
+def why(session: Session, url: str, within: str | None) -> None:
+    """Tell why a page is in its present state, with the evidence."""
+    view = session.ask(lambda kb: kb.why(url, within=within))
+    if session.wrote_json(view):
+        return
+    from afresh.faces.cli import evidence
+
+    session.show(evidence.why(view, session.now))
+
+
+@command("Look into", "afresh status")
+def status(session: Session) -> None:
+    """Show the store at a glance: sizes, waiting work, runs that need attention."""
+    view = session.ask(lambda kb: kb.status())
+    if session.wrote_json(view):
+        return
+    from afresh.faces.cli import evidence
+
+    session.show(evidence.status(view, session.now))
+
+
+def _status(word: str | None) -> PageStatus | None:
+    if word is None:
+        return None
+    try:
+        return PageStatus(word.lower())
+    except ValueError:
+        raise UsageError(f"--status: expected one of {', '.join(PageStatus)}, got {word!r}") from None
+
+
+COMMANDS = (search, sources, show, pages, links, history, changes, why, status)

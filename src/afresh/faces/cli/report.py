@@ -1,0 +1,151 @@
+"""The report of a run: what happened, what it saved, what to do next."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from afresh.core.model import RunState
+from afresh.core.views import RunReport
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.pieces import STATE_STYLES
+from afresh.faces.cli.wording import count, duration, label, percent, size
+
+MEANINGS = (
+    ("new", "green", "read for the first time"),
+    ("changed", "yellow", "content replaced"),
+    ("not_modified", "", "the server said so (304): nothing downloaded"),
+    ("unchanged", "", "downloaded, same content"),
+    ("moved", "cyan", "redirected for good"),
+    ("deleted", "red", "gone from the index"),
+    ("missing", "", "not reached this time, kept"),
+    ("held", "yellow", "deletions that wait for your word"),
+    ("refused", "magenta", "not ours to read (robots.txt, 401, 403 …)"),
+    ("failed", "bold red", "kept as they were, tried again later"),
+)
+COUNTED = (
+    *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
+    *("refused", "held", "bytes", "chunks_embedded", "chunks_reused", "ai_calls"),
+)
+_WORST_FIRST = (
+    *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
+    *(RunState.RUNNING, RunState.COMPLETED),
+)
+
+
+def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
+    """The whole report, or its headline; `again` is the command that goes on with it."""
+    if quiet:
+        return headline(report)
+    parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
+    if saved := savings(report):
+        parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
+    if verbose:
+        parts.append(Text(f"  {_work(report)}", style="dim"))
+    if report.error:
+        parts.append(Text(f"  {clean(report.error)}", style="red"))
+    parts += [Text(f"  note: {clean(note)}") for note in report.notes]
+    parts += [Text.assemble("  ", line) for line in next_steps(report, again)]
+    return Group(*parts)
+
+
+def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = False) -> RenderableType:
+    """The reports of several runs, one below the other."""
+    parts: list[RenderableType] = []
+    for number, report in enumerate(reports):
+        parts += [Text()] if number and not quiet else []
+        parts.append(draw(report, verbose=verbose, quiet=quiet))
+    return Group(*parts)
+
+
+def headline(report: RunReport) -> Text:
+    """`python-docs · refresh completed in 0.4 s`."""
+    words = {"needs_confirmation": "waits for a confirmation", "partial": "is partly done"}
+    return Text.assemble(
+        (clean(label(report.source, report.version)), "bold"),
+        f" · {report.mode} ",
+        (words.get(report.state, report.state), STATE_STYLES.get(report.state, "")),
+        f" {'after' if report.state in words or report.state == RunState.CANCELLED else 'in'} ",
+        duration(report.seconds),
+    )
+
+
+def savings(report: RunReport) -> str:
+    """`1,169 checked: 1,087 skipped as unchanged, 82 processed; 93 % of the work saved`."""
+    skipped = report.unchanged + report.not_modified
+    processed = report.new + report.changed
+    if not report.checked:
+        return ""
+    line = f"{count(report.checked)} checked: "
+    line += f"{count(skipped)} skipped as unchanged, " if skipped else ""
+    line += f"{count(processed)} processed"
+    share = percent(skipped, skipped + processed)
+    return f"{line}; {share} % of the work saved" if share else line
+
+
+def next_steps(report: RunReport, again: str = "") -> list[Text]:
+    """What the user may want to type now."""
+    name = label(report.source, report.version)
+    refresh = again or f"afresh refresh {clean(name)}"
+    match report.state:
+        case RunState.NEEDS_CONFIRMATION:
+            return [
+                Text(
+                    f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
+                ),
+                Text.assemble("If that is right, type ", (f"afresh confirm {report.run}", "bold")),
+            ]
+        case RunState.CANCELLED:
+            return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
+        case RunState.PARTIAL | RunState.FAILED:
+            return [Text.assemble((refresh, "bold"), " tries again what is left.")]
+    return []
+
+
+def _counts(report: RunReport) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right")
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="dim")
+    for name, style, meaning in MEANINGS:
+        number: int = getattr(report, name)
+        if number:
+            grid.add_row(Text(count(number), style=style), Text(name.replace("_", " "), style=style), meaning)
+    return grid
+
+
+def _work(report: RunReport) -> str:
+    parts = [f"run {report.run}", f"{size(report.bytes)} read"]
+    if report.chunks_embedded or report.chunks_reused:
+        parts.append(f"{count(report.chunks_embedded)} chunks made, {count(report.chunks_reused)} reused")
+    return " · ".join(parts)
+
+
+def totals(reports: Sequence[RunReport]) -> dict[str, object]:
+    """Several reports as one object: sums, the worst state, and each run by itself under `runs`."""
+    alone = reports[0] if len(reports) == 1 else None
+    return {
+        "run": alone.run if alone else None,
+        "source": alone.source if alone else None,
+        "version": alone.version if alone else None,
+        "mode": reports[0].mode if reports else "refresh",
+        "state": worst(reports),
+        **{name: sum(getattr(report, name) for report in reports) for name in COUNTED},
+        "seconds": sum(report.seconds for report in reports),
+        "error": next((report.error for report in reports if report.error), None),
+        "notes": [note for report in reports for note in report.notes],
+        "runs": list(reports),
+    }
+
+
+def worst(reports: Sequence[RunReport]) -> str:
+    """The state of several runs together: that of the one which needs most attention."""
+    states = {report.state for report in reports}
+    return next((str(state) for state in _WORST_FIRST if state in states), str(RunState.COMPLETED))
+
+
+def exit_code(reports: Sequence[RunReport]) -> int:
+    """0 when every run is completed, else 1."""
+    return 0 if worst(reports) == RunState.COMPLETED else 1

@@ -1,0 +1,92 @@
+"""Runs with progress, and what Ctrl-C means while one is under way."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from afresh.config import Config
+from afresh.core.events import Listener
+from afresh.faces.cli import opening
+from afresh.faces.cli.progress import Watch, watching
+from afresh.faces.cli.session import Session
+
+Answer = TypeVar("Answer")
+INTERRUPTED = 130
+
+
+def run(
+    session: Session,
+    work: Callable[[opening.Knowledge, Listener], Awaitable[Answer]],
+    config: Config | None = None,
+) -> Answer:
+    """The answer of a run, shown while it works; the first Ctrl-C asks it to end, the second quits."""
+
+    async def going() -> Answer:
+        kb = await opening.open_kb(config or session.config)
+        try:
+            with watching(session) as watch, signals(Brake(kb.stop, watch)):
+                return await work(kb, watch.hear)
+        finally:
+            await kb.close()
+
+    return asyncio.run(going())
+
+
+class Brake:
+    """Turns signals into a gentle stop first and an immediate end second."""
+
+    def __init__(self, stop: Callable[[], None], watch: Watch) -> None:
+        self._stop = stop
+        self._watch = watch
+        self._pressed = False
+
+    def interrupt(self) -> None:
+        """Ctrl-C: asks the run to end, and the second time ends the process."""
+        if self._pressed:
+            self._watch.close()
+            quit_now()
+        self._pressed = True
+        self._watch.say("stopping … (press Ctrl-C again to quit at once)")
+        self._stop()
+
+    def terminate(self) -> None:
+        """SIGTERM: asks the run to end, however often it comes."""
+        if not self._pressed:
+            self._watch.say("stopping …")
+        self._pressed = True
+        self._stop()
+
+
+def quit_now() -> None:
+    """Ends the process at once; what it had claimed is free again when its lease ends."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    for child in multiprocessing.active_children() if multiprocessing else ():
+        child.kill()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def signals(brake: Brake) -> Iterator[None]:
+    """Lets SIGINT and SIGTERM press the brake while a run is under way."""
+    loop = asyncio.get_running_loop()
+    handlers = {signal.SIGINT: brake.interrupt, signal.SIGTERM: brake.terminate}
+    try:
+        for number, press in handlers.items():
+            loop.add_signal_handler(number, press)
+    except (
+        NotImplementedError,
+        RuntimeError,
+    ):  # Windows, or not the main thread: Ctrl-C then cancels the run
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in handlers:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,107 @@
+"""One invocation of the command line: its settings, where it prints, and how loudly."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from afresh.config import Config, load
+from afresh.faces.cli import opening
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the user asked for around the command itself."""
+
+    config_file: Path | None = None
+    store: str | None = None
+    json: bool = False
+    verbose: int = 0
+    quiet: bool = False
+
+    def after(self, name: str, value: Any) -> "Session":
+        """The session with one more option of the command line; an option not given changes nothing."""
+        if not value:
+            return self
+        return replace(self, **{name: self.verbose + value if name == "verbose" else value})
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings of this invocation, read when first needed."""
+        flags = {"store.url": self.store} if self.store else {}
+        return load(self.config_file, os.environ, flags, Path.cwd())
+
+    @cached_property
+    def now(self) -> datetime:
+        """The moment that relative times are counted from."""
+        return datetime.now(UTC)
+
+    @cached_property
+    def out(self) -> "Console":
+        """Where answers go."""
+        return _console(stderr=False)
+
+    @cached_property
+    def err(self) -> "Console":
+        """Where progress and messages go."""
+        return _console(stderr=True)
+
+    def wrote_json(self, value: object) -> bool:
+        """Whether the answer was wanted as JSON, and so has been written."""
+        if self.json:
+            from afresh.faces.cli.as_json import write
+
+            write(value, sys.stdout)
+        return self.json
+
+    def show(self, answer: "RenderableType") -> None:
+        """Prints an answer for people; in a pipe without spaces at the ends of lines."""
+        if self.out.is_terminal:
+            self.out.print(answer)
+            return
+        with self.out.capture() as captured:
+            self.out.print(answer)
+        lines = captured.get().rstrip("\n").split("\n")
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+    def say(self, text: str, style: str = "") -> None:
+        """One sentence beside the answer; silent with --quiet."""
+        if not self.quiet:
+            from rich.text import Text
+
+            from afresh.faces.cli.clean import clean
+
+            self.err.print(Text(clean(text), style=style))
+
+    def ask(
+        self, question: Callable[[opening.Knowledge], Awaitable[Answer]], config: Config | None = None
+    ) -> Answer:
+        """The answer of the knowledge base, which is open just for this."""
+        import asyncio
+
+        async def work() -> Answer:
+            kb = await opening.open_kb(config or self.config)
+            try:
+                return await question(kb)
+            finally:
+                await kb.close()
+
+        return asyncio.run(work())
+
+
+def _console(*, stderr: bool) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # In a pipe nothing is cut or wrapped, so that grep and awk see whole lines.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 10_000
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

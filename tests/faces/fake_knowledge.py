@@ -1,0 +1,349 @@
+"""A knowledge base that answers from a script and notes what it was asked."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from afresh.config import Config
+from afresh.core.events import Listener, Notice, Progress, ignore
+from afresh.core.model import Attempt, ChangeKind, CrawlId, Outcome, PageId, PageStatus, RunId
+from afresh.core.views import (
+    ChangeView,
+    Finding,
+    Hit,
+    LinkView,
+    PageView,
+    Plan,
+    RunReport,
+    SourceView,
+    StoreStatus,
+    Why,
+)
+
+NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+URL = "https://docs.example.org/guide/retries/"
+Waiting = Callable[[], Awaitable[None]]
+
+
+def minutes(number: float) -> datetime:
+    """A moment so many minutes before NOW."""
+    return NOW - timedelta(minutes=number)
+
+
+def report(**more: object) -> RunReport:
+    """A refresh of python-docs like the one in the brief."""
+    values: dict[str, object] = {
+        "run": RunId(7),
+        "source": "python-docs",
+        "version": None,
+        "mode": "refresh",
+        "state": "completed",
+        "checked": 1169,
+        "new": 12,
+        "changed": 70,
+        "not_modified": 1080,
+        "unchanged": 7,
+        "bytes": 1_234_567,
+        "seconds": 0.42,
+    }
+    return RunReport(**(values | more))  # type: ignore[arg-type]
+
+
+def hit(**more: object) -> Hit:
+    """One answer about retries."""
+    values: dict[str, object] = {
+        "url": URL,
+        "title": "Retries",
+        "text": "A job that fails is \x02retried\x03 with a growing pause.\nThe first \x02retry\x03 comes after 2 s.",
+        "path": ("Retries", "Back-off"),
+        "score": 3.14159,
+        "source": "harbor",
+        "version": "2",
+        "language": "en",
+        "checked_at": minutes(2),
+        "changed_at": minutes(3 * 24 * 60),
+    }
+    return Hit(**(values | more))  # type: ignore[arg-type]
+
+
+def source(**more: object) -> SourceView:
+    """The source harbor@2."""
+    values: dict[str, object] = {
+        "name": "harbor",
+        "version": "2",
+        "kind": "web",
+        "url": "https://docs.example.org/",
+        "crawl_time": minutes(90),
+        "pages": 1234,
+        "chunks": 8000,
+        "links": 20000,
+        "errors": 3,
+        "oldest_check": minutes(90),
+        "last_run": RunId(7),
+        "last_state": "completed",
+        "last_mode": "refresh",
+        "rules": {"include": ["*/guide/*"]},
+        "policy": {"concurrency": 2},
+    }
+    return SourceView(**(values | more))  # type: ignore[arg-type]
+
+
+def page(**more: object) -> PageView:
+    """The page about retries."""
+    values: dict[str, object] = {
+        "id": PageId(1),
+        "url": URL,
+        "status": PageStatus.ACTIVE,
+        "title": "Retries",
+        "depth": 2,
+        "language": "en",
+        "content_hash": "ab" * 16,
+        "etag": '"v1"',
+        "last_modified": None,
+        "content_type": "text/html",
+        "crawl_time": minutes(2),
+        "last_seen": minutes(2),
+        "checked_at": minutes(2),
+        "changed_at": minutes(300),
+        "missing_count": 0,
+        "moved_to": None,
+    }
+    return PageView(**(values | more))  # type: ignore[arg-type]
+
+
+def attempt(**more: object) -> Attempt:
+    """A look that was answered with 304."""
+    values: dict[str, object] = {
+        "id": CrawlId(5),
+        "page_id": PageId(1),
+        "run_id": RunId(7),
+        "url": URL,
+        "domain": "docs.example.org",
+        "scheduled_for": minutes(3),
+        "completed_at": minutes(2),
+        "outcome": Outcome.NOT_MODIFIED,
+        "status_code": 304,
+        "reason": '304 by ETag "v1"',
+        "created_at": minutes(3),
+        "updated_at": minutes(2),
+    }
+    return Attempt(**(values | more))  # type: ignore[arg-type]
+
+
+def change(**more: object) -> ChangeView:
+    """A changed page with a small diff."""
+    values: dict[str, object] = {
+        "id": 1,
+        "source": "harbor",
+        "version": "2",
+        "url": URL,
+        "kind": ChangeKind.CHANGED,
+        "run": RunId(7),
+        "at": minutes(2),
+        "old_hash": "aa",
+        "new_hash": "bb",
+        "diff": "@@ -1,2 +1,2 @@\n # Retries\n-after 2 s\n+after 5 s\n",
+    }
+    return ChangeView(**(values | more))  # type: ignore[arg-type]
+
+
+@dataclass
+class FakeKnowledge:
+    """Answers as it was told; `calls` holds what it was asked."""
+
+    reports: list[RunReport] = field(default_factory=lambda: [report()])
+    hits: list[Hit] = field(default_factory=lambda: [hit()])
+    sources_: list[SourceView] = field(default_factory=lambda: [source()])
+    pages_: list[PageView] = field(default_factory=lambda: [page()])
+    changes_: list[ChangeView] = field(default_factory=lambda: [change()])
+    findings: list[Finding] = field(default_factory=lambda: [Finding(check="store", ok=True, detail="opens")])
+    waits: Waiting | None = None  # what a run waits for before it ends
+    error: Exception | None = None
+    calls: list[tuple[str, object]] = field(default_factory=list)
+    config: Config | None = None
+    stopped: int = 0
+    closed: bool = False
+
+    async def open(self, config: Config) -> "FakeKnowledge":
+        """Stands in for `open_kb`."""
+        self.config = config
+        return self
+
+    def _asked(self, name: str, *given: object) -> None:
+        self.calls.append((name, given[0] if len(given) == 1 else given))
+        if self.error:
+            raise self.error
+
+    async def crawl(
+        self,
+        target: str,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        rules: Mapping[str, object] = {},  # noqa: B006
+        policy: Mapping[str, object] = {},  # noqa: B006
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> RunReport:
+        """One scripted report."""
+        self._asked("crawl", target, name, version, dict(rules), dict(policy), full)
+        await self._work(listener)
+        return self.reports[0]
+
+    async def refresh(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        due: bool = False,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> list[RunReport]:
+        """The scripted reports."""
+        self._asked("refresh", tuple(labels), due, full)
+        await self._work(listener)
+        return self.reports
+
+    async def _work(self, listener: Listener) -> None:
+        listener(Notice(text="a run was resumed"))
+        counts = {"new": 3, "failed": 1}
+        listener(Progress(run=RunId(7), source="python-docs", done=4, queued=8, counts=counts, seconds=2.0))
+        if self.waits:
+            await self.waits()
+
+    async def search(
+        self,
+        query: str,
+        *,
+        within: str | None = None,
+        language: str | None = None,
+        limit: int = 10,
+        every_chunk: bool = False,
+    ) -> list[Hit]:
+        """The scripted hits."""
+        self._asked("search", query, within, language, limit, every_chunk)
+        return self.hits
+
+    async def sources(self) -> list[SourceView]:
+        """The scripted sources."""
+        self._asked("sources")
+        return self.sources_
+
+    async def show(self, label: str) -> SourceView:
+        """The first source."""
+        self._asked("show", label)
+        return self.sources_[0]
+
+    async def pages(
+        self,
+        label: str,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]:
+        """The scripted pages."""
+        self._asked("pages", label, status, everything, limit)
+        return self.pages_
+
+    async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
+        """One link."""
+        self._asked("links", label, page, limit)
+        link = LinkView(
+            url=URL,
+            text="Retries",
+            score=None,
+            keywords={},
+            comment=None,
+            crawl_time=minutes(2),
+            pages=("https://docs.example.org/",),
+            page_count=1,
+        )
+        return [link]
+
+    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
+        """A waiting attempt and a finished one."""
+        self._asked("history", url, within)
+        waiting = attempt(outcome=None, completed_at=None, status_code=None, reason=None)
+        return [waiting, attempt()]
+
+    async def changes(
+        self, label: str | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]:
+        """The scripted changes."""
+        self._asked("changes", label, run, limit)
+        return self.changes_
+
+    async def why(self, url: str, *, within: str | None = None) -> Why:
+        """A 304 by ETag."""
+        self._asked("why", url, within)
+        return Why(
+            url=URL,
+            source="harbor",
+            version="2",
+            status=PageStatus.ACTIVE,
+            summary='304 by ETag "v1": the content is as it was.',
+            page=page(),
+            latest=attempt(),
+            next_look=NOW + timedelta(hours=20),
+            linked_from=tuple(f"https://docs.example.org/{number}/" for number in range(8)),
+            attempts=4,
+        )
+
+    async def status(self) -> StoreStatus:
+        """A store with a run that waits."""
+        self._asked("status")
+        return StoreStatus(
+            store="sqlite:///kb.db",
+            sources=1,
+            pages=1234,
+            chunks=8000,
+            attempts=5000,
+            pending=12,
+            in_flight=0,
+            oldest_pending=minutes(3),
+            runs=(report(state="needs_confirmation", held=120),),
+            workers=(),
+            size_bytes=12_345_678,
+        )
+
+    async def plan(self, label: str) -> Plan:
+        """A refresh of 1,000 pages."""
+        self._asked("plan", label)
+        return Plan(
+            source="harbor",
+            version="2",
+            mode="refresh",
+            known=1000,
+            conditional=990,
+            unconditional=10,
+            first_looks=5,
+            not_looked_at=2,
+            last_run_bytes=120_000,
+            last_full_bytes=45_000_000,
+            estimated_seconds=12.4,
+            root="https://docs.example.org/",
+            notes=("robots.txt asks for a pause of 1 s",),
+        )
+
+    async def remove(self, label: str) -> int:
+        """1,234 pages went."""
+        self._asked("remove", label)
+        return 1234
+
+    async def confirm(self, run: int) -> RunReport:
+        """The first report."""
+        self._asked("confirm", run)
+        return self.reports[0]
+
+    async def doctor(self) -> list[Finding]:
+        """The scripted findings."""
+        self._asked("doctor")
+        return self.findings
+
+    def stop(self) -> None:
+        """Counts."""
+        self.stopped += 1
+
+    async def close(self) -> None:
+        """Notes that it was closed."""
+        self.closed = True
