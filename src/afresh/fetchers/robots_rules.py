@@ -1,11 +1,13 @@
 """The rules of one robots.txt: who may fetch what, and which line says so."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from protego import Protego
 
 LARGEST_DELAY_SECONDS = 60.0
+_AGENT = re.compile(r"\s*user-agent\s*:\s*([A-Za-z_-]+)\s+[^\s#*]", re.IGNORECASE)
 _MOST_RULES = 2_000  # beyond this the deciding line is not searched for
 
 
@@ -28,7 +30,7 @@ class RobotsRules:
     _rules: tuple[_Rule, ...] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._parsed = Protego.parse(self.text)
+        self._parsed = Protego.parse("\n".join(map(_plain, self.text.splitlines())))
 
     def refusal(self, url: str) -> str | None:
         """Why the agent may not fetch `url`, with the line where it can be told; None if it may."""
@@ -54,6 +56,12 @@ class RobotsRules:
         return tuple(self._parsed.sitemaps)
 
 
+def _plain(line: str) -> str:
+    """A User-agent line with the product token alone (RFC 9309 2.2.1), which protego would take whole."""
+    found = _AGENT.match(line)
+    return f"User-agent: {found[1]}" if found else line
+
+
 def _disallows(text: str, agent: str) -> Iterator[_Rule]:
     """The Disallow lines of the group that speaks to `agent`, else of the group for everyone."""
     groups = _groups(text)
@@ -71,7 +79,7 @@ def _groups(text: str) -> dict[str, list[tuple[int, str]]]:
     groups: dict[str, list[tuple[int, str]]] = {}
     names: list[str] = []
     open_group = False
-    for number, raw in enumerate(text.splitlines(), start=1):
+    for number, raw in enumerate(map(_plain, text.splitlines()), start=1):
         name, colon, value = raw.partition("#")[0].partition(":")
         directive, value = name.strip().lower(), value.strip()
         if not colon or directive == "sitemap":
