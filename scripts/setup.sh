@@ -48,7 +48,7 @@ with_uv() {
     [ "${AFRESH_NO_UV:-}" = "" ] || return 1
     run .venv/bin/python -m uv --version ||
         run .venv/bin/python -m pip install --quiet -c constraints.txt uv || return 1
-    run .venv/bin/python -m uv pip install --quiet --python .venv/bin/python \
+    run .venv/bin/python -m uv pip install --quiet --compile-bytecode --python .venv/bin/python \
         -e . --group dev -c constraints.txt
 }
 
