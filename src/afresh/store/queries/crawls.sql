@@ -34,7 +34,8 @@ where outcome is null and locked_at is null and run_id is null and scheduled_for
 
 -- mark_adopted
 update pages set queued_run = :run
-where source_id = :source and id in (select page_id from page_crawls where run_id = :run and outcome is null)
+where source_id = :source and coalesce(queued_run, 0) <> :run
+    and id in (select page_id from page_crawls where run_id = :run and outcome is null)
 
 -- known_without_row
 select p.url, p.depth from pages p
