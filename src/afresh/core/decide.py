@@ -128,7 +128,15 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             status_code=seen.status_code,
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    after = replace(_answered(page, now), validators=seen.validators or page.validators, moved_to=None)
+    after = replace(
+        page,
+        failures=0,
+        gone_count=0,
+        doomed_by=None,
+        checked_at=now,
+        validators=page.validators.renewed(seen.validators),
+        moved_to=None,
+    )
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,
@@ -151,7 +159,7 @@ def _not_modified_reason(asked: Validators) -> str:
 def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     count = page.gone_count + 1
     proven = page.content_hash is None or count >= policy.gone_after
-    after = replace(page, failures=0, gone_count=count, checked_at=now)
+    after = replace(page, failures=0, gone_count=count, moved_to=None, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.DELETED)
     said = seen.status_code or "the file is not there"

@@ -5,7 +5,6 @@ from collections import Counter
 
 LONGEST_TAG = 35  # RFC 5646 section 4.4.1
 SAMPLE_CHARS = 1_500
-FEWEST_LETTERS = 60
 FEWEST_VOTES = 6
 
 _TAG = re.compile(
@@ -18,7 +17,6 @@ _TAG = re.compile(
     re.VERBOSE,
 )
 _PRIVATE = re.compile(r"x(?:-[a-z0-9]{1,8})+")
-_WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^ {4}.*$", re.DOTALL | re.MULTILINE)
 
 _PREFERRED = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}
@@ -88,15 +86,12 @@ def _repeats_a_singleton(extensions: str) -> bool:
 
 def guess_language(text: str) -> str | None:
     """The language that a text is most likely written in, code left out; None when unclear."""
-    sample = _CODE.sub(" ", text[: 4 * SAMPLE_CHARS])[:SAMPLE_CHARS].lower()
-    letters = sum(map(str.isalpha, sample))
-    by_script = None if sample.isascii() else _by_script(sample, letters)
-    if by_script is not None:
-        return by_script
-    return _by_words(sample) if letters >= FEWEST_LETTERS else None
+    sample = _CODE.sub(" ", text[: 2 * SAMPLE_CHARS])[:SAMPLE_CHARS].lower()
+    by_script = None if sample.isascii() else _by_script(sample)
+    return by_script or _by_words(sample)
 
 
-def _by_script(sample: str, letters: int) -> str | None:
+def _by_script(sample: str) -> str | None:
     """The language of the script that holds a third of the letters."""
     counts: Counter[str] = Counter()
     for char, times in Counter(sample).items():
@@ -109,7 +104,7 @@ def _by_script(sample: str, letters: int) -> str | None:
     if counts["ja"] * 20 > counts["zh"]:  # Japanese mixes kana into ideographs, Chinese has none
         counts["ja"] += counts.pop("zh", 0)
     language, count = counts.most_common(1)[0]
-    if count < 10 or count * 3 < letters:
+    if count < 10 or count * 3 < sum(map(str.isalpha, sample)):
         return None
     return _relative(language, sample)
 
@@ -122,7 +117,7 @@ def _relative(language: str, sample: str) -> str:
 
 def _by_words(sample: str) -> str | None:
     votes: Counter[str] = Counter()
-    for word, times in Counter(_WORD.findall(sample)).items():
+    for word, times in Counter(sample.split()).items():
         for language in _VOTES.get(word, ()):
             votes[language] += times
     ranked = votes.most_common(2)

@@ -97,6 +97,18 @@ class Validators:
     def __bool__(self) -> bool:
         return bool(self.etag or self.last_modified or self.mtime_ns is not None)
 
+    def renewed(self, later: "Validators") -> "Validators":
+        """These, with what a "not modified" named anew; what it left out still holds."""
+        if not later or later == self:
+            return self
+        return Validators(
+            etag=later.etag or self.etag,
+            last_modified=later.last_modified or self.last_modified,
+            size=self.size if later.size is None else later.size,
+            mtime_ns=self.mtime_ns if later.mtime_ns is None else later.mtime_ns,
+            url=later.url or self.url,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
