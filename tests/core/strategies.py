@@ -65,8 +65,8 @@ policies = st.builds(
     backoff_max_seconds=st.floats(0.1, 1e6),
     retries=st.integers(0, 4),
     gone_after=st.integers(1, 4),
-    respect_noindex=st.booleans(),
-    respect_nofollow=st.booleans(),
+    respect_noindex=st.sampled_from((True, True, False)),
+    respect_nofollow=st.sampled_from((True, True, False)),
 )
 brakes = st.builds(Policy, brake_percent=st.integers(0, 100).map(float), brake_pages=st.integers(0, 30))
 
@@ -123,8 +123,8 @@ documents = st.builds(
     language=languages,
     content_hash=hashes,
     links_hash=hashes,
-    index=st.sampled_from((True, True, True, False)),
-    follow=st.sampled_from((True, True, True, False)),
+    index=st.sampled_from((True, True, False)),
+    follow=st.sampled_from((True, True, False)),
 )
 reads = st.builds(
     Read,

@@ -152,3 +152,15 @@ def test_G12_a_permanent_redirect_points_to_the_new_address() -> None:
     decision = decide(replace(LIVE, doomed_by=RunId(4)), Moved(to="https://docs.test/b"), POLICY, LATER)
     assert (decision.content, decision.page.moved_to) == (Content.DROP, "https://docs.test/b")
     assert (decision.page.content_hash, decision.page.doomed_by) == (A, RunId(4))
+
+
+@pytest.mark.parametrize(("page", "status"), [(NEW_PAGE, PageStatus.DELETED), (LIVE, PageStatus.ACTIVE)])
+def test_noindex_drops_content_forgets_validators_and_still_follows_links(
+    page: Page, status: PageStatus
+) -> None:
+    """A page that asks to be left out leaves with the sweep; its links count, and it is asked in full."""
+    seen = replace(a_read(B), document=replace(a_read(B).document, index=False))
+    decision = decide(page, seen, POLICY, LATER)
+    assert (decision.content, decision.follow) == (Content.DROP, Follow.NEW)
+    assert (decision.page.status, decision.page.content_hash) == (status, page.content_hash)
+    assert request_for(decision.page, POLICY).validators is None

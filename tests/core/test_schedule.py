@@ -98,6 +98,15 @@ def test_law_7_backoff_is_monotone_positive_and_capped(failures: int, base: floa
 
 
 @law
+@given(st.lists(failure_counts, min_size=2, max_size=12), bases, longest)
+def test_law_7_backoff_never_shrinks_however_many_failures(
+    counts: list[int], base: float, cap: float
+) -> None:
+    pauses = [backoff_seconds(failures, base, cap) for failures in sorted(counts)]
+    assert pauses == sorted(pauses)
+
+
+@law
 @given(failure_counts, policies, times, st.none() | st.floats(0.0, 1e6))
 def test_law_7_one_more_failure_is_never_tried_sooner(
     failures: int, policy: Policy, now: datetime, retry_after: float | None
@@ -134,7 +143,8 @@ def test_law_14_a_fresh_page_is_tried_again_exactly_as_often_as_the_policy_says(
 
 
 @pytest.mark.parametrize(
-    ("failures", "seconds"), [(0, 0), (1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (10**9, 3600)]
+    ("failures", "seconds"),
+    [(0, 0), (1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (61, 3600), (62, 3600), (10**9, 3600)],
 )
 def test_E24_backoff_doubles_from_the_base_to_the_cap(failures: int, seconds: float) -> None:
     assert backoff_seconds(failures, 60.0, 3600.0) == seconds

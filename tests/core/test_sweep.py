@@ -15,7 +15,7 @@ from afresh.core.sweep import Evidence, brake_holds, decide_missing, judge, may_
 @st.composite
 def _evidence(draw: st.DrawFn) -> Evidence:
     known = draw(st.integers(0, 60))
-    known_failed = draw(st.integers(0, known))
+    known_failed = draw(st.integers(0, known // 10) | st.integers(0, known))
     return Evidence(
         root_failed=draw(st.sampled_from((None, None, None, "404", "connection refused"))),
         robots_unreachable=draw(st.sampled_from((False, False, False, True))),
@@ -112,6 +112,7 @@ def test_law_15_more_failures_never_allow_more(evidence: Evidence, more: int) ->
 def test_P4_cases(evidence: Evidence, state: RunState, may_delete: bool) -> None:
     verdict = judge(evidence)
     assert (verdict.state, verdict.may_delete) == (state, may_delete)
+    assert verdict.may_miss == (state is RunState.COMPLETED)
 
 
 def test_F35_the_error_names_the_root_and_why() -> None:
