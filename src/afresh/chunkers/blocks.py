@@ -28,6 +28,7 @@ _MARKS = frozenset("#`~>|<-*+=_:0123456789 \t")  # a line that begins otherwise 
 
 # What the lines that follow belong to.
 _NOTHING, _PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK, _INDENTED = range(7)
+_FLOWING = frozenset({_PARAGRAPH, _LIST, _QUOTE, _TABLE, _HTML_BLOCK})
 _JOINED = ("text", "list")
 _ENDED_BY_BLANK = frozenset({_PARAGRAPH, _QUOTE, _TABLE, _HTML_BLOCK})
 
@@ -54,7 +55,7 @@ class _Fence(NamedTuple):
 
 def scan(text: str) -> list[Block]:
     """Lists the blocks of a text; the first begins at its start."""
-    found = _Scan()
+    found = _Scan(text)
     front = _FRONT_MATTER.match(text)
     start = front.end() if front else 0
     before = ""
@@ -76,7 +77,8 @@ def width(blanks: str) -> int:
 class _Scan:
     """What is open while the lines go by."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.blocks = [Block(0)]
         self.inside = _NOTHING
         self.after_blank = True
@@ -85,6 +87,7 @@ class _Scan:
         self.html_end = ""
         self.flowing = False  # a line that begins with a letter would just go on
         self.before = ""  # the line before
+        self.paragraph = 0  # where the open paragraph begins
 
     def take(self, start: int, line: str, before: str) -> None:
         """Takes the next line; `before` is the one above it."""
@@ -92,6 +95,10 @@ class _Scan:
             return
         if self.html_end:
             self._raw_html(line)
+            return
+        if line[0] not in _MARKS:
+            self._paragraph(start)
+            self.after_blank, self.flowing = False, True
             return
         bare = line.lstrip(" \t")
         if not bare:
@@ -102,7 +109,7 @@ class _Scan:
         self.before = before
         self._begin(start, line, bare)
         self.after_blank = False
-        self.flowing = self.inside != _NOTHING and not self.fence and not self.html_end
+        self.flowing = self.inside in _FLOWING and not self.fence and not self.html_end
 
     # ---- lines that nothing begins with -------------------------------------------------------
 
@@ -164,8 +171,12 @@ class _Scan:
             if self.after_blank:
                 self._add(start, "list", INNER)
         elif self.after_blank or self.inside == _NOTHING:
-            self._add(start)
-            self.inside = _PARAGRAPH
+            self._paragraph(start)
+
+    def _paragraph(self, start: int) -> None:
+        self._add(start)
+        self.inside = _PARAGRAPH
+        self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
         """Whether a line begins (or underlines) something by its first character."""
@@ -178,7 +189,11 @@ class _Scan:
             return self._quote(start, bare, listed)
         if first == "<":
             return self._html(start, bare, listed)
-        if not self.after_blank and first in "=-|:" and (self._underline(bare) or self._table(start, bare)):
+        if (
+            not self.after_blank
+            and first in "=-|:"
+            and (self._underline(start, bare) or self._table(start, bare))
+        ):
             return True
         if first in "-*_" and _RULE.match(bare):
             self._add(start, "text" if not listed else "list", INNER if listed else BLOCK)
@@ -231,12 +246,12 @@ class _Scan:
         self.inside = _HTML_BLOCK
         return True
 
-    def _underline(self, bare: str) -> bool:
+    def _underline(self, start: int, bare: str) -> bool:
         """Makes the paragraph above a heading, if the line underlines it."""
         if self.inside != _PARAGRAPH or bare[0] not in "=-" or bare.rstrip(" \t").strip(bare[0]):
             return False
-        block = self.blocks[-1]
-        self.blocks[-1] = block._replace(level=1 if bare[0] == "=" else 2, title=plain_title(self.before))
+        title = plain_title(self.text[self.paragraph : start])
+        self._add(self.paragraph, level=1 if bare[0] == "=" else 2, title=title)
         self.inside = _NOTHING
         return True
 
