@@ -27,7 +27,8 @@ from afresh.core.schedule import next_look_after_failure, next_regular_look
 
 def request_for(page: Page, policy: Policy, *, full: bool = False) -> Request:
     """The look to take: conditional only while the content it would vouch for is really held."""
-    trusted = page.content_hash is not None and page.recipe == policy.recipe and not full
+    held = page.content_hash is not None and page.moved_to is None
+    trusted = held and page.recipe == policy.recipe and not full
     return Request(url=page.url, validators=page.validators if trusted and page.validators else None)
 
 
@@ -60,6 +61,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     if policy.respect_noindex and not document.index:
         return _unwanted(page, seen, policy, now)
     same = page.content_hash == document.content_hash and page.recipe == policy.recipe
+    follow = _follow(page, seen, policy)
     after = replace(
         _answered(page, now),
         status=PageStatus.ACTIVE,
@@ -68,7 +70,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         validators=seen.validators,
         content_type=seen.media_type,
         content_hash=document.content_hash,
-        links_hash=document.links_hash,
+        links_hash=None if follow is Follow.NONE else document.links_hash,
         recipe=policy.recipe,
         moved_to=None,
         last_scraped=now,
@@ -78,7 +80,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         page=after,
         outcome=Outcome.SUCCESS,
         content=Content.KEEP if same else Content.REPLACE,
-        follow=_follow(page, seen, policy),
+        follow=follow,
         next_at=next_regular_look(now, policy),
         reason=_read_reason(page, seen, policy),
         status_code=seen.status_code,
@@ -88,7 +90,8 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
 def _follow(page: Page, seen: Read, policy: Policy) -> Follow:
     if policy.respect_nofollow and not seen.document.follow:
         return Follow.NONE
-    unchanged = page.content_hash is not None and page.links_hash == seen.document.links_hash
+    on_record = page.content_hash is not None and page.moved_to is None
+    unchanged = on_record and page.links_hash == seen.document.links_hash
     return Follow.STORED if unchanged else Follow.NEW
 
 

@@ -138,6 +138,8 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
             state = RunState.NEEDS_CONFIRMATION
         else:
             counts |= await _drop(course, doomed, now)
+    if gone := counts.get("gone", 0) - counts.get("deleted", 0) - counts.get("held", 0):
+        course.notes.append(f"{gone} {'link leads' if gone == 1 else 'links lead'} nowhere (404 or 410)")
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode is not RunMode.DUE:
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
