@@ -12,9 +12,7 @@ _BOMS = (
 )
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"""<(?:[!/?][^>]*|([a-z]+)((?:[\s/](?:[^>"']|"[^"]*"|'[^']*')*)?))>""", re.IGNORECASE)
-_ATTRIBUTE = re.compile(
-    rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""", re.IGNORECASE
-)
+_ATTRIBUTE = re.compile(rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""", re.IGNORECASE)
 _CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 # What browsers read under a name that means something narrower elsewhere.
 _WIDER = {
@@ -31,7 +29,16 @@ _WIDER = {
     "shift_jis": "cp932",
     "big5": "big5hkscs",
 }
-_ALIASES = {"x-sjis": "cp932", "x-user-defined": "cp1252", "unicode-1-1-utf-8": "utf-8", "windows-31j": "cp932"}
+_FOR_PAGES = re.compile(
+    r"utf-8|utf-16(-[bl]e)?|ascii|iso8859-\d+|cp(125\d|866|874|932|949)|koi8-[rtu]|mac-\w+|tis-620"
+    r"|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_jp|ks_c-5601-1987"
+)
+_ALIASES = {
+    "x-sjis": "cp932",
+    "x-user-defined": "cp1252",
+    "unicode-1-1-utf-8": "utf-8",
+    "windows-31j": "cp932",
+}
 
 
 def codec_of(label: str | None) -> str | None:
@@ -43,9 +50,7 @@ def codec_of(label: str | None) -> str | None:
         found = codecs.lookup(_ALIASES.get(name, name))
     except (LookupError, ValueError):
         return None
-    if not found._is_text_encoding or found.name in {"utf-7", "idna", "punycode", "unicode_escape"}:
-        return None
-    return _WIDER.get(found.name, found.name)
+    return _WIDER.get(found.name, found.name) if _FOR_PAGES.fullmatch(found.name) else None
 
 
 def sniff_encoding(data: bytes, charset: str | None = None) -> str:

@@ -1,11 +1,30 @@
-"""Where the text is on a page that does not say so: from the outside in, while one part holds nearly all of it."""
+"""Where the text is on a page that does not say so: inwards, while one part holds nearly all of it."""
 
 from selectolax.lexbor import LexborNode
 
 from afresh.extractors.noise import detach
 
 HOLDERS = frozenset(
-    "div section article main table tbody tr td form center font span ul li dl dd blockquote body".split()
+    [
+        "div",
+        "section",
+        "article",
+        "main",
+        "table",
+        "tbody",
+        "tr",
+        "td",
+        "form",
+        "center",
+        "font",
+        "span",
+        "ul",
+        "li",
+        "dl",
+        "dd",
+        "blockquote",
+        "body",
+    ]
 )
 NEARLY_ALL = 0.85
 FEWEST_CHARS = 80
@@ -14,7 +33,7 @@ LINK_LIST = 0.8  # share of link text above which a block is a list of links
 
 
 def densest(body: LexborNode) -> LexborNode | None:
-    """The smallest element that holds nearly all running text and the main heading; link lists are taken off."""
+    """The smallest element with nearly all running text and the main heading; link lists are taken off."""
     node, whole = body, plain_size(body)
     if whole < FEWEST_CHARS:
         return None

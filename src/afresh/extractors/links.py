@@ -61,6 +61,8 @@ def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:
     if not text:
         picture = node.css_first("img[alt]")
         alternative = picture.attributes.get("alt") if picture is not None else None
-        spoken = alternative or attributes.get("aria-label") or attributes.get("alt") or attributes.get("title")
+        spoken = (
+            alternative or attributes.get("aria-label") or attributes.get("alt") or attributes.get("title")
+        )
         text = " ".join((spoken or "").split())
     return text[:LONGEST_TEXT].rstrip()

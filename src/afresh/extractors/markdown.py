@@ -37,8 +37,8 @@ class MarkdownExtractor:
         front = _FRONT_MATTER.match(source)
         text = normalise(source[front.end() :]) if front else source
         fields = dict(_FRONT_FIELD.findall(front[0])) if front else {}
-        prose = _CODE_SPAN.sub(" ", _FENCE.sub("", text))
-        links = _links(prose, body.url)
+        prose = _FENCE.sub("", text)
+        links = _links(_CODE_SPAN.sub(" ", prose), body.url)
         told = fields.get("lang") or fields.get("language")
         return Document(
             title=_title(fields.get("title", ""), prose),

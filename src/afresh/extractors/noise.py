@@ -4,32 +4,35 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # Never content, wherever it stands; the converter leaves out most of them, but their text would be counted.
 SILENT_TAGS = ", ".join((
-    "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
-    "select", "textarea", "dialog", "noembed", "noframes", "xmp", "plaintext", "map",
+    "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio",
+    "video", "select", "textarea", "dialog", "noembed", "noframes", "xmp", "plaintext", "map",
 ))  # fmt: skip
 
 # Chrome around the content, on pages whose generator is unknown.
 CHROME = ", ".join((
-    "nav", "footer", "body > header", "[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]",
-    "[role=complementary]", "[role=dialog]", "#header", "#footer", "#sidebar", "#nav", "#navigation", "#menu",
-    "#comments", "#disqus_thread", ".site-header", ".site-footer", ".page-header-nav", ".navbar", ".nav", ".menu",
-    ".sidebar", ".side-bar", ".widget", ".breadcrumb", ".breadcrumbs", ".pagination", ".pager", ".prev-next",
-    ".share", ".sharing", ".social", ".social-share", ".related", ".related-posts", ".recommended", ".newsletter",
-    ".subscribe", ".comments", ".comment-list", ".advertisement", ".advert", ".ad", ".ads", ".promo", ".sponsor",
-    ".skip-link", ".screen-reader-text", ".visually-hidden", ".sr-only", ".noprint", ".printfooter", ".catlinks",
-    ".mw-jump-link", ".navbox", ".metadata", ".footer", ".header-nav", ".topbar", ".top-bar", ".bottom-bar",
+    "nav", "footer", "body > header", "[role=navigation]", "[role=banner]", "[role=contentinfo]",
+    "[role=search]", "[role=complementary]", "[role=dialog]", "#header", "#footer", "#sidebar", "#nav",
+    "#navigation", "#menu", "#comments", "#disqus_thread", ".site-header", ".site-footer",
+    ".page-header-nav", ".navbar", ".nav", ".menu", ".sidebar", ".side-bar", ".widget", ".breadcrumb",
+    ".breadcrumbs", ".pagination", ".pager", ".prev-next", ".share", ".sharing", ".social",
+    ".social-share", ".related", ".related-posts", ".recommended", ".newsletter", ".subscribe",
+    ".comments", ".comment-list", ".advertisement", ".advert", ".ad", ".ads", ".promo", ".sponsor",
+    ".skip-link", ".screen-reader-text", ".visually-hidden", ".sr-only", ".noprint", ".printfooter",
+    ".catlinks", ".mw-jump-link", ".navbox", ".metadata", ".footer", ".header-nav", ".topbar", ".top-bar",
+    ".bottom-bar",
 ))  # fmt: skip
 CONSENT = "[id*=cookie], [class*=cookie], [id*=consent], [class*=consent], [id*=gdpr], [class*=gdpr]"
 
 # Small tools within the content.
 TOOLS = ", ".join((
-    "nav", "a.headerlink", "a.hash-link", "a.header-anchor", "a.anchorjs-link", "a.anchor", "a.heading-anchor",
-    ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv", ".line-numbers-rows",
-    ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link", ".md-content__button",
-    ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs", ".theme-doc-toc-mobile", ".theme-doc-footer",
-    ".breadcrumbs", "[role=navigation]", "[hidden]", "[aria-hidden=true]", "[style*='display:none']",
-    "[style*='display: none']", "footer", "form", "a[href*='/edit/']", "button", "select", "textarea", "dialog",
-    "iframe", "object", "video", "audio", "noembed", "noframes", "xmp", "plaintext",
+    "nav", "a.headerlink", "a.hash-link", "a.header-anchor", "a.anchorjs-link", "a.anchor",
+    "a.heading-anchor", ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv",
+    ".line-numbers-rows", ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link",
+    ".md-content__button", ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs",
+    ".theme-doc-toc-mobile", ".theme-doc-footer", ".breadcrumbs", "[role=navigation]", "[hidden]",
+    "[aria-hidden=true]", "[style*='display:none']", "[style*='display: none']", "footer", "form",
+    "a[href*='/edit/']", "button", "select", "textarea", "dialog", "iframe", "object", "video", "audio",
+    "noembed", "noframes", "xmp", "plaintext",
 ))  # fmt: skip
 # Sphinx and DocBook pages need just these, and matching few selectors is what makes them fast.
 FEW_TOOLS = {
@@ -40,6 +43,8 @@ CONTENTS = ".toc, #toc, .contents"
 
 _EDIT_WORDS = ("edit", "improve", "suggest")
 _LONG_FORM = 400
+_LONG_BANNER = 1_500
+MOST_CONTENTS = 20  # a page with more is no page with contents, but one that wants to keep us busy
 
 
 def detach(node: LexborNode) -> None:
@@ -52,7 +57,7 @@ def drop_chrome(tree: LexborHTMLParser) -> None:
     for node in tree.css(SILENT_TAGS):
         detach(node)
     for node in tree.css(CONSENT):
-        if node.css_first("button, input, a[href='#'], a[role=button]") is not None and len(node.text()) < 1_500:
+        if node.css_first("button, input, a[href='#'], a[role=button]") and len(node.text()) < _LONG_BANNER:
             detach(node)
     for node in tree.css(CHROME):
         if node.tag not in ("html", "body", "main", "article"):
@@ -63,13 +68,13 @@ def drop_chrome(tree: LexborHTMLParser) -> None:
 
 
 def drop_tools(main: LexborNode, generator: str, url: str) -> None:
-    """Take scripts, permalinks, line numbers, edit links, hidden parts and in-page contents off the content."""
+    """Take permalinks, line numbers, edit links, hidden parts and in-page contents off the content."""
     few = next((tools for name, tools in FEW_TOOLS.items() if generator.startswith(name)), None)
     for node in main.css(few or TOOLS):
         if not _is_kept(node):
             detach(node)
     page = url.rpartition("/")[2].partition("#")[0].partition("?")[0]
-    for node in main.css(CONTENTS):
+    for node in main.css(CONTENTS)[:MOST_CONTENTS]:
         if _leads_nowhere_else(node, page):
             detach(node)
 

@@ -27,7 +27,8 @@ from html_to_markdown import (
 from afresh.core.text import normalise
 from afresh.core.urls import directory_of
 
-MANY_LINKS = 20_000  # a page with more is a listing; its Markdown shows the words, `Document.links` the targets
+# A page with more links is a listing: its Markdown shows the words, `Document.links` the targets.
+MANY_LINKS = 20_000
 
 # Enum members, not their names: the converter would look each name up again for every page.
 OPTIONS = ConversionOptions(
@@ -51,25 +52,28 @@ OPTIONS = ConversionOptions(
     tier_strategy=TierStrategy.TIER2,
 )
 
-# The converter sets no blank line before a block quote, so two would run into one: a marked paragraph keeps them
-# apart and is taken out again. U+FDD0 is no character, so no page means it.
+# The converter sets no blank line before a block quote, so two would run into one: a marked paragraph keeps
+# them apart and is taken out again. U+FDD0 is no character, so no page means it.
 _MARK = "\ufdd0"
+_CODE_PLACE = "\ufdd1"  # stands for a code block while the text around is trimmed
 _MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
 
-# The serialiser writes every attribute in double quotes and escapes < and > in values, so these cuts are safe.
+# The serialiser sets every attribute in double quotes and escapes < and > in values, so these cuts are safe.
 _TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
 _ODD_ADDRESS = re.compile(r' href="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
 _IMAGE = re.compile(r"<img([^>]*)>")
+_BLOCK_END = re.compile(r"(</(?:p|div|h[1-6]|ul|ol|table|section|figure)>) +(?=<img)")
 _ALT = re.compile(r' alt="\s*([^"]*?)\s*"')
 _SRC = re.compile(r' src="([^"?]*)')
 _TERM = re.compile(r"<dt([^>]*)>(.*?)</dt>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
-_PRE = re.compile(r"(<pre[^>]*>)(.*?)</pre>", re.DOTALL)
 _CODE = re.compile(
     r"<(?:code|tt|kbd|samp)(?: [^>]*)?>([^<`\s](?:[^<`]*[^<`\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
 )
-_EMPHASIS = re.compile(r"(?<![\w*])<(?:em|i|var|cite)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:em|i|var|cite)>(?![\w*])")
-_STRONG = re.compile(r"(?<![\w*])<(?:strong|b)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:strong|b)>(?![\w*])")
+_EMPHASIS = re.compile(
+    r"<(?:em|i|var|cite)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
+)
+_STRONG = re.compile(r"<(?:strong|b)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:strong|b)>(?![\w*])")
 _ANCHOR = re.compile(r"</?a(?: [^>]*)?>")
 _HEADING = re.compile(r"(<h[1-6][^>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
 _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
@@ -92,12 +96,21 @@ def _options(directory: str) -> ConversionOptions:
 
 def _trim(html: str, base: str) -> str:
     """Cut what would only make noise: markup in code blocks, white space and attributes elsewhere."""
-    parts = _PRE.split(html)  # text, start tag, code, text, start tag, code, ... text
-    for place in range(0, len(parts), 3):
-        parts[place] = _trim_text(" ".join(parts[place].split()), base)
-    for place in range(2, len(parts), 3):
-        parts[place] = _TAG.sub("", parts[place].replace("<br>", "\n")) + "</pre>"
-    return "".join(parts)
+    texts, blocks = _split_code(html.replace(_CODE_PLACE, ""))
+    around = _trim_text(" ".join(_CODE_PLACE.join(texts).split()), base).split(_CODE_PLACE)
+    return "".join([piece for pair in zip(around, [*blocks, ""], strict=True) for piece in pair])
+
+
+def _split_code(html: str) -> tuple[list[str], list[str]]:
+    """The text around the code blocks, and the blocks without markup inside; plain cuts are quick."""
+    first, *rest = html.split("<pre")
+    texts, blocks = [first], []
+    for part in rest:
+        block, _, text = part.partition("</pre>")
+        attributes, _, code = block.partition(">")
+        blocks.append(f"<pre{attributes}>{_TAG.sub('', code.replace('<br>', chr(10)))}</pre>")
+        texts.append(text)
+    return texts, blocks
 
 
 def _trim_text(html: str, base: str) -> str:
@@ -106,7 +119,7 @@ def _trim_text(html: str, base: str) -> str:
     html = _TITLE_ATTRIBUTE.sub("", html).replace(' href="#', f' href="{escape(base)}#')
     html = _ODD_ADDRESS.sub("", html).replace(' href="?', f' href="{path}?')
     if "<img" in html:
-        html = _IMAGE.sub(_plain_image, html)
+        html = _BLOCK_END.sub(r"\1", _IMAGE.sub(_plain_image, html))
     if "<dt" in html:
         html = _TERM.sub(_plain_term, html)
     if "<blockquote" in html:
@@ -120,7 +133,7 @@ def _trim_text(html: str, base: str) -> str:
 def _mark_inline(html: str) -> str:
     """Write simple code, emphasis and strong text as Markdown at once.
 
-    The converter would take `- x` after such an element for the start of a list and escape it; it is also quicker.
+    The converter would take `- x` after such an element for the start of a list and escape it.
     """
     return _STRONG.sub(r"**\1**", _EMPHASIS.sub(r"*\1*", _CODE.sub(r"`\1`", html)))
 

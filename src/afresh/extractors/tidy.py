@@ -8,27 +8,24 @@ from afresh.extractors.noise import detach
 
 CALLOUTS = ", ".join((
     ".admonition", ".theme-admonition", ".markdown-alert", ".callout", ".starlight-aside", ".alert",
-    "div.note", "div.warning", "div.tip", "div.caution", "div.important", "div.danger", "div.hint", "div.info",
-    ".admonitionblock",
+    "div.note", "div.warning", "div.tip", "div.caution", "div.important", "div.danger", "div.hint",
+    "div.info", ".admonitionblock",
 ))  # fmt: skip
 CALLOUT_TITLES = ", ".join((
     ".admonition-title", ".markdown-alert-title", "[class*=admonitionHeading]", ".callout-title",
     ".starlight-aside__title", "h3.title", ".alert-heading", "td.icon",
 ))  # fmt: skip
-KINDS = ("note", "warning", "tip", "caution", "important", "danger", "hint", "info", "attention", "error", "seealso")
+KINDS = (
+    "note", "warning", "tip", "caution", "important", "danger", "hint", "info", "attention", "error",
+    "seealso",
+)  # fmt: skip
 FEW_CALLOUTS = {
-    "sphinx": ".admonition",
-    "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
-}
-
-_LANGUAGE = re.compile(
-    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+|prettyprint\s+lang-)"
-    r"([A-Za-z0-9+#_.-]+)"
-)
-_ALIASES = {
-    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon", "js": "javascript",
-    "shell-session": "console", "c++": "cpp", "rb": "ruby", "yml": "yaml", "plaintext": "", "none": "", "text": "",
-    "default": "", "plain": "", "txt": "", "notranslate": "", "nohighlight": "", "undefined": "",
+    "sphinx": ".admonition", "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
+    "(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+|prettyprint\s+lang-)",
+    "([A-Za-z0-9+#_.-]+)", "python3": "python", "py": "python", "py3": "python", "ipython3": "python",
+    "pycon3": "pycon", "js": "javascript", "shell-session": "console", "c++": "cpp", "rb": "ruby",
+    "yml": "yaml", "plaintext": "", "none": "", "text": "", "default": "", "plain": "", "txt": "",
+    "notranslate": "", "nohighlight": "", "undefined": "",
 }  # fmt: skip
 _WRAPPERS_UP = 3
 
@@ -95,7 +92,9 @@ def _free_headings(main: LexborNode) -> None:
     """Take sections out of the list items that some generators put them in."""
     lists: dict[int, LexborNode] = {}
     for heading in main.css("li > h2, li > h3, li > section > h2, li > section > h3, li > section > h4"):
-        item = heading.parent if heading.parent is None or heading.parent.tag == "li" else heading.parent.parent
+        item = heading.parent
+        if item is not None and item.tag != "li":
+            item = item.parent
         if item is not None and item.parent is not None:
             lists[item.parent.mem_id] = item.parent
     for holder in lists.values():
