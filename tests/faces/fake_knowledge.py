@@ -54,7 +54,8 @@ def hit(**more: object) -> Hit:
     values: dict[str, object] = {
         "url": URL,
         "title": "Retries",
-        "text": "A job that fails is \x02retried\x03 with a growing pause.\nThe first \x02retry\x03 comes after 2 s.",
+        "text": "A job that fails is \x02retried\x03 with a growing pause.\n"
+        "The first \x02retry\x03 comes after 2 s.",
         "path": ("Retries", "Back-off"),
         "score": 3.14159,
         "source": "harbor",
@@ -162,6 +163,7 @@ class FakeKnowledge:
     calls: list[tuple[str, object]] = field(default_factory=list)
     config: Config | None = None
     stopped: int = 0
+    when_stopped: Callable[[], None] = lambda: None
     closed: bool = False
 
     async def open(self, config: Config) -> "FakeKnowledge":
@@ -180,8 +182,8 @@ class FakeKnowledge:
         *,
         name: str | None = None,
         version: str | None = None,
-        rules: Mapping[str, object] = {},  # noqa: B006
-        policy: Mapping[str, object] = {},  # noqa: B006
+        rules: Mapping[str, object] = {},
+        policy: Mapping[str, object] = {},
         full: bool = False,
         listener: Listener = ignore,
     ) -> RunReport:
@@ -341,8 +343,9 @@ class FakeKnowledge:
         return self.findings
 
     def stop(self) -> None:
-        """Counts."""
+        """Counts, and tells who waits."""
         self.stopped += 1
+        self.when_stopped()
 
     async def close(self) -> None:
         """Notes that it was closed."""

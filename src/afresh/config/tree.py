@@ -59,7 +59,7 @@ class StoreSettings:
         metadata={
             "spec": Spec(
                 kind="text",
-                doc="the store: `sqlite:///FILE` (three slashes, then the path) or `postgresql://…`",
+                doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path",
                 form=_store_url,
             )
         },

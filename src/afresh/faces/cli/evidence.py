@@ -131,7 +131,7 @@ def settings(told: Iterable[Told]) -> RenderableType:
         (
             (
                 text(each.key),
-                text(_setting(each.value), "bold" if each.origin != "default" else ""),
+                text(spelled(each.value), "bold" if each.origin != "default" else ""),
                 text(each.origin, "dim"),
             )
             for each in told
@@ -139,7 +139,8 @@ def settings(told: Iterable[Told]) -> RenderableType:
     )
 
 
-def _setting(value: object) -> str:
+def spelled(value: object) -> str:
+    """A value the way a settings file spells it."""
     match value:
         case None:
             return "null"

@@ -103,5 +103,5 @@ def _console(*, stderr: bool) -> "Console":
 
     stream = sys.stderr if stderr else sys.stdout
     # In a pipe nothing is cut or wrapped, so that grep and awk see whole lines.
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 10_000
+    width = None if stream.isatty() else 10_000
     return Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

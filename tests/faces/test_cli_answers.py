@@ -1,0 +1,237 @@
+"""What commands answer: JSON that scripts rely on, and text that people read."""
+
+import re
+from dataclasses import fields
+
+import pytest
+from tests.faces.conftest import Afresh
+from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, page, report, source
+
+from afresh.core.model import Attempt, ChangeKind, PageStatus
+from afresh.core.views import Finding, Hit, PageView, Plan, RunReport, SourceView, StoreStatus, Why
+
+REPORT_KEYS = {
+    *("run", "source", "mode", "state", "checked", "new", "changed", "unchanged", "not_modified", "deleted"),
+    *("missing", "moved", "failed", "refused", "bytes", "chunks_embedded", "chunks_reused", "ai_calls"),
+    "seconds",
+}
+
+
+def names(kind: type) -> set[str]:
+    return {each.name for each in fields(kind)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["crawl", URL], RunReport),
+        (["confirm", "7"], RunReport),
+        (["show", "a"], SourceView),
+        (["why", URL], Why),
+        (["status"], StoreStatus),
+        (["plan", "a"], Plan),
+    ],
+)
+def test_single_answers_are_one_object(afresh: Afresh, arguments: list[str], kind: type) -> None:
+    ended = afresh(*arguments, "--json")
+    assert ended.code == 0
+    assert set(ended.document) == names(kind)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["search", "x"], Hit),
+        (["sources"], SourceView),
+        (["pages", "a"], PageView),
+        (["history", URL], Attempt),
+        (["doctor"], Finding),
+    ],
+)
+def test_lists_are_arrays_of_objects(afresh: Afresh, arguments: list[str], kind: type) -> None:
+    ended = afresh(*arguments, "--json")
+    assert isinstance(ended.document, list)
+    assert set(ended.document[0]) == names(kind)
+
+
+def test_a_report_has_the_keys_of_the_design(afresh: Afresh) -> None:
+    for arguments in (["crawl", URL], ["refresh"], ["refresh", "a"]):
+        document = afresh(*arguments, "--json").document
+        assert set(document) >= REPORT_KEYS
+        assert (document["checked"], document["state"]) == (1169, "completed")
+
+
+def test_refresh_is_one_object_also_for_several_sources(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(notes=("a",)), report(run=8, source="other", state="partial", checked=1, failed=1)]
+    document = afresh("refresh", "--json").document
+    assert (document["checked"], document["failed"], document["state"]) == (1170, 1, "partial")
+    assert [run["run"] for run in document["runs"]] == [7, 8]
+    assert (document["run"], document["source"], document["notes"]) == (None, None, ["a"])
+    kb.reports = []
+    nothing = afresh("refresh", "--json")
+    assert (nothing.code, nothing.document["runs"], nothing.document["checked"]) == (0, [], 0)
+
+
+def test_json_values_are_plain(afresh: Afresh, kb: FakeKnowledge) -> None:
+    first = afresh("search", "x", "--json").document[0]
+    assert first["checked_at"] == "2026-03-04T11:58:00Z"
+    assert first["path"] == ["Retries", "Back-off"]
+    assert first["text"].startswith("A job that fails is retried with")
+    kb.pages_ = [page(status=PageStatus.REDIRECT)]
+    assert afresh("pages", "a", "--json").document[0]["status"] == "redirect"
+    kb.reports = [report(seconds=float("nan"))]
+    assert afresh("crawl", URL, "--json").document["seconds"] is None
+
+
+def test_F107_lone_surrogates_never_break_json(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.hits = [hit(title="broken \ud800 title", text="\x02pair\x03 \ud83d\ude00")]
+    ended = afresh("search", "x", "--json")
+    ended.out.encode()
+    assert ended.document[0]["title"] == "broken � title"
+    assert ended.document[0]["text"] == "pair 😀"
+
+
+def test_with_json_stdout_holds_nothing_else(afresh: Afresh) -> None:
+    ended = afresh("refresh", "--json", "-v")
+    assert ended.document["run"] == 7
+    assert "a run was resumed" in ended.err
+
+
+def test_changes_without_diff(afresh: Afresh) -> None:
+    assert "+after 5 s" in afresh("changes").out
+    assert "+after 5 s" not in afresh("changes", "--no-diff").out
+    assert afresh("changes", "--json").document[0]["diff"].startswith("@@")
+    assert afresh("changes", "--no-diff", "--json").document[0]["diff"] is None
+
+
+# ---- what people read -----------------------------------------------------------------------
+
+
+def test_the_report_reads_well(afresh: Afresh) -> None:
+    assert afresh("refresh", "-q").out == "python-docs · refresh completed in 0.4 s\n"
+    assert afresh("refresh").out.splitlines() == [
+        "python-docs · refresh completed in 0.4 s",
+        "     12  new           read for the first time",
+        "     70  changed       content replaced",
+        "  1,080  not modified  the server said so (304): nothing downloaded",
+        "      7  unchanged     downloaded, same content",
+        "  1,169 checked: 1,087 skipped as unchanged, 82 processed; 93 % of the work saved",
+    ]
+
+
+def test_a_braked_run_says_what_to_type(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(state="needs_confirmation", held=120, notes=("sitemap.xml was empty",))]
+    out = afresh("refresh").out
+    assert "120 pages would be deleted, more than the brake allows: nothing was." in out
+    assert "afresh confirm 7" in out
+    assert "note: sitemap.xml was empty" in out
+
+
+def test_a_stopped_run_says_how_to_go_on(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(state="cancelled", version="3")]
+    assert "afresh refresh python-docs@3 goes on where it was" in afresh("refresh").out
+    ended = afresh("crawl", URL, "--name", "my docs")
+    assert f"afresh crawl {URL} --name 'my docs' goes on where it was" in ended.out
+
+
+def test_nothing_to_refresh_is_said(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = []
+    assert "afresh crawl URL adds a source" in afresh("refresh").err
+    assert afresh("refresh", "--due").err.endswith("Nothing is due.\n")
+
+
+def test_a_hit_reads_well(afresh: Afresh) -> None:
+    assert afresh("search", "retry").out.splitlines() == [
+        "1  Retries  harbor@2",
+        f"   {URL}",
+        "   Back-off",
+        "   A job that fails is retried with a growing pause.",
+        "   The first retry comes after 2 s.",
+        "   checked 2 minutes ago, changed 3 days ago",
+    ]
+    assert "score 3.142" in afresh("search", "retry", "-v").out
+
+
+def test_matches_are_highlighted_on_a_terminal(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[1;33mretried\x1b[0m" in afresh("search", "retry").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "33m" not in afresh("search", "retry").out
+
+
+def test_nothing_found_is_said(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.hits, kb.sources_, kb.pages_, kb.changes_ = [], [], [], []
+    assert "Nothing found for zebra." in afresh("search", "zebra").out
+    assert "afresh crawl https://" in afresh("sources").out
+    assert afresh("pages", "a").out == "No pages match.\n"
+    assert afresh("changes").out == "No changes on record.\n"
+    assert afresh("search", "zebra", "--json").document == []
+
+
+def test_why_begins_with_the_evidence(afresh: Afresh) -> None:
+    lines = afresh("why", URL).out.splitlines()
+    assert lines[0] == '304 by ETag "v1": the content is as it was.'
+    assert any("next look" in line and "in 20 hours" in line for line in lines)
+    assert lines[-1].strip() == "and 3 more"
+
+
+def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: FakeKnowledge) -> None:
+    long = URL + "x" * 300
+    kb.pages_ = [page(url=long)]
+    out = afresh("pages", "a").out
+    assert long in out
+    assert "2 minutes ago" in out
+    assert "1 hour ago" in afresh("sources").out
+    assert re.search(r"waiting +– +7", afresh("history", URL).out)
+    assert "refresh would take 1,005 looks, about 12 s" in afresh("plan", "a").out
+    assert "afresh confirm 7" in afresh("status").out
+    assert "include" in afresh("show", "a").out
+    assert "Retries" in afresh("links", "a").out
+
+
+def test_doctor_names_the_fix(afresh: Afresh, kb: FakeKnowledge) -> None:
+    assert afresh("doctor").code == 0
+    kb.findings = [Finding(check="disk", ok=False, detail="full", fix="make room")]
+    ended = afresh("doctor")
+    assert ended.code == 1
+    assert "✗ disk" in ended.out
+    assert "fix: make room" in ended.out
+
+
+def test_config_show_tells_where_values_come_from(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFRESH_CRAWL__CONCURRENCY", "5")
+    monkeypatch.setenv("AFRESH_STORE", "postgresql://me:hush@db/kb")
+    out = afresh("config", "show").out
+    assert re.search(r"crawl.concurrency +5 +environment AFRESH_CRAWL__CONCURRENCY", out)
+    assert re.search(r"crawl.max_pages +10000 +default", out)
+    assert "hush" not in out
+    assert afresh("config", "show", "--json").document["store"]["url"] == "postgresql://me:***@db/kb"
+    assert "2 settings differ" in afresh("config", "check").out
+    assert afresh("config", "check", "--json").document["ok"] is True
+
+
+HOSTILE = "a\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe\r\nsecond\x9b2J :smile: \ud800"
+
+
+def test_F111_text_from_outside_cannot_steer_the_terminal(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.hits = [hit(title=HOSTILE, url=f"https://x/{HOSTILE}", text=HOSTILE, path=(HOSTILE,), source=HOSTILE)]
+    kb.sources_ = [source(name=HOSTILE, url=HOSTILE, kind=HOSTILE, rules={HOSTILE: [HOSTILE]})]
+    kb.pages_ = [page(title=HOSTILE, url=HOSTILE, moved_to=HOSTILE)]
+    kb.changes_ = [change(url=HOSTILE, diff=HOSTILE, kind=ChangeKind.MOVED, moved_to=HOSTILE)]
+    kb.reports = [report(source=HOSTILE, error=HOSTILE, notes=(HOSTILE,), state="failed")]
+    kb.findings = [Finding(check=HOSTILE, ok=False, detail=HOSTILE, fix=HOSTILE)]
+    calls = [["search", "x"], ["search", "x", "-v"], ["sources"], ["show", "a"], ["pages", "a"]]
+    calls += [["changes"], ["refresh"], ["crawl", "x"], ["doctor"], ["search", HOSTILE]]
+    for arguments in calls:
+        ended = afresh(*arguments)
+        for shown in (ended.out, ended.err):
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800]", shown), arguments
+    assert "[bold]x[/bold]" in afresh("search", "x").out
+    assert ":smile:" in afresh("search", "x").out
+
+
+def test_F111_hostile_errors_are_one_clean_line(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.error = ValueError("a\x1b[2Jb")
+    assert "\x1b" not in afresh("sources").err
+    assert "\x1b" not in afresh("frob\x1b[2J").err

@@ -1,0 +1,293 @@
+"""Parsing, flags, errors and exit codes of the command line, with a scripted knowledge base."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.faces.conftest import Afresh
+from tests.faces.fake_knowledge import FakeKnowledge, report
+
+from afresh import __version__
+from afresh.core.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
+from afresh.core.model import PageStatus
+
+SITE = "https://docs.example.org/"
+
+
+def test_only_the_flags_given_become_rules_and_policy(afresh: Afresh, kb: FakeKnowledge) -> None:
+    assert afresh("crawl", SITE).code == 0
+    assert kb.calls == [("crawl", (SITE, None, None, {}, {}, False))]
+    assert kb.closed
+
+
+def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: FakeKnowledge) -> None:
+    """DESIGN §5: --max-pages --max-depth --max-params --max-components --scope --include --exclude …"""
+    flags = (
+        "--name n --version 2 --max-pages 5 --max-depth 3 --max-params 0 --max-components 4 --scope domain"
+    )
+    flags += " --include */a/* --include */b/* --exclude */c/* --concurrency 2 --delay 0.5 --render never"
+    flags += " --no-robots --storage-body none --full"
+    assert afresh("crawl", SITE, *flags.split()).code == 0
+    rules = {
+        "scope": "domain",
+        "include": ("*/a/*", "*/b/*"),
+        "exclude": ("*/c/*",),
+        "max_depth": 3,
+        "max_pages": 5,
+        "max_params": 0,
+        "max_components": 4,
+    }
+    policy = {
+        "concurrency": 2,
+        "delay_seconds": 0.5,
+        "render": "never",
+        "respect_robots": False,
+        "body": "none",
+    }
+    assert kb.calls == [("crawl", (SITE, "n", "2", rules, policy, True))]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--max-pages 0", "--max-pages: expected a whole number from 1 to 10000000, got 0"),
+        ("--scope planet", "--scope: expected one of subpages, hostname, domain, got 'planet'"),
+        ("--render browser", "--render: expected one of auto, never"),
+        ("--concurrency 1000", "--concurrency: expected a whole number from 1 to 64, got 1000"),
+        ("--delay -1", "--delay: expected a number from 0 to 3600, got -1"),
+        ("--delay nan", "--delay: expected a number from 0 to 3600, got nan"),
+        ("--storage-body html", "--storage-body: expected one of markdown, none"),
+        ("--max-pages lots", "'lots' is not a valid integer"),
+        ("--max-page 3", "--max-pages"),
+    ],
+)
+def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(
+    afresh: Afresh, kb: FakeKnowledge, flags: str, expected: str
+) -> None:
+    ended = afresh("crawl", SITE, *flags.split())
+    assert ended.code == 2
+    assert ended.err.startswith("afresh: ")
+    assert expected in ended.err
+    assert ended.out == ""
+    assert kb.config is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call"),
+    [
+        (["refresh"], ("refresh", ((), False, False))),
+        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True))),
+        (["search", "event", "loop"], ("search", ("event loop", None, None, 10, False))),
+        (
+            ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
+            ("search", ("--json", "a@1", "en", 3, True)),
+        ),
+        (["pages", "a"], ("pages", ("a", None, False, None))),
+        (
+            ["pages", "a", "--status", "error", "--all", "--limit", "2"],
+            ("pages", ("a", PageStatus.ERROR, True, 2)),
+        ),
+        (["links", "a", "--page", SITE, "--limit", "2"], ("links", ("a", SITE, 2))),
+        (["history", SITE, "--in", "a"], ("history", (SITE, "a"))),
+        (["changes", "a", "--run", "7", "--limit", "2"], ("changes", ("a", 7, 2))),
+        (["why", SITE], ("why", (SITE, None))),
+        (["plan", "a"], ("plan", "a")),
+        (["confirm", "7"], ("confirm", 7)),
+        (["show", "a"], ("show", "a")),
+    ],
+)
+def test_arguments_reach_the_use_case(
+    afresh: Afresh, kb: FakeKnowledge, arguments: list[str], call: tuple[str, object]
+) -> None:
+    assert afresh(*arguments).code == 0
+    assert kb.calls == [call]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_shared_options_work_before_and_after_the_command(
+    afresh: Afresh, kb: FakeKnowledge, tmp_path: Path, before: bool
+) -> None:
+    (tmp_path / "mine.yaml").write_text("crawl: {max_pages: 77}\n")
+    options = ["--config", "mine.yaml", "--store", "sqlite:///mine.db", "--json", "-v", "-q"]
+    ended = afresh(*options, "sources") if before else afresh("sources", *options)
+    assert ended.code == 0
+    assert ended.document[0]["name"] == "harbor"
+    assert kb.config is not None
+    assert kb.config.crawl.max_pages == 77
+    assert kb.config.store.url == "sqlite:///mine.db"
+
+
+def test_what_stands_after_the_command_wins(afresh: Afresh, kb: FakeKnowledge) -> None:
+    afresh("--store", "sqlite:///a.db", "sources", "--store", "sqlite:///b.db")
+    assert kb.config is not None
+    assert kb.config.store.url == "sqlite:///b.db"
+    assert afresh("config", "--json", "path").document["path"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no source is called x"), 2),
+        (ConfigError("wrong"), 2),
+        (StoreError("cannot be opened"), 2),
+        (SourceError("cannot be listed"), 1),
+        (AfreshError("went wrong"), 1),
+        (ValueError("a surprise"), 1),
+    ],
+)
+def test_errors_are_one_sentence_and_an_exit_code(
+    afresh: Afresh, kb: FakeKnowledge, error: Exception, code: int
+) -> None:
+    kb.error = error
+    plain = afresh("sources")
+    assert (plain.code, plain.out) == (code, "")
+    assert plain.err.startswith("afresh: ")
+    assert str(error) in plain.err
+    assert "Traceback" not in plain.err
+    assert kb.closed
+    as_json = afresh("sources", "--json")
+    assert as_json.code == code
+    assert as_json.document["exit_code"] == code
+    assert str(error) in as_json.document["error"]
+
+
+@pytest.mark.parametrize("how", [["-v", "-v"], ["-vv"], ["--verbose", "-v"]])
+def test_tracebacks_only_when_asked_for(afresh: Afresh, kb: FakeKnowledge, how: list[str]) -> None:
+    kb.error = ValueError("a surprise")
+    assert "Traceback" not in afresh("sources", "-v").err
+    assert "Traceback" in afresh("sources", *how).err
+
+
+def test_debug_variable_shows_tracebacks(
+    afresh: Afresh, kb: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb.error = ValueError("a surprise")
+    monkeypatch.setenv("AFRESH_DEBUG", "1")
+    assert "Traceback" in afresh("sources").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["frobnicate"], "no such command 'frobnicate'"),
+        (["sourcs"], "Did you mean 'sources'?"),
+        (["sources", "--jsn"], "--json"),
+        (["crawl"], "missing argument 'TARGET'"),
+        (["search"], "missing argument 'QUERY...'"),
+        (["pages", "a", "--status", "odd"], "--status: expected one of pending, "),
+        (["search", "x", "--limit", "0"], "--limit"),
+        (["confirm", "seven"], "'seven' is not a valid integer"),
+        (["--json"], "name a command"),
+        (["config"], "missing command"),
+    ],
+)
+def test_wrong_use_is_exit_code_2(afresh: Afresh, arguments: list[str], expected: str) -> None:
+    ended = afresh(*arguments)
+    assert ended.code == 2
+    assert expected in ended.err
+
+
+def test_wrong_use_with_json_is_still_one_document(afresh: Afresh) -> None:
+    assert afresh("frobnicate", "--json").document["exit_code"] == 2
+
+
+def test_nothing_typed_shows_the_help(afresh: Afresh) -> None:
+    ended = afresh()
+    assert ended.code == 2
+    assert "afresh crawl https://" in ended.out
+
+
+def test_version(afresh: Afresh) -> None:
+    assert afresh("--version").out == f"afresh {__version__}\n"
+    assert afresh("--version", "--json").document == {"version": __version__}
+
+
+def test_a_wrong_settings_file_stops_every_command(afresh: Afresh, kb: FakeKnowledge, tmp_path: Path) -> None:
+    (tmp_path / "afresh.yaml").write_text("crawl:\n  concurency: 3\n  scope: all\n")
+    ended = afresh("sources")
+    assert ended.code == 2
+    assert ended.err.splitlines() == [
+        "afresh: afresh.yaml line 2: unknown key crawl.concurency; did you mean crawl.concurrency?",
+        "afresh: afresh.yaml line 3: crawl.scope: expected one of subpages, hostname, domain, got 'all'",
+    ]
+    assert kb.config is None
+    assert afresh("config", "check").code == 2
+    doctor = afresh("doctor", "--json")
+    assert (doctor.code, doctor.document[0]["check"], doctor.document[0]["ok"]) == (1, "settings", False)
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("completed", 0), ("partial", 1), ("failed", 1), ("cancelled", 1), ("needs_confirmation", 1)],
+)
+def test_the_state_of_a_run_is_the_exit_code(
+    afresh: Afresh, kb: FakeKnowledge, state: str, code: int
+) -> None:
+    kb.reports = [report(state=state), report(state="completed")]
+    assert afresh("crawl", SITE).code == code
+    assert afresh("refresh").code == code
+    assert afresh("confirm", "7", "--json").code == code
+
+
+def test_remove_refuses_without_a_terminal_unless_yes(afresh: Afresh, kb: FakeKnowledge) -> None:
+    refused = afresh("remove", "harbor@2")
+    assert refused.code == 2
+    assert "add --yes" in refused.err
+    assert ("remove", "harbor@2") not in kb.calls
+    done = afresh("remove", "harbor@2", "--yes", "--json")
+    assert (done.code, done.document) == (0, {"removed": "harbor@2", "pages": 1234})
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y", 0), ("n", 1), ("", 1)])
+def test_remove_asks_on_a_terminal(
+    afresh: Afresh, kb: FakeKnowledge, monkeypatch: pytest.MonkeyPatch, typed: str, code: int
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: typed)
+    assert afresh("remove", "harbor@2").code == code
+    assert (("remove", "harbor@2") in kb.calls) == (code == 0)
+
+
+def test_doctor_tells_when_the_store_cannot_be_opened(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.error = StoreError("the file is not a database")
+    ended = afresh("doctor")
+    assert ended.code == 1
+    assert "✗ store" in ended.out
+    assert "fix: " in ended.out
+
+
+def test_help_needs_neither_rich_nor_yaml_nor_the_engine() -> None:
+    """Start-up stays small: what a command does not need is not imported."""
+    code = (
+        "import sys; from afresh.faces.cli import main; main(['search', '--help']); "
+        "heavy = {'rich', 'yaml', 'aiohttp', 'asyncio', 'typer', 'pydantic', 'sqlite3', 'afresh.app'}; "
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(  # the interpreter of the tests itself
+        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
+    code = "from afresh.faces.cli import main; raise SystemExit(main(['config', 'show']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_json_is_valid_when_stdout_is_not_utf8(tmp_path: Path) -> None:
+    code = "from afresh.faces.cli import main; raise SystemExit(main(['--json', 'config', 'show']))"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "AFRESH_CRAWL__INCLUDE": "*/ä/*"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
+    )
+    assert json.loads(done.stdout)["crawl"]["include"] == ["*/ä/*"]
