@@ -20,12 +20,19 @@ KINDS = (
     "seealso",
 )  # fmt: skip
 FEW_CALLOUTS = {
-    "sphinx": ".admonition", "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
-    "(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+|prettyprint\s+lang-)",
-    "([A-Za-z0-9+#_.-]+)", "python3": "python", "py": "python", "py3": "python", "ipython3": "python",
-    "pycon3": "pycon", "js": "javascript", "shell-session": "console", "c++": "cpp", "rb": "ruby",
-    "yml": "yaml", "plaintext": "", "none": "", "text": "", "default": "", "plain": "", "txt": "",
-    "notranslate": "", "nohighlight": "", "undefined": "",
+    "sphinx": ".admonition",
+    "docbook": "div.note, div.warning, div.tip, div.caution, div.important",
+}
+
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source)|brush:\s*|sourceCode\s+)"
+    r"([A-Za-z0-9+#_.-]+)"
+)
+_ALIASES = {
+    "python3": "python", "py": "python", "py3": "python", "ipython3": "python", "pycon3": "pycon",
+    "js": "javascript", "shell-session": "console", "c++": "cpp", "rb": "ruby", "yml": "yaml",
+    "plaintext": "", "none": "", "text": "", "default": "", "plain": "", "txt": "", "notranslate": "",
+    "nohighlight": "", "undefined": "",
 }  # fmt: skip
 _WRAPPERS_UP = 3
 
