@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from afresh.core.model import Attempt
+from afresh.core.model import Attempt, ChangeKind
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, state, table, text
@@ -15,6 +15,12 @@ from afresh.faces.cli.wording import ago, count, label
 
 DIFF_LINES = 30
 KIND_WIDTH = 9
+CHANGE_STYLES = {
+    ChangeKind.NEW: "green",
+    ChangeKind.CHANGED: "yellow",
+    ChangeKind.DELETED: "red",
+    ChangeKind.MOVED: "cyan",
+}
 FIRST = "afresh crawl https://docs.example.org/"
 
 
@@ -134,7 +140,7 @@ def changes(views: Sequence[ChangeView], now: datetime, *, whole: bool = False) 
 
 
 def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
-    kind = state(view.kind)
+    kind = text(view.kind, CHANGE_STYLES[view.kind])
     kind.pad_right(KIND_WIDTH - len(kind))
     line = Text.assemble(kind, text(view.url, "bold"))
     if view.moved_to:

@@ -26,9 +26,6 @@ STATE_STYLES = {
     "not_modified": "green",
     "gone": "red",
     "timeout": "red",
-    "new": "green",
-    "changed": "yellow",
-    "moved": "cyan",
 }
 
 
