@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 SourceId = NewType("SourceId", int)
 RunId = NewType("RunId", int)
@@ -184,8 +184,7 @@ Fetched = Body | NotModified | Gone | Moved | Refused | Failed
 # ---- content ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """One link of a page: canonical target and the text a reader sees."""
 
     url: str

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 FAILURES_OF_A_DEAD_HOST = 10  # in a row, with no answer in between
 
@@ -17,13 +15,19 @@ class Hosts:
         self._next: dict[str, float] = {}
         self._failures: dict[str, int] = defaultdict(int)
 
-    @asynccontextmanager
-    async def look(self, domain: str, delay: float) -> AsyncIterator[None]:
-        """Wait for a turn at a host and hold it while looking."""
-        async with self._gates[domain]:
-            if delay > 0 or domain in self._next:
+    async def enter(self, domain: str, delay: float) -> None:
+        """Wait for a turn at a host; whoever enters leaves."""
+        await self._gates[domain].acquire()
+        if delay > 0 or domain in self._next:
+            try:
                 await self._wait(domain, delay)
-            yield
+            except BaseException:
+                self._gates[domain].release()
+                raise
+
+    def leave(self, domain: str) -> None:
+        """End a turn."""
+        self._gates[domain].release()
 
     async def _wait(self, domain: str, delay: float) -> None:
         loop = asyncio.get_running_loop()

@@ -26,7 +26,7 @@ def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
 async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Kit) -> Harvest:
     harvest = Harvest()
     if decision.content is Content.REPLACE:
-        chunks = await kit.offload.call(kit.chunk, document)
+        chunks = await kit.offload.call(kit.chunk, replace(document, links=()))  # links need no trip
         harvest = replace(
             harvest, document=document, chunks=tuple(chunks), diff=await _diff(claim, document, kit)
         )
@@ -35,7 +35,7 @@ async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Ki
             links = _trimmed(document.links, kit)
             return replace(harvest, links=links, children=_admitted(links, kit))
         case Follow.NONE:
-            return replace(harvest, links=tuple(replace(link, follow=False) for link in document.links))
+            return replace(harvest, links=tuple(link._replace(follow=False) for link in document.links))
         case Follow.STORED:
             return harvest
 
@@ -51,9 +51,9 @@ def _trimmed(links: tuple[Link, ...], kit: Kit) -> tuple[Link, ...]:
     trimmed: dict[str, Link] = {}
     for link in links:
         url = kit.trim(link.url)
-        trimmed.setdefault(url, link if url == link.url else replace(link, url=url))
+        trimmed.setdefault(url, link if url == link.url else link._replace(url=url))
     follow = kit.policy.respect_nofollow
-    return tuple(link if follow or link.follow else replace(link, follow=True) for link in trimmed.values())
+    return tuple(link if follow or link.follow else link._replace(follow=True) for link in trimmed.values())
 
 
 def _admitted(links: tuple[Link, ...], kit: Kit) -> frozenset[str]:

@@ -52,10 +52,13 @@ async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched:
     if refusal is not None:  # the rules changed since the page was found
         return Refused(outcome=Outcome.FAILED, reason=refusal)
     delay = max(kit.pace.delay_seconds, await kit.web.crawl_delay(request.url) or 0.0)
-    async with kit.hosts.look(claim.domain, delay):
+    await kit.hosts.enter(claim.domain, delay)
+    try:
         if kit.hosts.is_dead(claim.domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{claim.domain} has stopped answering")
         fetched = await kit.web.fetch(request)
+    finally:
+        kit.hosts.leave(claim.domain)
     if isinstance(fetched, Failed) and fetched.status_code is None:
         kit.hosts.failed(claim.domain)
     else:

@@ -36,4 +36,6 @@ class Frontiers:
     async def close_frontier(self, source: SourceId, rules: str) -> None:
         """Note that every admitted link is a page, under these rules."""
         async with self.db.write() as tx:
-            await tx.run("mark_frontier", source=source, open=0, rules_seen=rules)
+            row = await tx.one("source_by_id", source=source)
+            if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
+                await tx.run("mark_frontier", source=source, open=0, rules_seen=rules)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -37,6 +37,7 @@ PRAGMAS = (
 _LIST = re.compile(r"\{list (\w+)\}")
 
 
+@lru_cache(256)  # a batch writes the same few times over and over
 def write_time(at: datetime) -> str:
     """A time as it is stored: UTC, fixed width, so that text order is time order."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -37,6 +37,9 @@ class Sweeps:
     async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
         """Write the missing counts of unreached pages, and clear those of all others."""
         async with self.db.write() as tx:
+            row = await tx.one("source_by_id", source=source)
+            if not pages and row is not None and not row["graph_changed"]:
+                return
             await tx.run("reset_missing", source=source, pages=[page.id for page in pages])
             await tx.many(
                 "record_missing",
