@@ -17,7 +17,6 @@ _TAG = re.compile(
     re.VERBOSE,
 )
 _PRIVATE = re.compile(r"x(?:-[a-z0-9]{1,8})+")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^ {4}.*$", re.DOTALL | re.MULTILINE)
 
 _PREFERRED = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}
 _GRANDFATHERED = {
@@ -86,9 +85,16 @@ def _repeats_a_singleton(extensions: str) -> bool:
 
 def guess_language(text: str) -> str | None:
     """The language that a text is most likely written in, code left out; None when unclear."""
-    sample = _CODE.sub(" ", text[: 2 * SAMPLE_CHARS])[:SAMPLE_CHARS].lower()
+    sample = _prose(text)
     by_script = None if sample.isascii() else _by_script(sample)
     return by_script or _by_words(sample)
+
+
+def _prose(text: str) -> str:
+    """The first part of a text in lower case, without fenced blocks and code spans."""
+    outside = f"\n{text[: 3 * SAMPLE_CHARS]}".split("\n```")[::2]
+    spans = " ".join(outside).split("`")[::2]
+    return " ".join(spans)[:SAMPLE_CHARS].lower()
 
 
 def _by_script(sample: str) -> str | None:

@@ -3,6 +3,7 @@
 import codecs
 import re
 
+USUAL_BYTES = 1_024
 PRESCAN_BYTES = 16_384  # browsers start over when they find a late meta element; we look far at once
 
 _BOMS = (
@@ -58,7 +59,7 @@ def sniff_encoding(data: bytes, charset: str | None = None) -> str:
     for mark, codec in _BOMS:
         if data.startswith(mark):
             return codec
-    return codec_of(charset) or _declared(data[:PRESCAN_BYTES]) or ("utf-8" if _is_utf8(data) else "cp1252")
+    return codec_of(charset) or _declared(data) or ("utf-8" if _is_utf8(data) else "cp1252")
 
 
 def decode(data: bytes, charset: str | None = None, *, html: bool = False) -> str:
@@ -84,8 +85,12 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _declared(head: bytes) -> str | None:
+def _declared(data: bytes) -> str | None:
     """The encoding that the first fitting meta element names (WHATWG prescan)."""
+    return _declared_in(data[:USUAL_BYTES]) or _declared_in(data[:PRESCAN_BYTES])
+
+
+def _declared_in(head: bytes) -> str | None:
     if b"charset" not in head.lower():
         return None
     for tag in _TAG.finditer(_COMMENT.sub(b"", head)):

@@ -68,12 +68,12 @@ _SRC = re.compile(r' src="([^"?]*)')
 _TERM = re.compile(r"<dt([^>]*)>(.*?)</dt>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _CODE = re.compile(
-    r"<(?:code|tt|kbd|samp)(?: [^>]*)?>([^<`\s](?:[^<`]*[^<`\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
+    r"<(?:code|tt|kbd|samp)(?: [^>]*)?>([^<&`\\\s](?:[^<&`\\]*[^<&`\\\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
 )
 _EMPHASIS = re.compile(
-    r"<(?:em|i|var|cite)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
+    r"<(?:em|i|var|cite)(?: [^>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
 )
-_STRONG = re.compile(r"<(?:strong|b)(?: [^>]*)?>([^<*_\s](?:[^<*]*[^<*_\s])?)</(?:strong|b)>(?![\w*])")
+_STRONG = re.compile(r"<(?:strong|b)(?: [^>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:strong|b)>(?![\w*])")
 _ANCHOR = re.compile(r"</?a(?: [^>]*)?>")
 _HEADING = re.compile(r"(<h[1-6][^>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
 _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
@@ -135,6 +135,7 @@ def _mark_inline(html: str) -> str:
 
     The converter would take `- x` after such an element for the start of a list and escape it.
     """
+    html = html.replace("</code><code", "</code> <code")
     return _STRONG.sub(r"**\1**", _EMPHASIS.sub(r"*\1*", _CODE.sub(r"`\1`", html)))
 
 

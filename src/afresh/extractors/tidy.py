@@ -45,8 +45,14 @@ def tidy(tree: LexborHTMLParser, main: LexborNode, generator: str) -> None:
         _quote(tree, node)
     for table in reversed(main.css("table")):
         _flatten_table(tree, table)
-    _free_headings(main)
-    main.unwrap_tags(["span", "font", "center"])
+    for node in main.css("code code, code em, kbd kbd"):
+        node.unwrap()
+    if few is None:
+        _free_headings(main)
+        main.unwrap_tags(["font", "center"])
+    for contents in reversed(main.css("dl.toc")):
+        _list_terms(tree, contents)
+    main.unwrap_tags(["span"])
 
 
 def _distinct(nodes: list[LexborNode]) -> list[LexborNode]:
@@ -71,12 +77,12 @@ def _name_code_languages(main: LexborNode) -> None:
             attributes["class"] = f"language-{language}"
         elif "class" in attributes:
             del attributes["class"]
-        for code in pre.css("code[class]"):
-            del code.attrs["class"]
 
 
 def _language_of(pre: LexborNode) -> str:
-    code = pre.css_first("code[class]")
+    code = pre.first_child
+    while code is not None and code.tag != "code":
+        code = code.next
     if code is not None:
         language = code_language(code.attributes.get("class") or "")
         if language is not None:
@@ -135,6 +141,22 @@ def _kind(names: str) -> str:
     return next((kind.capitalize() for kind in KINDS if kind in names.replace("alert-", "")), "")
 
 
+def _list_terms(tree: LexborHTMLParser, contents: LexborNode) -> None:
+    """Replace a table of contents that is written as terms by a list, deeper ones within their item."""
+    contents.insert_before(tree.create_node("ul"))
+    placed = contents.prev
+    if placed is None:
+        return
+    for part in list(contents.iter()):
+        if part.tag == "dt" or placed.last_child is None:
+            placed.insert_child(tree.create_node("li"))
+        item = placed.last_child
+        for child in list(part.iter(include_text=True)):
+            if item is not None:
+                item.insert_child(child, move=True)
+    detach(contents)
+
+
 def _flatten_table(tree: LexborHTMLParser, table: LexborNode) -> None:
     """Replace a table that is none: layout by its content, a single column by a list."""
     if _is_layout(table):
@@ -171,7 +193,9 @@ def _is_layout(table: LexborNode) -> bool:
     if "highlighttable" in names or "rouge-table" in names or attributes.get("role") == "presentation":
         return True
     # The table itself fits "table" too, and a selector that names "td" may mean a cell around it.
-    return len(table.css("table")) > 1 or table.css_first("h1, h2, h3, pre:only-child") is not None
+    if len(table.css("table")) > 1 or table.css_first("h1, h2, h3, pre:only-child") is not None:
+        return True
+    return table.css_first("tr + tr, th") is None and len(table.css("tr")) == 1
 
 
 def _is_one_column(table: LexborNode) -> bool:
