@@ -30,8 +30,8 @@ format: $(STAMP) ## Format the code and repair what lint can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## Measure against the bare loop
-	@$(BIN)/python -m bench $(ARGS)
+bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
+	@$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)
 
 setup: $(STAMP) ## Only make .venv
 

@@ -1,0 +1,1 @@
+"""The project's own benchmark: `make bench`, or `python -m bench --help`."""

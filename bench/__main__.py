@@ -1,0 +1,40 @@
+"""`python -m bench`: measures afresh and says whether what it measured was right."""
+
+import json
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from bench import options, profiling
+from bench.peers import NoPeer
+from bench.servers import NoServer
+from bench.session import Bench, InUse
+from bench.show import show
+from bench.subject import NoAnswer
+
+WIDTH = 140
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 0 when every result was right, 1 when one was wrong or could not be had."""
+    given = options.read(arguments)
+    bench = Bench(given, say=lambda text: print(f"· {text}", file=sys.stderr, flush=True))
+    try:
+        if given.profile:
+            with bench.sites() as (server, corpora):
+                print(profiling.profile(given.profile, corpora[0], server, given.work))
+            return 0
+        results = bench.measure()
+    except (NoAnswer, NoPeer, NoServer, InUse) as trouble:
+        print(f"bench: {trouble}", file=sys.stderr)
+        return 1
+    if given.json:
+        print(json.dumps(results.as_json(), indent=2))
+    else:
+        show(results, Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False))
+    return 0 if results.right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

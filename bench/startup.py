@@ -1,0 +1,27 @@
+"""What afresh needs before it can begin: timed apart, because it does not grow with the site."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from bench.subject import Afresh
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Medians in seconds."""
+
+    version_s: float  # afresh --version
+    idle_refresh_s: float  # afresh refresh on an empty store: opens it, finds nothing to do
+
+
+def measure(work: Path, times: int) -> StartUp:
+    """Start afresh a few times without work to do; the first time, which makes the store, does not count."""
+    afresh = Afresh(work, work / "stores" / "empty.db")
+    afresh.forget()
+    afresh.version()
+    afresh.refresh()
+    return StartUp(
+        version_s=median(afresh.version().wall_s for _ in range(times)),
+        idle_refresh_s=median(afresh.refresh().cost.wall_s for _ in range(times)),
+    )
