@@ -5,6 +5,16 @@ from afresh.testing.attempts import Attempts
 from afresh.testing.clock import FrozenClock
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
+from afresh.testing.memory_store import MemoryStore
 from afresh.testing.tinysite import TinySite
 
-__all__ = ["Asked", "Attempts", "FrozenClock", "Gate", "RequestLog", "ScriptedFetcher", "TinySite"]
+__all__ = [
+    "Asked",
+    "Attempts",
+    "FrozenClock",
+    "Gate",
+    "MemoryStore",
+    "RequestLog",
+    "ScriptedFetcher",
+    "TinySite",
+]

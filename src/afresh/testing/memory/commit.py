@@ -1,0 +1,171 @@
+"""Writing what visits meant, in memory: each page whole or absent."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.model import (
+    ChangeKind,
+    Content,
+    Limits,
+    Outcome,
+    Page,
+    Run,
+    Visit,
+)
+from afresh.core.signals import signals
+from afresh.core.tally import change_of, tally, total
+from afresh.core.views import ChangeView
+from afresh.testing.memory.queue import MemoryQueue
+from afresh.testing.memory.tables import Edge, Piece
+
+
+class MemoryCommits(MemoryQueue):
+    """The choke point through which every outcome becomes state."""
+
+    async def commit(
+        self,
+        run: Run,
+        visits: Sequence[Visit],
+        worker: str,
+        now: datetime,
+        *,
+        limits: Limits,
+        keep_body: bool,
+    ) -> list[Visit]:
+        """Write finished visits of one run; those whose lease was lost are left out of the answer."""
+        mine = [visit for visit in visits if self._is_held(visit, worker)]
+        if not mine:
+            return []
+        with self.tables.transaction():
+            counts = [tally(visit) for visit in mine]
+            for visit in mine:
+                self._stamp(run, visit, now)
+                self._write_page(run, visit)
+                self._write_links(run, visit)
+                counts.append(self._write_content(visit, keep_body))
+                self._record_change(run, visit, now, keep_body)
+            self.queue_pages(run, self._targets(mine), limits, now)
+            self._count(run, counts)
+        return mine
+
+    def _is_held(self, visit: Visit, worker: str) -> bool:
+        row = self.tables.crawls.get(visit.claim.crawl_id)
+        return row is not None and row.outcome is None and row.locked_by == worker
+
+    def _stamp(self, run: Run, visit: Visit, now: datetime) -> None:
+        decision, page = visit.decision, self.tables.pages[visit.claim.page.id].page
+        self.tables.close_attempt(
+            visit.claim.crawl_id,
+            decision.outcome,
+            now,
+            status_code=decision.status_code,
+            error_message=decision.error_message,
+            reason=decision.reason,
+        )
+        if decision.next_at is not None:
+            self.tables.open_attempt(page, run.id if decision.retry else None, decision.next_at, now)
+
+    def _write_page(self, run: Run, visit: Visit) -> None:
+        """The page as decided; where it lies and how often it was missed is not for a visit to say."""
+        page, now_stored = visit.decision.page, self.tables.pages[visit.claim.page.id]
+        answered = visit.decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
+        written = replace(
+            page,
+            depth=now_stored.page.depth,
+            missing_count=now_stored.page.missing_count,
+            doomed_by=run.id if _drops(visit) else page.doomed_by,
+            crawl_time=run.started_at,
+            last_seen=run.started_at if answered else page.last_seen,
+        )
+        self.tables.pages[page.id] = replace(now_stored, page=written)
+
+    def _write_content(self, visit: Visit, keep_body: bool) -> dict[str, int]:
+        """Swap the chunks of a page whose content is replaced; a chunk whose text stays keeps its number."""
+        if visit.decision.content is not Content.REPLACE:
+            return {}
+        page, document = visit.decision.page, visit.harvest.document
+        spare: dict[str, list[Piece]] = defaultdict(list)
+        for piece in self.tables.pieces.get(page.id, ()):
+            spare[piece.chunk.text_hash].append(piece)
+        kept, pieces = 0, []
+        for chunk in visit.harvest.chunks:
+            text = chunk.content if keep_body else signals(chunk.content)
+            old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
+            same = old is not None and (old.title, old.text) == (page.title or "", text)
+            kept += same
+            number = old.id if old is not None and same else next(self.tables.numbers)
+            pieces.append(Piece(id=number, chunk=chunk, title=page.title or "", text=text))
+        self.tables.pieces[page.id] = tuple(pieces)
+        self.tables.documents[page.id] = document.markdown if document and keep_body else None
+        return {"chunks_reused": kept, "chunks_made": len(pieces) - kept}
+
+    def _write_links(self, run: Run, visit: Visit) -> None:
+        """Replace the links of a page; a link that some page admits belongs to the source."""
+        if visit.harvest.links is None:
+            return
+        edges: dict[str, Edge] = {}
+        for link in visit.harvest.links:
+            edges.setdefault(link.url, Edge(link.url, link.text, link.follow))
+            key = run.source_id, link.url
+            admitted = link.url in visit.harvest.children
+            self.tables.links[key] = self.tables.links.get(key, False) or admitted
+        self.tables.edges[visit.claim.page.id] = tuple(edges.values())
+
+    def _record_change(self, run: Run, visit: Visit, now: datetime, keep_body: bool) -> None:
+        kind = change_of(visit)
+        if kind is not None:
+            new_hash, diff = visit.decision.page.content_hash, visit.harvest.diff if keep_body else None
+            self.note_change(run, visit.claim.page, kind, now, new_hash=new_hash, diff=diff)
+
+    def note_change(
+        self,
+        run: Run,
+        page: Page,
+        kind: ChangeKind,
+        now: datetime,
+        *,
+        new_hash: str | None = None,
+        diff: str | None = None,
+        moved_to: str | None = None,
+    ) -> None:
+        """Tell the readers of the index what happened to a page."""
+        source = self.tables.sources[run.source_id].source
+        number = next(self.tables.numbers)
+        self.tables.changes[number] = (
+            run.source_id,
+            ChangeView(
+                id=number,
+                source=source.name,
+                version=source.version,
+                url=page.url,
+                kind=kind,
+                run=run.id,
+                at=now,
+                old_hash=page.content_hash,
+                new_hash=new_hash,
+                diff=diff,
+                moved_to=moved_to,
+            ),
+        )
+
+    def _targets(self, visits: Sequence[Visit]) -> dict[str, int]:
+        """The addresses that visits lead to, counted from where their pages lie by now."""
+        depths: dict[str, int] = {}
+        for visit in visits:
+            step = 0 if visit.decision.outcome is Outcome.MOVED else 1
+            depth = self.tables.pages[visit.claim.page.id].page.depth + step
+            for link in visit.harvest.links or ():
+                if link.follow and link.url in visit.harvest.children:
+                    depths[link.url] = min(depth, depths.get(link.url, depth))
+        return depths
+
+    def _count(self, run: Run, parts: Sequence[dict[str, int]]) -> None:
+        current = self.tables.runs[run.id]
+        self.tables.runs[run.id] = replace(current, counts=total([current.counts, *parts]))
+
+
+def _drops(visit: Visit) -> bool:
+    """Whether content is to go: it stays until the run's sweep, where the brake can still hold it."""
+    return visit.decision.content is Content.DROP and visit.decision.page.content_hash is not None

@@ -1,0 +1,211 @@
+"""The history as the queue, in memory: rows without an outcome are the work."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from afresh.core.model import (
+    Attempt,
+    Backlog,
+    Claim,
+    Limits,
+    Listed,
+    Outcome,
+    Page,
+    PageId,
+    PageStatus,
+    Run,
+    RunId,
+    SourceId,
+)
+from afresh.testing.memory.tables import Host, PageRow, Tables
+
+
+class MemoryQueue:
+    """Putting pages into the queue and taking them out."""
+
+    tables: Tables
+
+    async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
+        """Queue addresses for a run, each at most once; how many were new to it."""
+        wanted: dict[str, int] = {}
+        for item in listed:
+            wanted.setdefault(item.url, item.depth)
+        with self.tables.transaction():
+            return self.queue_pages(run, wanted, limits, now)
+
+    async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
+        """Queue every page on record: those of the index, and dead ones that are still linked."""
+        linked = self._linked(run.source_id)
+        rows = self.tables.pages_of(run.source_id)
+        known = [row for row in rows if row.page.status is not PageStatus.DELETED or row.listed]
+        dead = [row for row in rows if row.page.status is PageStatus.DELETED and row.page.url in linked]
+        with self.tables.transaction():
+            wanted = {row.page.url: row.page.depth for row in (*known, *dead)}
+            self.queue_pages(run, wanted, limits, now)
+
+    def _linked(self, source: SourceId) -> set[str]:
+        pages = (row.page for row in self.tables.pages_of(source))
+        living = [page.id for page in pages if page.status is not PageStatus.DELETED]
+        return {edge.url for page in living for edge in self.tables.edges.get(page, ()) if edge.follow}
+
+    async def enqueue_due(self, run: Run, now: datetime) -> None:
+        """Queue the pages whose next look is due."""
+        with self.tables.transaction():
+            for row in self.tables.waiting():
+                page = self.tables.pages[PageId(row.page_id or 0)]
+                due = row.locked_at is None and row.run_id is None and row.scheduled_for <= now
+                if due and page.page.source_id == run.source_id and page.queued_run != run.id:
+                    self.tables.change_attempt(row.id, now, run_id=run.id)
+                    self._mark(page, run)
+
+    def queue_pages(self, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime) -> int:
+        """Queue addresses; a shorter way to a page that this run found is passed on to its children."""
+        queued, todo = 0, dict(wanted)
+        while todo:
+            near = {url: depth for url, depth in todo.items() if depth <= limits.max_depth}
+            queued += sum(self._queue(run, url, depth, limits, now) for url, depth in near.items())
+            lowered = [url for url, depth in near.items() if self._lower(run, url, depth, now)]
+            todo = self._children(run.source_id, lowered)
+        return queued
+
+    def _queue(self, run: Run, url: str, depth: int, limits: Limits, now: datetime) -> bool:
+        row = self.tables.page_at(run.source_id, url)
+        if row is None and self.tables.runs[run.id].queued >= limits.max_pages:
+            source = self.tables.sources[run.source_id]
+            self.tables.sources[run.source_id] = replace(source, frontier_open=True)
+            return False
+        row = row or self._discover(run, url, depth)
+        if row.queued_run == run.id:
+            return False
+        self.tables.open_attempt(row.page, run.id, now, now)
+        self._mark(row, run)
+        return True
+
+    def _discover(self, run: Run, url: str, depth: int) -> PageRow:
+        page = Page(id=PageId(next(self.tables.numbers)), source_id=run.source_id, url=url, depth=depth)
+        self.tables.pages[page.id] = PageRow(page=page, created_run=run.id)
+        self.tables.addresses[run.source_id, url] = page.id
+        return self.tables.pages[page.id]
+
+    def _mark(self, row: PageRow, run: Run) -> None:
+        self.tables.pages[row.page.id] = replace(row, queued_run=run.id)
+        current = self.tables.runs[run.id]
+        self.tables.runs[run.id] = replace(current, queued=current.queued + 1)
+
+    def _lower(self, run: Run, url: str, depth: int, now: datetime) -> bool:
+        row = self.tables.page_at(run.source_id, url)
+        if row is None or row.created_run != run.id or row.page.depth <= depth:
+            return False
+        self.tables.change_page(row.page.id, depth=depth)
+        if row.page.id in self.tables.open:
+            self.tables.change_attempt(self.tables.open[row.page.id], now, priority=-depth)
+        return True
+
+    def _children(self, source: SourceId, parents: Sequence[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for row in filter(None, (self.tables.page_at(source, url) for url in parents)):
+            for edge in self.tables.edges.get(row.page.id, ()):
+                if edge.follow and self.tables.links.get((source, edge.url)):
+                    found[edge.url] = min(found.get(edge.url, row.page.depth + 1), row.page.depth + 1)
+        return found
+
+    async def frontier(self, source: SourceId) -> list[Listed]:
+        """Links that belong to the source and have not become pages, nearest first."""
+        parents = [row.page.url for row in self.tables.pages_of(source)]
+        found = self._children(source, parents)
+        waiting = [
+            Listed(url, depth) for url, depth in found.items() if (source, url) not in self.tables.addresses
+        ]
+        return sorted(waiting, key=lambda item: item.depth)
+
+    async def claim(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> list[Claim]:
+        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
+        until = now + timedelta(seconds=lease_seconds)
+        leaving = [d for d, host in self.tables.hosts.items() if host.is_to_be_left_by(worker)]
+        self._hand_over(leaving, worker, until)
+        self._want(run, worker, now)
+        rows = [row for row in self.tables.waiting() if self._is_free(row, run, worker, now)]
+        taken = sorted(rows, key=lambda row: -row.priority)[:limit]
+        for row in taken:
+            self.tables.change_attempt(row.id, now, locked_at=now, locked_by=worker)
+            self._take(row.domain, worker, until)
+        self._hand_over(list(self.tables.hosts), worker, until)
+        return [self._claim(row, run) for row in taken]
+
+    def _take(self, domain: str, worker: str, until: datetime) -> None:
+        host = self.tables.hosts.get(domain, Host())
+        wanted_by = host.wanted_by if host.locked_by == worker else None
+        taken = replace(host, locked_by=worker, locked_until=until, wanted_by=wanted_by, used=True)
+        self.tables.hosts[domain] = taken
+
+    def _hand_over(self, domains: Sequence[str], worker: str, until: datetime) -> None:
+        """Give hosts to those who want them, where the holder has nothing in flight."""
+        busy = {row.domain for row in self.tables.waiting() if row.locked_by == worker}
+        for domain in set(domains) - busy:
+            host = self.tables.hosts[domain]
+            if host.locked_by == worker and host.wanted_by:
+                given = replace(
+                    host, locked_by=host.wanted_by, locked_until=until, wanted_by=None, used=False
+                )
+                self.tables.hosts[domain] = given
+
+    def _want(self, run: RunId, worker: str, now: datetime) -> None:
+        for row in self.tables.waiting():
+            host = self.tables.hosts.get(row.domain)
+            if row.run_id == run and host is not None and host.is_held_by_other(worker, now):
+                self.tables.hosts[row.domain] = replace(host, wanted_by=worker)
+
+    def _is_free(self, row: Attempt, run: RunId, worker: str, now: datetime) -> bool:
+        due = row.run_id == run and row.locked_at is None and row.scheduled_for <= now
+        return due and not self.tables.hosts.get(row.domain, Host()).is_closed_to(worker, now)
+
+    def _claim(self, row: Attempt, run: RunId) -> Claim:
+        page = self.tables.pages[PageId(row.page_id or 0)].page
+        return Claim(crawl_id=row.id, page=page, run_id=run, domain=row.domain)
+
+    async def backlog(self, run: RunId) -> Backlog:
+        """What is left of a run."""
+        rows = [row for row in self.tables.waiting() if row.run_id == run]
+        free = [row.scheduled_for for row in rows if row.locked_at is None]
+        return Backlog(open=len(rows), held=len(rows) - len(free), next_at=min(free, default=None))
+
+    async def pause_host(self, domain: str, until: datetime) -> None:
+        """Let a host rest until a time, for every worker; a longer rest stays."""
+        host = self.tables.hosts.get(domain, Host())
+        later = max(until, host.next_allowed_at or until)
+        self.tables.hosts[domain] = replace(host, next_allowed_at=later)
+
+    async def release(self, worker: str, now: datetime) -> None:
+        """Give back everything a worker holds, unfinished, and forget the worker."""
+        for row in self.tables.waiting():
+            if row.locked_by == worker:
+                self.tables.change_attempt(row.id, now, locked_at=None, locked_by=None)
+        self._forget([worker])
+
+    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+        left = [row for row in self.tables.waiting() if row.locked_by in dead]
+        with self.tables.transaction():
+            for row in left:
+                said = f"the worker stopped before it finished: {row.locked_by}"
+                self.tables.close_attempt(row.id, Outcome.ABANDONED, now, error_message=said)
+                page = self.tables.pages[PageId(row.page_id or 0)].page
+                self.tables.open_attempt(page, row.run_id, now, now)
+            self._forget(dead)
+        return len(left)
+
+    def _forget(self, workers: Sequence[str]) -> None:
+        for name in workers:
+            self.tables.workers.pop(name, None)
+        for domain, host in self.tables.hosts.items():
+            if host.locked_by in workers:
+                self.tables.hosts[domain] = Host(next_allowed_at=host.next_allowed_at)
+            elif host.wanted_by in workers:
+                self.tables.hosts[domain] = replace(host, wanted_by=None)
+
+    async def lock_owners(self) -> set[str]:
+        """The names of all who hold a claim."""
+        return {row.locked_by for row in self.tables.crawls.values() if row.locked_by is not None}

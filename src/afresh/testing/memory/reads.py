@@ -1,0 +1,193 @@
+"""What the use cases ask of a store, answered from memory."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from afresh.core.model import Attempt, Page, PageId, PageStatus, Run, Source, SourceId
+from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.testing.memory.tables import Tables
+
+SHOWN_PAGES = 20
+NOT_IN_INDEX = (PageStatus.DELETED, PageStatus.REDIRECT, PageStatus.ERROR, PageStatus.PENDING)
+
+
+class MemoryReads:
+    """Lists and numbers."""
+
+    tables: Tables
+
+    async def source_view(self, source: Source) -> SourceView:
+        """A source with its numbers."""
+        pages = [row.page for row in self.tables.pages_of(source.id)]
+        checks = [p.checked_at for p in pages if p.status is PageStatus.ACTIVE and p.checked_at]
+        runs: list[Run | None] = [run for run in self.tables.runs.values() if run.source_id == source.id]
+        last = [None, *runs][-1]
+        return SourceView(
+            name=source.name,
+            version=source.version,
+            kind=source.kind,
+            url=source.url,
+            crawl_time=source.crawl_time,
+            pages=sum(page.status not in NOT_IN_INDEX for page in pages),
+            chunks=sum(len(self.tables.pieces.get(page.id, ())) for page in pages),
+            links=sum(key[0] == source.id for key in self.tables.links),
+            errors=sum(page.status is PageStatus.ERROR for page in pages),
+            oldest_check=min(checks, default=None),
+            last_run=last.id if last else None,
+            last_state=last.state if last else None,
+            last_mode=last.mode if last else None,
+            rules=source.rules,
+            policy=source.policy,
+        )
+
+    async def pages(
+        self,
+        source: SourceId,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]:
+        """The pages of a source, nearest to the root first; deleted ones only when asked for."""
+        pages = [row.page for row in self.tables.pages_of(source)]
+        if status is not None:
+            pages = [page for page in pages if page.status is status]
+        elif not everything:
+            pages = [page for page in pages if page.status is not PageStatus.DELETED]
+        return [view_of(page) for page in sorted(pages, key=lambda page: (page.depth, page.url))][:limit]
+
+    async def find_pages(
+        self, url: str, source: SourceId | None = None
+    ) -> list[tuple[Page, PageView, str, str | None]]:
+        """The pages with this address, each with the name and version of its source."""
+        found = []
+        for row in self.tables.pages.values():
+            if row.page.url == url and source in (None, row.page.source_id):
+                owner = self.tables.sources[row.page.source_id].source
+                found.append((row.page, view_of(row.page), owner.name, owner.version))
+        return sorted(found, key=lambda each: each[0].status is not PageStatus.ACTIVE)
+
+    async def history(self, page: PageId) -> list[Attempt]:
+        """All attempts of a page, newest first."""
+        return self._newest_first([row for row in self.tables.crawls.values() if row.page_id == page])
+
+    async def history_by_url(self, url: str) -> list[Attempt]:
+        """All attempts of an address, newest first, also where the page is no more."""
+        return self._newest_first([row for row in self.tables.crawls.values() if row.url == url])
+
+    def _newest_first(self, rows: Sequence[Attempt]) -> list[Attempt]:
+        return sorted(rows, key=lambda row: -row.id)
+
+    async def evidence(
+        self, page: Page, shown: int = 5
+    ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]:
+        """Latest attempt, next look, who links here, and how many attempts there were."""
+        rows = await self.history(page.id)
+        done = [row for row in rows if row.outcome is not None]
+        waiting = [row.scheduled_for for row in rows if row.outcome is None]
+        linked = [each.url for each in self._pages_with(page.source_id, page.url) if each.id != page.id]
+        return (
+            done[0] if done else None,
+            waiting[0] if waiting else None,
+            tuple(linked[:shown]),
+            len(done),
+        )
+
+    def _pages_with(self, source: SourceId, url: str) -> list[Page]:
+        """The pages of a source that link to an address, nearest first."""
+        rows = self.tables.pages_of(source)
+        found = [r.page for r in rows if any(e.url == url for e in self.tables.edges.get(r.page.id, ()))]
+        return sorted(found, key=lambda page: (page.depth, page.url))
+
+    async def links(
+        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+    ) -> list[LinkView]:
+        """The links of a source or of one page, with the pages they stand on."""
+        owners = [row.page for row in self.tables.pages_of(source) if page in (None, row.page.url)]
+        urls = {edge.url for owner in owners for edge in self.tables.edges.get(owner.id, ())}
+        return [self._link(source, url) for url in sorted(urls)][:limit]
+
+    def _link(self, source: SourceId, url: str) -> LinkView:
+        pages = self._pages_with(source, url)
+        edges = [edge for each in pages for edge in self.tables.edges[each.id] if edge.url == url]
+        times = [page.crawl_time for page in pages if page.crawl_time is not None]
+        return LinkView(
+            url=url,
+            text=max((edge.text for edge in edges), key=len),
+            score=None,
+            keywords={},
+            comment=None,
+            crawl_time=max(times, default=None),
+            pages=tuple(page.url for page in pages[:SHOWN_PAGES]),
+            page_count=len(pages),
+        )
+
+    async def changes(
+        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
+    ) -> list[ChangeView]:
+        """What changed, newest first."""
+        rows = reversed(self.tables.changes.values())
+        return [v for owner, v in rows if source in (None, owner) and run in (None, v.run)][:limit]
+
+    async def markdown_of(self, pages: Sequence[PageId]) -> dict[PageId, str]:
+        """The stored Markdown of pages that have one."""
+        held = {page: self.tables.documents.get(page) for page in pages}
+        return {page: text for page, text in held.items() if text is not None}
+
+    async def totals(self) -> dict[str, Any]:
+        """The numbers of the whole store."""
+        rows = self.tables.waiting()
+        pending = [row.scheduled_for for row in rows if row.locked_at is None and row.run_id is not None]
+        return {
+            "sources": len(self.tables.sources),
+            "pages": sum(row.page.status is PageStatus.ACTIVE for row in self.tables.pages.values()),
+            "chunks": sum(len(pieces) for pieces in self.tables.pieces.values()),
+            "attempts": len(self.tables.crawls) - len(rows),
+            "pending": len(pending),
+            "in_flight": sum(row.locked_at is not None for row in rows),
+            "oldest_pending": min(pending, default=None),
+        }
+
+    async def size_bytes(self) -> int:
+        """How much text is kept."""
+        pieces = [piece for group in self.tables.pieces.values() for piece in group]
+        return sum(len(piece.text.encode()) for piece in pieces)
+
+    async def plan_numbers(
+        self, source: SourceId, recipe: str
+    ) -> tuple[dict[str, int], list[tuple[str, int]]]:
+        """The counts and the page addresses from which a plan is made."""
+        pages = [row.page for row in self.tables.pages_of(source)]
+        known = [page for page in pages if page.content_hash is not None]
+        unread = [page for page in pages if page.content_hash is None]
+        validated = [p for p in known if p.validators.etag or p.validators.last_modified]
+        counts = {
+            "known": len(known),
+            "conditional": sum(page.recipe == recipe for page in validated),
+            "first_looks": sum(p.status in (PageStatus.PENDING, PageStatus.ERROR) for p in unread),
+            "redirects": sum(page.status is PageStatus.REDIRECT for page in pages),
+        }
+        return counts, [(p.url, p.depth) for p in pages if p.status is not PageStatus.DELETED]
+
+
+def view_of(page: Page) -> PageView:
+    """A page as it is listed."""
+    return PageView(
+        id=page.id,
+        url=page.url,
+        status=page.status,
+        title=page.title,
+        depth=page.depth,
+        language=page.language,
+        content_hash=page.content_hash,
+        etag=page.validators.etag,
+        last_modified=page.validators.last_modified,
+        content_type=page.content_type,
+        crawl_time=page.crawl_time,
+        last_seen=page.last_seen,
+        checked_at=page.checked_at,
+        changed_at=page.changed_at,
+        missing_count=page.missing_count,
+        moved_to=page.moved_to,
+    )

@@ -1,0 +1,133 @@
+"""The end of a run in memory: what was not reached, what is to go, and letting it go."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.model import (
+    Attempt,
+    ChangeKind,
+    Listed,
+    Outcome,
+    Page,
+    PageId,
+    PageStatus,
+    Run,
+    SourceId,
+    Validators,
+)
+from afresh.testing.memory.commit import MemoryCommits
+from afresh.testing.memory.tables import Edge
+
+
+class MemorySweeps(MemoryCommits):
+    """Reading and writing what `core/sweep.py` decides about."""
+
+    async def frontier_is_open(self, source: SourceId, rules: str) -> tuple[bool, bool]:
+        """Whether links wait beyond a limit, and whether the rules changed since they were judged."""
+        row = self.tables.sources.get(source)
+        return (False, False) if row is None else (row.frontier_open, row.rules_seen not in ("", rules))
+
+    async def judge_links(self, source: SourceId, admits: Callable[[str], bool]) -> None:
+        """Judge every link of a source by its present rules."""
+        with self.tables.transaction():
+            for owner, url in list(self.tables.links):
+                if owner == source:
+                    self.tables.links[owner, url] = admits(url)
+
+    async def close_frontier(self, source: SourceId, rules: str) -> None:
+        """Note that every admitted link is a page, under these rules."""
+        row = self.tables.sources[source]
+        self.tables.sources[source] = replace(row, frontier_open=False, rules_seen=rules)
+
+    async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None:
+        """Remember which pages the source lists by itself; they need no link to be reached."""
+        urls = {item.url for item in listed}
+        for row in self.tables.pages_of(source):
+            self.tables.pages[row.page.id] = replace(row, listed=row.page.url in urls)
+
+    async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]:
+        """The root page and the last finished attempt to look at it."""
+        row = self.tables.page_at(source, root)
+        if row is None:
+            return None, None
+        done = [a for a in self.tables.crawls.values() if a.page_id == row.page.id and a.outcome is not None]
+        return row.page, max(done, key=lambda attempt: attempt.id, default=None)
+
+    async def unreached(self, source: SourceId, root: str) -> list[Page]:
+        """Pages with content that no way leads to from the root or the listing."""
+        rows = self.tables.pages_of(source)
+        todo = [row.page for row in rows if row.page.url == root or row.listed]
+        reached: set[PageId] = set()
+        while todo:
+            page = todo.pop()
+            if page.id not in reached:
+                reached.add(page.id)
+                todo += self._next_of(page)
+        return [r.page for r in rows if r.page.content_hash is not None and r.page.id not in reached]
+
+    def _next_of(self, page: Page) -> list[Page]:
+        """Where the links of a page lead; a page that is to go leads nowhere unless it moved."""
+        if page.doomed_by is not None and page.moved_to is None:
+            return []
+        edges = [edge.url for edge in self._edges(page.id) if edge.follow]
+        admitted = [url for url in edges if self.tables.links.get((page.source_id, url))]
+        rows = [self.tables.page_at(page.source_id, url) for url in admitted]
+        return [row.page for row in rows if row is not None]
+
+    async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
+        """Write the missing counts of unreached pages, and clear those of all others."""
+        del now  # check times live beside the content; memory keeps no time of writing
+        decided = {page.id: page for page in pages}
+        with self.tables.transaction():
+            for row in self.tables.pages_of(source):
+                page = decided.get(row.page.id, replace(row.page, missing_count=0))
+                counted = {"missing_count": page.missing_count, "doomed_by": page.doomed_by}
+                self.tables.change_page(row.page.id, **counted)
+            ends = {edge.url for row in self.tables.pages_of(source) for edge in self._edges(row.page.id)}
+            lonely = [key for key in self.tables.links if key[0] == source and key[1] not in ends]
+            for key in lonely:
+                del self.tables.links[key]
+
+    async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
+        """Pages whose content is to go, with the status of the page they moved to."""
+        pages = [row.page for row in self.tables.pages_of(source)]
+        going = [page for page in pages if page.doomed_by is not None and page.content_hash is not None]
+        targets = [self.tables.page_at(source, page.moved_to or "") for page in going]
+        return [(page, row.page.status if row else None) for page, row in zip(going, targets, strict=True)]
+
+    async def live_count(self, source: SourceId) -> int:
+        """How many pages have content."""
+        return sum(row.page.content_hash is not None for row in self.tables.pages_of(source))
+
+    async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None:
+        """Take pages out of the index in one transaction; their history stays."""
+        with self.tables.transaction():
+            for page in pages:
+                self._drop(run, page, now)
+
+    def _drop(self, run: Run, page: Page, now: datetime) -> None:
+        tables = self.tables
+        tables.pieces.pop(page.id, None)
+        tables.documents.pop(page.id, None)
+        if page.moved_to is None:
+            tables.edges.pop(page.id, None)
+            if page.id in tables.open:
+                crawl = tables.open[page.id]
+                tables.close_attempt(crawl, Outcome.CANCELLED, now, reason="the page left the index")
+        tables.change_page(
+            page.id,
+            status=PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED,
+            content_hash=None,
+            links_hash=None,
+            recipe=None,
+            validators=Validators(),
+            doomed_by=None,
+            missing_count=0,
+            changed_at=now,
+        )
+        kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED
+        self.note_change(run, page, kind, now, moved_to=page.moved_to)
+
+    def _edges(self, page: PageId) -> Sequence[Edge]:
+        return self.tables.edges.get(page, ())

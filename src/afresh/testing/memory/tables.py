@@ -1,0 +1,172 @@
+"""What a store remembers, as plain dictionaries of frozen records."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from afresh.core.model import (
+    Attempt,
+    Chunk,
+    CrawlId,
+    Outcome,
+    Page,
+    PageId,
+    Run,
+    RunId,
+    Source,
+    SourceId,
+    Worker,
+)
+from afresh.core.urls import domain_of
+from afresh.core.views import ChangeView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """A source, and what is known of its links as a whole."""
+
+    source: Source
+    rules_seen: str = ""  # the rules by which its links were judged
+    frontier_open: bool = False  # links wait beyond max_pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow:
+    """A page, and what the queue knows of it."""
+
+    page: Page
+    listed: bool = False
+    queued_run: RunId | None = None  # the last run that queued it
+    created_run: RunId | None = None  # the run that found it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A chunk with its number; `text` is what is searched, the body itself or just its words."""
+
+    id: int
+    chunk: Chunk
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The way from a page to an address, with its visible text."""
+
+    url: str
+    text: str
+    follow: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """Who looks at a host, who else wants to, and until when it rests."""
+
+    locked_by: str | None = None
+    locked_until: datetime | None = None
+    wanted_by: str | None = None
+    used: bool = False  # its holder has had a turn since it got the host
+    next_allowed_at: datetime | None = None
+
+    def is_held_by_other(self, worker: str, now: datetime) -> bool:
+        """Whether another worker's lease on the host is still good."""
+        return (
+            self.locked_by not in (None, worker) and self.locked_until is not None and self.locked_until > now
+        )
+
+    def is_to_be_left_by(self, worker: str) -> bool:
+        """Whether a holder had its turn and another waits."""
+        return self.locked_by == worker and self.wanted_by is not None and self.used
+
+    def is_closed_to(self, worker: str, now: datetime) -> bool:
+        """Whether a worker may not claim here: another is at it, it rests, or it is to be handed over."""
+        rests = self.next_allowed_at is not None and self.next_allowed_at > now
+        return rests or self.is_to_be_left_by(worker) or self.is_held_by_other(worker, now)
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything a store remembers; records are never changed, only replaced."""
+
+    sources: dict[SourceId, SourceRow] = field(default_factory=dict)
+    runs: dict[RunId, Run] = field(default_factory=dict)
+    workers: dict[str, Worker] = field(default_factory=dict)
+    hosts: dict[str, Host] = field(default_factory=dict)
+    pages: dict[PageId, PageRow] = field(default_factory=dict)
+    addresses: dict[tuple[SourceId, str], PageId] = field(default_factory=dict)
+    crawls: dict[CrawlId, Attempt] = field(default_factory=dict)
+    open: dict[PageId, CrawlId] = field(default_factory=dict)  # the queue: at most one open row per page
+    documents: dict[PageId, str | None] = field(default_factory=dict)
+    pieces: dict[PageId, tuple[Piece, ...]] = field(default_factory=dict)
+    links: dict[tuple[SourceId, str], bool] = field(default_factory=dict)  # is it part of the source?
+    edges: dict[PageId, tuple[Edge, ...]] = field(default_factory=dict)
+    changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
+    numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Whole or absent: an exception puts everything back as it was."""
+        tables = [each.name for each in fields(self) if each.name != "numbers"]
+        before = {name: dict(getattr(self, name)) for name in tables}
+        try:
+            yield
+        except BaseException:
+            for name, table in before.items():
+                setattr(self, name, table)
+            raise
+
+    # ---- pages
+
+    def page_at(self, source: SourceId, url: str) -> PageRow | None:
+        """The page of a source with this address."""
+        found = self.addresses.get((source, url))
+        return None if found is None else self.pages[found]
+
+    def pages_of(self, source: SourceId) -> list[PageRow]:
+        """All pages of a source, oldest first."""
+        return [row for row in self.pages.values() if row.page.source_id == source]
+
+    def change_page(self, page: PageId, **changes: Any) -> None:
+        """Replace what is known of a page."""
+        row = self.pages[page]
+        self.pages[page] = replace(row, page=replace(row.page, **changes))
+
+    # ---- attempts
+
+    def open_attempt(self, page: Page, run: RunId | None, at: datetime, now: datetime) -> None:
+        """Queue a look at a page: the open row is taken over where there is one."""
+        if page.id in self.open:
+            self.change_attempt(self.open[page.id], now, run_id=run, scheduled_for=at, priority=-page.depth)
+            return
+        self.open[page.id] = CrawlId(next(self.numbers))
+        self.crawls[self.open[page.id]] = Attempt(
+            id=self.open[page.id],
+            page_id=page.id,
+            run_id=run,
+            url=page.url,
+            domain=domain_of(page.url),
+            priority=-page.depth,
+            scheduled_for=at,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def change_attempt(self, crawl: CrawlId, now: datetime, **changes: Any) -> None:
+        """Replace what is known of an attempt."""
+        self.crawls[crawl] = replace(self.crawls[crawl], updated_at=now, **changes)
+
+    def close_attempt(self, crawl: CrawlId, outcome: Outcome, now: datetime, **evidence: Any) -> None:
+        """Finish an attempt; it is history from now on."""
+        page = self.crawls[crawl].page_id
+        if page is not None:
+            self.open.pop(page, None)
+        done = {"completed_at": now, "locked_at": None, "locked_by": None}
+        self.change_attempt(crawl, now, outcome=outcome, **done, **evidence)
+
+    def waiting(self) -> list[Attempt]:
+        """All open rows, in the order they came."""
+        return [self.crawls[crawl] for crawl in sorted(self.open.values())]

@@ -1,0 +1,20 @@
+"""A store in plain dictionaries: the executable specification of what every store must do."""
+
+from afresh.testing.memory.reads import MemoryReads
+from afresh.testing.memory.runs import MemoryRuns
+from afresh.testing.memory.search import MemorySearches
+from afresh.testing.memory.sweep import MemorySweeps
+from afresh.testing.memory.tables import Tables
+
+
+class MemoryStore(MemoryRuns, MemorySweeps, MemoryReads, MemorySearches):
+    """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
+
+    def __init__(self) -> None:
+        self.tables = Tables()
+        self.url = "memory:"
+        self.closed = False
+
+    async def close(self) -> None:
+        """Remember that the owner closed it."""
+        self.closed = True

@@ -1,0 +1,84 @@
+"""The stores under test: one line per store, and every test of this folder runs over all of them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from tests.contract.desk import Desk
+
+from afresh.ports import Library
+from afresh.store.open import open_store
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock, MemoryStore
+
+Open = Callable[[], Awaitable[Library]]  # every call is one more process on the same store
+
+
+def memory(folder: Path) -> Open:
+    """A store that lives in this process alone, so all its users share one."""
+    store = MemoryStore()
+
+    async def opened() -> Library:
+        return store
+
+    return opened
+
+
+def sqlite(folder: Path) -> Open:
+    """One file, opened as often as there are users."""
+    return lambda: open_store(f"sqlite:///{folder / 'afresh.db'}")
+
+
+STORES = {"memory": memory, "sqlite": sqlite}
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock()
+
+
+@pytest.fixture(params=STORES)
+async def open_another(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+    """Opens the store under test, each time as another process would."""
+    opener = STORES[request.param](tmp_path)
+    async with AsyncExitStack() as opened:
+
+        async def one_more() -> Library:
+            store = await opener()
+            opened.push_async_callback(store.close)
+            return store
+
+        yield one_more
+
+
+@pytest.fixture
+async def store(open_another: Open) -> Library:
+    """The store under test."""
+    return await open_another()
+
+
+@pytest.fixture
+async def desk(store: Library, clock: FrozenClock) -> Desk:
+    """One source in the store under test, walked by hand."""
+    return await Desk.at(store, clock)
+
+
+@pytest.fixture
+def sqlite_file(tmp_path: Path) -> Path:
+    """Where a test that is about SQLite alone keeps its file."""
+    return tmp_path / "afresh.db"
+
+
+@pytest.fixture
+async def sqlite_store(sqlite_file: Path) -> AsyncIterator[SqlStore]:
+    """A SQLite store, for what only a look into the file can tell."""
+    store = await open_store(f"sqlite:///{sqlite_file}")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def sqlite_desk(sqlite_store: SqlStore, clock: FrozenClock) -> Desk:
+    """One source in a SQLite store."""
+    return await Desk.at(sqlite_store, clock)

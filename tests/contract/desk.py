@@ -1,0 +1,235 @@
+"""A desk at which a source is walked by hand: the test says what every look shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from afresh.core.decide import decide
+from afresh.core.model import (
+    Attempt,
+    Chunk,
+    Claim,
+    Content,
+    Decision,
+    Document,
+    Follow,
+    Gone,
+    Harvest,
+    Limits,
+    Link,
+    Listed,
+    Moved,
+    Page,
+    Policy,
+    Read,
+    Run,
+    RunMode,
+    RunState,
+    Seen,
+    Source,
+    Validators,
+    Visit,
+    Worker,
+)
+from afresh.core.sweep import decide_missing, may_drop
+from afresh.core.text import content_hash, links_hash, text_hash
+from afresh.ports import Library
+from afresh.testing import FrozenClock
+
+ROOT = "https://docs.example.org/"
+LEASE = 60.0
+POLICY = Policy(recipe="r1", retries=0)
+LIMITS = Limits(max_pages=1000, max_depth=20)
+
+
+def at(path: str, root: str = ROOT) -> str:
+    """The address behind a path; an address stays as it is."""
+    return path if "://" in path else root + path
+
+
+def read(
+    text: str,
+    *links: str,
+    title: str = "A page",
+    etag: str | None = None,
+    language: str | None = None,
+    nofollow: Sequence[str] = (),
+    follow: bool = True,
+) -> Read:
+    """A page that answered with some paragraphs and links to these paths."""
+    found = tuple(Link(at(path), f"to {path or 'the root'}", path not in nofollow) for path in links)
+    document = Document(
+        title=title,
+        markdown=text,
+        links=found,
+        language=language,
+        content_hash=content_hash(text),
+        links_hash=links_hash(found),
+        follow=follow,
+    )
+    return Read(document=document, validators=Validators(etag=etag), media_type="text/html")
+
+
+def chunks_of(document: Document) -> tuple[Chunk, ...]:
+    """A chunk per paragraph."""
+    parts = document.markdown.split("\n\n")
+    return tuple(
+        Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(part)) for part in parts
+    )
+
+
+@dataclass(slots=True)
+class Desk:
+    """One source in a store, and the run and worker that look at it."""
+
+    store: Library
+    clock: FrozenClock
+    source: Source
+    policy: Policy = POLICY
+    limits: Limits = LIMITS
+    worker: str = "w1"
+    keep_body: bool = True
+    current: Run | None = field(default=None)
+
+    @classmethod
+    async def at(
+        cls, store: Library, clock: FrozenClock, name: str = "docs", version: str | None = None
+    ) -> "Desk":
+        """A desk for a source of this name."""
+        source = await store.add_source(
+            name=name, version=version, kind="web", url=ROOT, rules={}, policy={}, now=clock()
+        )
+        return cls(store, clock, source)
+
+    def beside(self, store: Library, worker: str) -> "Desk":
+        """Another worker on the same run, perhaps in another process."""
+        return replace(self, store=store, worker=worker)
+
+    @property
+    def run(self) -> Run:
+        """The run under way."""
+        assert self.current is not None, "begin first"
+        return self.current
+
+    # ---- a run by its steps
+
+    async def join(self, pid: int = 1) -> None:
+        """Make the worker known."""
+        worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
+        await self.store.join(worker)
+
+    async def begin(self, mode: RunMode = RunMode.CRAWL, *, full: bool = False) -> bool:
+        """Start or go on with a run; whether it goes on."""
+        self.current, resumed = await self.store.start_run(
+            self.source.id, mode, full=full, worker=self.worker, now=self.clock()
+        )
+        return resumed
+
+    async def enqueue(self, *paths: str, depth: int = 0) -> int:
+        """Queue paths as the source's own listing would."""
+        listed = [Listed(at(path), depth) for path in paths]
+        return await self.store.enqueue(self.run, listed, self.limits, self.clock())
+
+    async def claim(self, limit: int = 1000, run: Run | None = None) -> list[Claim]:
+        """Take work."""
+        wanted = (run or self.run).id
+        return list(
+            await self.store.claim(wanted, self.worker, self.clock(), limit=limit, lease_seconds=LEASE)
+        )
+
+    def visit(self, claim: Claim, seen: Seen) -> Visit:
+        """The visit that the engine would hand in for what was seen."""
+        decision = decide(claim.page, seen, self.policy, self.clock())
+        return Visit(claim=claim, decision=decision, harvest=_harvest(decision, seen))
+
+    async def commit(self, *visits: Visit, keep_body: bool | None = None) -> list[str]:
+        """Hand in visits; the addresses of those that were taken."""
+        written = await self.store.commit(
+            self.run,
+            visits,
+            self.worker,
+            self.clock(),
+            limits=self.limits,
+            keep_body=self.keep_body if keep_body is None else keep_body,
+        )
+        return [visit.claim.page.url for visit in written]
+
+    async def look(self, site: Mapping[str, Seen], *, batch: int = 1000) -> list[str]:
+        """Look at everything that is due, until nothing is; what is not in the site is gone."""
+        answers = {at(path): seen for path, seen in site.items()}
+        seen: list[str] = []
+        while claims := await self.claim(batch):
+            visits = [self.visit(claim, answers.get(claim.page.url, Gone())) for claim in claims]
+            seen += await self.commit(*visits)
+        return seen
+
+    async def sweep(self) -> None:
+        """End a complete run as the engine does, without the brake."""
+        unreached = await self.store.unreached(self.source.id, ROOT)
+        decided = [decide_missing(page, self.run.id, self.policy) for page in unreached]
+        await self.store.record_missing(self.source.id, decided, self.clock())
+        doomed = [page for page, target in await self.store.doomed(self.source.id) if may_drop(page, target)]
+        if doomed:
+            await self.store.drop(self.run, doomed, self.clock())
+
+    async def finish(self, state: RunState = RunState.COMPLETED) -> Run:
+        """Close the run."""
+        run = await self.reload()
+        return await self.store.finish_run(
+            run.id, state, self.clock(), counts=run.counts, notes=(), error=None
+        )
+
+    async def crawl(self, site: Mapping[str, Seen], mode: RunMode = RunMode.CRAWL) -> list[str]:
+        """A whole run over the site as it is now; the addresses in the order they were looked at."""
+        self.clock.advance(60)
+        await self.begin(mode)
+        await self.enqueue("")
+        await self.store.enqueue_known(self.run, self.limits, self.clock())
+        self.clock.advance(1)
+        seen = await self.look(site)
+        await self.sweep()
+        await self.finish()
+        return seen
+
+    # ---- what is on record
+
+    async def reload(self) -> Run:
+        """The run as it is stored."""
+        run = await self.store.run_by_id(self.run.id)
+        assert run is not None
+        return run
+
+    async def page(self, path: str) -> Page:
+        """The page behind a path."""
+        [(page, *_)] = await self.store.find_pages(at(path), self.source.id)
+        return page
+
+    async def attempts(self, path: str) -> list[Attempt]:
+        """The history of a path, oldest first."""
+        return list(reversed(await self.store.history((await self.page(path)).id)))
+
+    async def urls(self) -> list[str]:
+        """The pages with content, sorted."""
+        pages = await self.store.pages(self.source.id)
+        return sorted(page.url for page in pages if page.content_hash is not None)
+
+
+def _harvest(decision: Decision, seen: Seen) -> Harvest:
+    if isinstance(seen, Moved):
+        return Harvest(links=(Link(seen.to, ""),), children=frozenset(_own([seen.to])))
+    if not isinstance(seen, Read):
+        return Harvest()
+    document, harvest = seen.document, Harvest()
+    if decision.content is Content.REPLACE:
+        harvest = replace(harvest, document=document, chunks=chunks_of(document))
+    match decision.follow:
+        case Follow.NEW:
+            children = frozenset(_own([link.url for link in document.links]))
+            return replace(harvest, links=document.links, children=children)
+        case Follow.NONE:
+            return replace(harvest, links=tuple(replace(link, follow=False) for link in document.links))
+        case Follow.STORED:
+            return harvest
+
+
+def _own(urls: Sequence[str]) -> list[str]:
+    return [url for url in urls if url.startswith(ROOT)]

@@ -1,0 +1,245 @@
+"""Claims: nearest pages first, one worker per host, hosts handed over and left to rest."""
+
+from datetime import timedelta
+
+from tests.contract.desk import LEASE, ROOT, Desk, at, read
+
+from afresh.core.model import Limits, RunState
+from afresh.ports import Library
+
+OTHER = "https://api.example.org/"
+
+
+async def _started(desk: Desk, *paths: str) -> Desk:
+    await desk.begin()
+    for path in paths or ("", "a", "b"):
+        await desk.enqueue(path)
+    return desk
+
+
+async def _addresses(desk: Desk, limit: int = 1000) -> list[str]:
+    return [claim.page.url for claim in await desk.claim(limit)]
+
+
+async def test_the_nearest_pages_come_first_then_the_first_to_arrive(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("deep", depth=3)
+    await desk.enqueue("a", "b", "c", depth=1)
+    await desk.enqueue("d", depth=1)
+    await desk.enqueue("")
+    assert await _addresses(desk, 4) == [at(""), at("a"), at("b"), at("c")]
+    assert await _addresses(desk) == [at("d"), at("deep")]
+    assert await _addresses(desk) == []
+
+
+async def test_a_page_that_lies_nearer_than_thought_is_claimed_earlier(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("")
+    await desk.enqueue("other", depth=2)
+    await desk.enqueue("target", depth=5)
+    [root] = await desk.claim(1)
+    await desk.commit(desk.visit(root, read("Root", "target")))
+    assert await _addresses(desk) == [at("target"), at("other")]
+
+
+async def test_a_claim_carries_the_page_as_it_is_stored(desk: Desk) -> None:
+    await desk.crawl({"": read("Root", etag='"v1"', language="en")})
+    await desk.begin()
+    await desk.enqueue("")
+    [claim] = await desk.claim()
+    assert claim.page == await desk.page("")
+    assert claim.page.validators.etag == '"v1"'
+    assert (claim.run_id, claim.domain) == (desk.run.id, "docs.example.org")
+
+
+async def test_what_is_not_due_is_not_claimed(desk: Desk) -> None:
+    """A retry waits for its time (B4: it is a row of its own)."""
+    await desk.crawl({"": read("Root")})
+    await desk.begin()
+    assert await _addresses(desk) == []
+    backlog = await desk.store.backlog(desk.run.id)
+    assert (backlog.open, backlog.held, backlog.next_at) == (0, 0, None)
+
+
+async def test_only_rows_of_the_run_are_claimed(desk: Desk) -> None:
+    other = await Desk.at(desk.store, desk.clock, "other")
+    await _started(desk, "a")
+    await _started(other, "b")
+    assert await _addresses(other) == [at("b")]
+
+
+async def test_the_backlog_tells_what_is_open_held_and_next(desk: Desk) -> None:
+    await _started(desk)
+    now = desk.clock()
+    assert (await desk.store.backlog(desk.run.id)).next_at == now
+    await desk.claim(2)
+    backlog = await desk.store.backlog(desk.run.id)
+    assert (backlog.open, backlog.held, backlog.next_at) == (3, 2, now)
+    await desk.claim(1)
+    assert (await desk.store.backlog(desk.run.id)).next_at is None
+
+
+# ---- one worker per host
+
+
+async def test_B16_a_host_held_by_another_worker_is_not_claimed(desk: Desk) -> None:
+    await _started(desk, "", "a", OTHER)
+    second = desk.beside(desk.store, "w2")
+    assert await _addresses(desk, 1) == [ROOT]
+    assert await _addresses(second) == [OTHER]
+    assert await _addresses(second) == []
+
+
+async def test_a_wanted_host_is_handed_over_when_nothing_of_it_is_in_flight(desk: Desk) -> None:
+    await _started(desk)
+    first, second = desk, desk.beside(desk.store, "w2")
+    claims = await first.claim(2)
+    assert await _addresses(second) == []
+    assert await _addresses(first) == [], "it takes no more of a host that another waits for"
+    await first.commit(*[first.visit(claim, read(claim.page.url)) for claim in claims])
+    assert await _addresses(second) == [], "it is not handed over before the holder comes by"
+    assert await _addresses(first) == []
+    assert await _addresses(second) == [at("b")]
+
+
+async def test_a_host_is_not_handed_over_while_a_look_is_under_way(desk: Desk) -> None:
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    one, two = await desk.claim(2)
+    assert await _addresses(second) == []
+    await desk.commit(desk.visit(one, read("One")))
+    assert await _addresses(desk) == []
+    assert await _addresses(second) == []
+    await desk.commit(desk.visit(two, read("Two")))
+    assert await _addresses(desk) == []
+    assert len(await _addresses(second)) == 1
+
+
+async def test_two_workers_who_want_the_same_host_take_turns_until_both_are_done(desk: Desk) -> None:
+    """Two sources on one host, two processes: a host that is handed over is not handed back unused."""
+    other = await Desk.at(desk.store, desk.clock, "other")
+    other.worker = "w2"
+    for each in (desk, other):
+        await _started(each, *(f"p{n}" for n in range(6)))
+    looks = []
+    for _ in range(40):
+        for each in (desk, desk, other):  # the first comes by twice as often
+            claims = await each.claim(2)
+            looks += [each.worker] * len(claims)
+            await each.commit(*[each.visit(claim, read("Text")) for claim in claims])
+        desk.clock.advance(1)
+    assert looks.count("w1") == looks.count("w2") == 6
+    assert len(set(looks[:6])) == 2, "nobody waits until the other is done"
+
+
+async def test_a_holder_that_has_nothing_to_do_hands_a_host_over(desk: Desk) -> None:
+    other = await Desk.at(desk.store, desk.clock, "other")
+    other.worker = "w2"
+    await _started(desk, "")
+    await _started(other, "a")
+    [claim] = await desk.claim()
+    assert await _addresses(other) == []
+    await desk.commit(desk.visit(claim, read("Root")))
+    assert await _addresses(desk) == []
+    assert await _addresses(other) == [at("a")]
+
+
+async def test_a_worker_that_wants_nothing_of_a_host_gets_nothing_of_it(desk: Desk) -> None:
+    """Two runs, two hosts: neither is in the other's way."""
+    await _started(desk, "", "a")
+    other = await Desk.at(desk.store, desk.clock, "other")
+    other.worker = "w2"
+    await _started(other, OTHER)
+    assert await _addresses(desk, 1) == [ROOT]
+    assert await _addresses(other) == [OTHER]
+    assert await _addresses(desk) == [at("a")]
+
+
+async def test_a_host_whose_lease_ended_is_free(desk: Desk) -> None:
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    await desk.claim(1)
+    desk.clock.advance(LEASE - 1)
+    assert await _addresses(second) == []
+    desk.clock.advance(2)
+    assert len(await _addresses(second)) == 2
+
+
+async def test_B7_a_heartbeat_keeps_the_host(desk: Desk) -> None:
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    await desk.claim(1)
+    now = desk.clock.advance(LEASE - 1)
+    await desk.store.beat("w1", now, now + timedelta(seconds=LEASE))
+    desk.clock.advance(LEASE - 1)
+    assert await _addresses(second) == []
+
+
+async def test_a_worker_that_left_is_not_waited_for(desk: Desk) -> None:
+    """A host that was wanted by a worker that is no more stays with its holder."""
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    [claim] = await desk.claim(1)
+    assert await _addresses(second) == []
+    await second.store.release("w2", desk.clock())
+    await desk.commit(desk.visit(claim, read("One")))
+    assert len(await _addresses(desk)) == 2
+
+
+async def test_a_host_taken_after_a_lease_ended_is_not_handed_to_a_former_waiter(desk: Desk) -> None:
+    """Who takes a host over starts with a clean slate."""
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    await desk.claim(1)
+    assert await _addresses(second) == []
+    desk.clock.advance(LEASE + 1)
+    assert len(await _addresses(second, 1)) == 1
+    assert len(await _addresses(second, 1)) == 1, "it does not wait for itself"
+
+
+async def test_a_released_host_is_free_at_once(desk: Desk) -> None:
+    await _started(desk)
+    second = desk.beside(desk.store, "w2")
+    await desk.claim(1)
+    await desk.store.release("w1", desk.clock())
+    assert len(await _addresses(second)) == 3
+
+
+# ---- rest
+
+
+async def test_F75_a_paused_host_rests_for_every_worker_exactly_so_long(desk: Desk) -> None:
+    await _started(desk, "", OTHER)
+    await desk.store.pause_host("docs.example.org", desk.clock() + timedelta(seconds=30))
+    assert await _addresses(desk) == [OTHER]
+    desk.clock.advance(29.9)
+    assert await _addresses(desk.beside(desk.store, "w2")) == []
+    desk.clock.advance(0.2)
+    assert await _addresses(desk) == [ROOT]
+
+
+async def test_F75_a_shorter_pause_does_not_end_a_longer_one(desk: Desk) -> None:
+    await _started(desk)
+    now = desk.clock()
+    await desk.store.pause_host("docs.example.org", now + timedelta(seconds=60))
+    await desk.store.pause_host("docs.example.org", now + timedelta(seconds=5))
+    desk.clock.advance(59)
+    assert await _addresses(desk) == []
+    desk.clock.advance(2)
+    assert len(await _addresses(desk)) == 3
+
+
+async def test_a_pause_survives_the_worker_that_asked_for_it(desk: Desk) -> None:
+    await _started(desk)
+    await desk.claim(1)
+    await desk.store.pause_host("docs.example.org", desk.clock() + timedelta(seconds=60))
+    await desk.store.release("w1", desk.clock())
+    assert await _addresses(desk.beside(desk.store, "w2")) == []
+
+
+async def test_an_empty_store_has_nothing_to_claim(store: Library, desk: Desk) -> None:
+    desk.limits = Limits(max_pages=0, max_depth=0)
+    await desk.begin()
+    assert await desk.enqueue("") == 0
+    assert await _addresses(desk) == []
+    assert (await desk.finish(RunState.FAILED)).state is RunState.FAILED

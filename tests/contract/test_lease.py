@@ -1,0 +1,144 @@
+"""Leases and fencing: who lost a claim writes nothing, and no claim stays behind."""
+
+from tests.contract.desk import Desk, at, read
+
+from afresh.core.model import Gone, Outcome, PageStatus
+
+
+async def _claimed(desk: Desk) -> Desk:
+    await desk.join()
+    await desk.begin()
+    await desk.enqueue("", "a")
+    return desk
+
+
+async def test_F24_a_worker_that_lost_its_lease_writes_nothing(desk: Desk) -> None:
+    await _claimed(desk)
+    late, kept = await desk.claim()
+    await desk.store.reclaim(["w1"], desk.clock.advance(120))
+    before = await desk.reload()
+    visits = [desk.visit(claim, read("Too late", "never")) for claim in (late, kept)]
+    assert await desk.commit(*visits) == []
+    assert await desk.reload() == before
+    assert await desk.urls() == []
+    assert await desk.store.search("late") == []
+    assert await desk.store.links(desk.source.id) == []
+    assert await desk.store.changes() == []
+    assert await desk.store.find_pages(at("never")) == []
+    assert (await desk.page(late.page.url)).status is PageStatus.PENDING
+
+
+async def test_F24_in_one_batch_what_is_still_held_is_written_and_the_rest_is_not(desk: Desk) -> None:
+    await _claimed(desk)
+    [lost] = await desk.claim(1)
+    await desk.store.reclaim(["w1"], desk.clock.advance(120))
+    second = desk.beside(desk.store, "w1")
+    claims = await second.claim()
+    assert len(claims) == 2
+    visits = [second.visit(claim, read(f"New {claim.page.url}")) for claim in claims]
+    stale = desk.visit(lost, read("Stale"))
+    assert sorted(await desk.commit(stale, *visits)) == [at(""), at("a")]
+    assert await desk.store.search("stale") == []
+
+
+async def test_F26_the_same_name_after_a_restart_is_not_the_same_claim(desk: Desk) -> None:
+    """The number of the row is the token: the new attempt has another."""
+    await _claimed(desk)
+    [before] = await desk.claim(1)
+    await desk.store.reclaim(["w1"], desk.clock.advance(1))
+    await desk.join(pid=2)
+    after = next(claim for claim in await desk.claim() if claim.page.id == before.page.id)
+    assert after.crawl_id != before.crawl_id
+    assert await desk.commit(desk.visit(before, Gone())) == []
+    assert await desk.commit(desk.visit(after, read("Alive"))) == [before.page.url]
+
+
+async def test_B7_reclaim_stamps_the_attempt_and_opens_a_new_row(desk: Desk) -> None:
+    await _claimed(desk)
+    [claim] = await desk.claim(1)
+    now = desk.clock.advance(120)
+    assert await desk.store.reclaim(["w1"], now) == 1
+    abandoned, again = await desk.attempts(claim.page.url)
+    assert (abandoned.outcome, abandoned.completed_at) == (Outcome.ABANDONED, now)
+    assert (abandoned.locked_at, abandoned.locked_by) == (None, None)
+    assert "w1" in (abandoned.error_message or "")
+    assert (again.outcome, again.run_id, again.scheduled_for) == (None, desk.run.id, now)
+    assert (again.domain, again.priority, again.url) == (abandoned.domain, abandoned.priority, abandoned.url)
+    assert await desk.store.workers() == []
+
+
+async def test_reclaim_takes_from_the_dead_alone(desk: Desk) -> None:
+    await _claimed(desk)
+    await desk.enqueue("https://api.example.org/")
+    second = desk.beside(desk.store, "w2")
+    await desk.claim(1)
+    [living] = await second.claim()
+    assert await desk.store.reclaim(["w1", "never seen"], desk.clock()) == 1
+    assert await second.commit(second.visit(living, read("Alive"))) == [living.page.url]
+
+
+async def test_reclaiming_twice_abandons_once(desk: Desk) -> None:
+    await _claimed(desk)
+    [claim] = await desk.claim(1)
+    assert await desk.store.reclaim(["w1"], desk.clock()) == 1
+    assert await desk.store.reclaim(["w1"], desk.clock()) == 0
+    assert len(await desk.attempts(claim.page.url)) == 2
+
+
+async def test_a_reclaimed_look_counts_no_page_twice(desk: Desk) -> None:
+    """P2: the same page, the same run, one more row."""
+    await _claimed(desk)
+    await desk.claim()
+    await desk.store.reclaim(["w1"], desk.clock())
+    assert (await desk.reload()).queued == 2
+    assert (await desk.store.backlog(desk.run.id)).open == 2
+
+
+async def test_F10_release_gives_rows_back_without_an_attempt_to_show(desk: Desk) -> None:
+    """A worker that stops in good order has looked at nothing."""
+    await _claimed(desk)
+    await desk.claim()
+    assert await desk.store.lock_owners() == {"w1"}
+    await desk.store.release("w1", desk.clock())
+    assert await desk.store.lock_owners() == set()
+    [row] = await desk.attempts("a")
+    assert (row.outcome, row.locked_at, row.locked_by) == (None, None, None)
+    assert len(await desk.claim()) == 2
+
+
+async def test_F24_who_released_a_row_can_no_longer_write_it(desk: Desk) -> None:
+    await _claimed(desk)
+    [claim, *_] = await desk.claim()
+    await desk.store.release("w1", desk.clock())
+    assert await desk.commit(desk.visit(claim, read("Too late"))) == []
+
+
+async def test_the_claim_of_another_cannot_be_written(desk: Desk) -> None:
+    await _claimed(desk)
+    [claim, *_] = await desk.claim()
+    thief = desk.beside(desk.store, "w2")
+    assert await thief.commit(thief.visit(claim, read("Stolen"))) == []
+    assert await desk.commit(desk.visit(claim, read("Mine"))) == [claim.page.url]
+
+
+async def test_lock_owners_are_those_with_work_in_hand(desk: Desk) -> None:
+    await _claimed(desk)
+    claims = await desk.claim()
+    assert await desk.store.lock_owners() == {"w1"}
+    await desk.commit(*[desk.visit(claim, read("Done")) for claim in claims])
+    assert await desk.store.lock_owners() == set()
+
+
+async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: Desk) -> None:
+    """`afresh confirm` may drop a page that the next run is just looking at."""
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    braked = desk.run
+    await desk.begin()
+    await desk.enqueue("a")
+    [claim] = await desk.claim()
+    await desk.store.drop(braked, [claim.page], desk.clock())
+    assert await desk.store.lock_owners() == set()
+    assert (await desk.store.totals())["in_flight"] == 0
+    assert await desk.commit(desk.visit(claim, read("Too late"))) == []
+    [*_, last] = await desk.attempts("a")
+    assert (last.outcome, last.locked_at, last.locked_by) == (Outcome.CANCELLED, None, None)

@@ -1,0 +1,214 @@
+"""Sources, runs and workers: one run at a time per source, and none is lost."""
+
+from dataclasses import replace
+
+import pytest
+from tests.contract.desk import ROOT, Desk, at, read
+
+from afresh.core.errors import RunBusy
+from afresh.core.model import RunMode, RunState
+from afresh.ports import Library
+from afresh.testing import FrozenClock
+
+# ---- sources
+
+
+async def test_A9_a_source_is_one_name_and_version(store: Library, clock: FrozenClock) -> None:
+    """The same label is the same source; another version is another source."""
+    first = await Desk.at(store, clock, "react", "18")
+    again = await Desk.at(store, clock, "react", "18")
+    other = await Desk.at(store, clock, "react")
+    assert again.source.id == first.source.id != other.source.id
+    assert [each.label for each in await store.sources()] == ["react", "react@18"]
+    assert [each.label for each in await store.sources("react")] == ["react", "react@18"]
+    assert await store.sources("vue") == []
+
+
+async def test_new_rules_are_merged_over_the_old(store: Library, clock: FrozenClock) -> None:
+    key = {"name": "docs", "version": None, "kind": "web", "url": ROOT}
+    rules = {"max_depth": 3, "exclude": ["*/old/*"]}
+    made = await store.add_source(**key, rules=rules, policy={"body": "none"}, now=clock())  # type: ignore[arg-type]
+    later = clock.advance(5)
+    found = await store.add_source(**key, rules={"max_depth": 4}, policy={}, now=later)  # type: ignore[arg-type]
+    assert found.rules == {"max_depth": 4, "exclude": ["*/old/*"]}
+    assert found.policy == {"body": "none"}
+    assert (found.created_at, found.updated_at) == (made.created_at, later)
+
+
+async def test_a_source_is_found_by_label_id_and_root(desk: Desk) -> None:
+    store, source = desk.store, desk.source
+    assert await store.find_source("docs", None) == source
+    assert await store.find_source_by_url(ROOT, None) == source
+    assert await store.source_by_id(source.id) == source
+    assert await store.find_source("docs", "2") is None
+    assert await store.find_source_by_url(ROOT, "2") is None
+
+
+async def test_G3_removing_a_source_keeps_its_history_and_leaves_nothing_open(desk: Desk) -> None:
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    page = await desk.page("a")
+    await desk.store.remove_source(desk.source.id)
+    assert await desk.store.sources() == []
+    assert await desk.store.find_pages(at("a")) == []
+    assert await desk.store.search("page") == []
+    assert await desk.store.last_runs(desk.source.id) == []
+    history = await desk.store.history_by_url(at("a"))
+    assert [attempt.page_id for attempt in history] == [None, None]
+    assert page.id not in {attempt.page_id for attempt in history}
+    assert all(attempt.outcome is not None for attempt in history)
+
+
+async def test_P3_removing_a_source_in_the_middle_of_a_run_leaves_nothing_pending(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("", "a", "b")
+    await desk.claim(1)
+    await desk.store.remove_source(desk.source.id)
+    totals = await desk.store.totals()
+    assert (totals["pending"], totals["in_flight"], totals["oldest_pending"]) == (0, 0, None)
+
+
+async def test_a_visit_to_a_removed_source_writes_nothing(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("")
+    [claim] = await desk.claim()
+    await desk.store.remove_source(desk.source.id)
+    assert await desk.commit(desk.visit(claim, read("Root", "a"))) == []
+    assert (await desk.store.totals())["pages"] == 0
+
+
+# ---- runs
+
+
+async def test_C6_a_run_stamps_its_source_and_says_what_was_known(desk: Desk) -> None:
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    now = desk.clock.advance(3600)
+    assert await desk.begin(RunMode.REFRESH) is False
+    assert desk.run.started_at == now
+    assert (desk.run.mode, desk.run.state, desk.run.known) == (RunMode.REFRESH, RunState.RUNNING, 2)
+    source = await desk.store.source_by_id(desk.source.id)
+    assert source is not None
+    assert source.crawl_time == now
+
+
+async def test_P1_a_killed_run_goes_on_where_it_was(desk: Desk) -> None:
+    await desk.join()
+    await desk.begin()
+    await desk.enqueue("")
+    await desk.enqueue("a", "b", depth=1)
+    await desk.commit(*[desk.visit(claim, read(claim.page.url)) for claim in await desk.claim(1)])
+    await desk.claim(1)
+    first = desk.run
+    desk = desk.beside(desk.store, "w2")
+    await desk.store.reclaim(["w1"], desk.clock.advance(5))
+    assert await desk.begin() is True
+    assert (desk.run.id, desk.run.started_at, desk.run.worker) == (first.id, first.started_at, "w2")
+    assert sorted(await desk.look({"a": read("A"), "b": read("B")})) == [at("a"), at("b")]
+    assert (await desk.reload()).counts["checked"] == 3
+
+
+async def test_a_cancelled_run_goes_on_where_it_was(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("", "a")
+    await desk.finish(RunState.CANCELLED)
+    assert (await desk.store.backlog(desk.run.id)).open == 2
+    cancelled = desk.run.id
+    assert await desk.begin() is True
+    assert (desk.run.id, desk.run.state, desk.run.finished_at) == (cancelled, RunState.RUNNING, None)
+
+
+async def test_a_second_worker_is_told_that_the_run_is_busy(desk: Desk) -> None:
+    await desk.join()
+    await desk.begin()
+    other = desk.beside(desk.store, "w2")
+    with pytest.raises(RunBusy, match=f"run {desk.run.id}.*w1"):
+        await other.begin()
+    assert await desk.begin() is True, "the worker itself is not in its own way"
+    await desk.store.release("w1", desk.clock())
+    assert await other.begin() is True
+
+
+async def test_two_sources_do_not_keep_each_other_busy(desk: Desk) -> None:
+    await desk.join()
+    await desk.begin()
+    other = replace(await Desk.at(desk.store, desk.clock, "other"), worker="w2")
+    assert await other.begin() is False
+
+
+@pytest.mark.parametrize(("hours", "resumed"), [(23.9, True), (24.1, False)])
+async def test_a_run_of_yesterday_is_given_up(desk: Desk, hours: float, resumed: bool) -> None:
+    """What an old run had seen is too old to build on."""
+    await desk.begin()
+    await desk.enqueue("", "a")
+    old = desk.run.id
+    desk.clock.advance(hours=hours)
+    assert await desk.begin() is resumed
+    assert (desk.run.id == old) is resumed
+    given_up = await desk.store.run_by_id(old)
+    assert given_up is not None
+    assert given_up.state is (RunState.RUNNING if resumed else RunState.FAILED)
+    assert (await desk.store.backlog(old)).open == (2 if resumed else 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "resumed"),
+    [(False, False, True), (True, True, True), (True, False, True), (False, True, False)],
+)
+async def test_a_full_look_does_not_go_on_with_a_run_that_trusted_validators(
+    desk: Desk, first: bool, second: bool, resumed: bool
+) -> None:
+    await desk.begin(full=first)
+    assert await desk.begin(full=second) is resumed
+    assert desk.run.full is (first or second)
+
+
+async def test_what_a_given_up_run_left_open_is_taken_by_the_next(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("", "a")
+    desk.clock.advance(hours=25)
+    await desk.begin()
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    assert sorted(await desk.look({})) == [at(""), at("a")]
+
+
+async def test_a_finished_run_keeps_its_report(desk: Desk) -> None:
+    await desk.begin()
+    done = await desk.store.finish_run(
+        desk.run.id, RunState.PARTIAL, desk.clock(), counts={"checked": 2}, notes=["a note"], error="one page"
+    )
+    assert done == await desk.store.run_by_id(desk.run.id)
+    assert (done.counts, done.notes, done.error) == ({"checked": 2}, ("a note",), "one page")
+    assert done.finished_at == desk.clock()
+    assert await desk.begin() is False
+
+
+async def test_last_and_live_runs_come_newest_first(desk: Desk) -> None:
+    ids = []
+    for state in (RunState.COMPLETED, RunState.NEEDS_CONFIRMATION, RunState.FAILED):
+        await desk.begin()
+        await desk.finish(state)
+        ids.append(desk.run.id)
+    await desk.begin()
+    ids.append(desk.run.id)
+    last = await desk.store.last_runs(desk.source.id, 3)
+    assert [run.id for run in last] == ids[:0:-1]
+    assert [run.id for run in await desk.store.live_runs()] == [ids[3], ids[1]]
+
+
+# ---- workers
+
+
+async def test_a_worker_is_known_until_it_leaves(desk: Desk) -> None:
+    await desk.join(pid=7)
+    later = desk.clock.advance(10)
+    await desk.store.beat("w1", later, later)
+    [worker] = await desk.store.workers()
+    assert (worker.name, worker.host, worker.pid, worker.heartbeat_at) == ("w1", "here", 7, later)
+    await desk.store.release("w1", later)
+    assert await desk.store.workers() == []
+
+
+async def test_F26_a_worker_that_comes_back_under_its_name_is_known_by_its_new_process(desk: Desk) -> None:
+    """Whoever asks whether it lives must look for the process that runs now."""
+    await desk.join(pid=7)
+    await desk.join(pid=8)
+    assert [worker.pid for worker in await desk.store.workers()] == [8]
