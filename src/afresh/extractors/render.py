@@ -56,6 +56,7 @@ OPTIONS = ConversionOptions(
 # them apart and is taken out again. U+FDD0 is no character, so no page means it.
 _MARK = "\ufdd0"
 _CODE_PLACE = "\ufdd1"  # stands for a code block while the text around is trimmed
+_RUNS_OF_BLANKS = (" " * 8, " " * 4, "  ", "  ")  # four plain cuts fold them faster than one split
 _MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
 
 # The serialiser sets every attribute in double quotes and escapes < and > in values, so these cuts are safe.
@@ -97,7 +98,10 @@ def _options(directory: str) -> ConversionOptions:
 def _trim(html: str, base: str) -> str:
     """Cut what would only make noise: markup in code blocks, white space and attributes elsewhere."""
     texts, blocks = _split_code(html.replace(_CODE_PLACE, ""))
-    around = _trim_text(" ".join(_CODE_PLACE.join(texts).split()), base).split(_CODE_PLACE)
+    text = _CODE_PLACE.join(texts).replace("\n", " ")
+    for blanks in _RUNS_OF_BLANKS:
+        text = text.replace(blanks, " ")
+    around = _trim_text(text, base).split(_CODE_PLACE)
     return "".join([piece for pair in zip(around, [*blocks, ""], strict=True) for piece in pair])
 
 
