@@ -19,6 +19,7 @@ async def swap_chunks(
     tx: Session, visits: Sequence[Visit], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
     """Write documents and chunks of replaced pages; counts what was made and what was kept."""
+    await tx.many("retitle_chunks", [row for visit in visits if (row := _new_title(visit))])
     replaced = [visit for visit in visits if visit.decision.content is Content.REPLACE]
     if not replaced:
         return {}
@@ -37,6 +38,14 @@ async def swap_chunks(
     await tx.many("insert_chunk", made)
     await tx.many("upsert_document", [_document(visit, keep_body) for visit in replaced])
     return {"chunks_reused": kept, "chunks_made": len(made)}
+
+
+def _new_title(visit: Visit) -> dict[str, object] | None:
+    """A page whose title alone changed is found by its new one; its chunks stay."""
+    before, after = visit.claim.page, visit.decision.page
+    if visit.decision.content is not Content.KEEP or before.title == after.title:
+        return None
+    return {"page": after.id, "title": after.title or ""}
 
 
 def _plan(

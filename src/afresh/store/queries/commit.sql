@@ -35,6 +35,9 @@ on conflict (page_id) do update set markdown = excluded.markdown, summary = null
 -- chunks_of
 select id, page_id, sort_order, title, config, text_hash, embedding from chunks where page_id in {list pages}
 
+-- retitle_chunks
+update chunks set title = :title where page_id = :page
+
 -- delete_chunks
 delete from chunks where id in {list chunks}
 
