@@ -226,7 +226,7 @@ def _harvest(decision: Decision, seen: Seen) -> Harvest:
             children = frozenset(_own([link.url for link in document.links]))
             return replace(harvest, links=document.links, children=children)
         case Follow.NONE:
-            return replace(harvest, links=tuple(replace(link, follow=False) for link in document.links))
+            return replace(harvest, links=tuple(Link(link.url, link.text, False) for link in document.links))
         case Follow.STORED:
             return harvest
 
