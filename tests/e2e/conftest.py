@@ -1,33 +1,14 @@
 """What the end-to-end tests ask for: an empty site, a store file, a knowledge base on it."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import pytest
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
-from afresh.core.errors import ExtractError
-from afresh.engine.offload import Offload
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-class InProcess(Offload):
-    """Does the work where it is asked for and counts it: a test need not wait for processes to start."""
-
-    calls = 0
-
-    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function, with the errors that the real one gives."""
-        type(self).calls += 1
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            raise ExtractError(str(error)) from error
 
 
 @pytest.fixture

@@ -71,29 +71,38 @@ def _chunks(store: Path, page: int) -> tuple[str, ...]:
     return tuple(content for (content,) in found)
 
 
+HALF_PAGES = "select url from pages where content_hash is not null and id not in (select page_id from chunks)"
+WRONG_ROWS = (
+    "select id from page_crawls where locked_by is not null or locked_at is not null",
+    "select domain from hosts where locked_by is not null",
+    "select name from workers",
+    "select url from pages group by source_id, url having count(*) > 1",
+    "select page_id from chunks group by page_id, sort_order having count(*) > 1",
+    "select id from chunks where page_id not in (select id from pages where content_hash is not null)",
+    HALF_PAGES,
+)
+
+
 def assert_sound(store: Path) -> None:
-    """The file is whole, nothing is locked or half there, and the full-text index agrees with the chunks."""
+    """The file is whole, nothing is locked, doubled or half there, and the full-text index agrees."""
     assert rows(store, "pragma integrity_check") == [("ok",)]
     assert rows(store, "pragma foreign_key_check") == []
-    assert rows(store, "select id from page_crawls where locked_by is not null or locked_at is not null") == []
-    assert rows(store, "select domain from hosts where locked_by is not null") == []
-    assert rows(store, "select name from workers") == []
-    twice = "select source_id, url from pages group by source_id, url having count(*) > 1"
-    assert rows(store, twice) == []
-    assert rows(store, "select page_id from chunks group by page_id, sort_order having count(*) > 1") == []
-    half = "select url from pages where content_hash is not null and id not in (select page_id from chunks)"
-    assert rows(store, half) == []
-    orphans = "select id from chunks where page_id not in (select id from pages where content_hash is not null)"
-    assert rows(store, orphans) == []
+    for query in WRONG_ROWS:
+        assert rows(store, query) == [], query
     with closing(sqlite3.connect(store, timeout=30)) as connection:
         for table in ("chunks_english", "chunks_simple"):
             connection.execute(f"insert into {table} ({table}) values ('integrity-check')")
 
 
+COUNTED = (
+    *("new", "changed", "unchanged", "not_modified", "deleted"),
+    *("missing", "moved", "failed", "refused", "held"),
+)
+
+
 def counts(report: RunReport) -> dict[str, int]:
     """The numbers of a report that are not nought, without bytes."""
-    names = "new changed unchanged not_modified deleted missing moved failed refused held".split()
-    return {name: number for name in names if (number := getattr(report, name))}
+    return {name: number for name in COUNTED if (number := getattr(report, name))}
 
 
 async def found(kb: KnowledgeBase, query: str, within: str = "docs") -> set[str]:

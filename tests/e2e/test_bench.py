@@ -47,8 +47,8 @@ def run_bench(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_A26_the_whole_benchmark_on_a_made_up_site(tmp_path: Path) -> None:
-    """Crawl, refresh, mix and search are measured and right; F-rows are checked by the benchmark itself."""
+def test_the_whole_benchmark_on_a_made_up_site(tmp_path: Path) -> None:
+    """Crawl, refresh, mix and search are measured, and every result is checked and right."""
     done = run_bench(tmp_path, *QUICK, "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     told: dict[str, Any] = json.loads(done.stdout)

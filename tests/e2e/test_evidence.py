@@ -102,7 +102,9 @@ def _prints(store: Path) -> tuple[object, ...]:
     return files, {name: rows(store, f"select * from {name}") for name in tables}
 
 
-async def test_plan_tells_what_the_rules_now_leave_out(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
+async def test_plan_tells_what_the_rules_now_leave_out(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
     lay(tiny, {"/": ["/a", "/x/b"], "/a": [], "/x/b": []})
     await kb.crawl(tiny.url, name="docs")
     await kb.crawl(tiny.url, name="docs", rules={"exclude": ["/x/*"]})

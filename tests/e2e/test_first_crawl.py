@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import InProcess
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import BusySite, lay, looks, page, star, word
 
@@ -68,7 +68,7 @@ async def test_A13_A21_A23_every_page_is_asked_for_once_and_the_root_too(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     everywhere = ["/", "/#top", "/a", "/a#x", "/b?utm_source=n", "/b", "/c/../a"]
-    lay(tiny, {path: everywhere for path in ("/", "/a", "/b")})
+    lay(tiny, dict.fromkeys(("/", "/a", "/b"), everywhere))
     await kb.crawl(tiny.url, name="docs")
     assert looks(tiny) == {"/": 1, "/a": 1, "/b": 1}
     assert rows(store, "select count(*) from page_crawls where url = ? and run_id = 1", tiny.url) == [(1,)]
@@ -106,9 +106,13 @@ async def test_C3_C4_C5_C6_one_time_stamps_site_pages_and_links_of_a_run(
 ) -> None:
     clock = FrozenClock()
     began = clock()
+
+    def tick(_: object) -> None:
+        clock.advance(1)
+
     lay(tiny, {"/": ["/a", "https://elsewhere.example/x"], "/a": ["/"]})
     async with opened(store, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs", listener=lambda event: clock.advance(1) and None)
+        await kb.crawl(tiny.url, name="docs", listener=tick)
         source, pages, links = await kb.show("docs"), await kb.pages("docs"), await kb.links("docs")
         assert source.crawl_time == began
         assert {view.crawl_time for view in pages} == {began}
@@ -127,7 +131,13 @@ def _stamps(source: object, *lists: Sequence[object]) -> set[datetime]:
 async def test_C12_other_schemes_other_hosts_and_forbidden_pages_are_not_fetched(
     kb: KnowledgeBase, tiny: TinySite
 ) -> None:
-    links = ["mailto:a@b.example", "javascript:void(0)", "ftp://127.0.0.1/x", "http://other.example/", "/no/x"]
+    links = [
+        "mailto:a@b.example",
+        "javascript:void(0)",
+        "ftp://127.0.0.1/x",
+        "http://other.example/",
+        "/no/x",
+    ]
     lay(tiny, {"/": [*links, "/yes"], "/yes": [], "/no/x": []})
     tiny.robots("User-agent: *\nDisallow: /no/\n")
     report = await kb.crawl(tiny.url, name="docs")
@@ -204,9 +214,7 @@ async def test_A20_the_real_processes_read_a_site_of_documentation(site: TinySit
     assert_sound(store)
 
 
-async def test_a_page_that_cannot_be_read_does_not_stop_the_others(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
+async def test_a_page_that_cannot_be_read_does_not_stop_the_others(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a", "/picture", "/b"], "/a": [], "/b": []})
     tiny.put("/picture", page("x"), media_type="image/png")
     report = await kb.crawl(tiny.url, name="docs")

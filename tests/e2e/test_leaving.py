@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import InProcess
-from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.sites import lay, looks, page, star, word
 
 from afresh.core.errors import UsageError
@@ -180,7 +180,9 @@ async def test_P5_the_brake_holds_again_as_long_as_nobody_confirms(
         if path != "/":
             tiny.delete(path)
     reports = [report for _ in range(4) for report in await kb.refresh(["docs"])]
-    assert {(report.state, report.held, report.deleted) for report in reports} == {("needs_confirmation", 20, 0)}
+    assert {(report.state, report.held, report.deleted) for report in reports} == {
+        ("needs_confirmation", 20, 0)
+    }
     assert len(index_of(store)) == 21
 
 

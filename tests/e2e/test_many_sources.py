@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import InProcess
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, page, star, word
 
@@ -88,7 +88,11 @@ async def test_A28_G6_due_looks_only_at_what_is_due(
         lay(tiny, {"/late": []})
         clock.advance(1801)
         (due,) = await kb.refresh(due=True)
-        assert (due.mode, due.state, counts(due)) == ("due", "completed", {"not_modified": 1, "changed": 1, "new": 1})
+        assert (due.mode, due.state, counts(due)) == (
+            "due",
+            "completed",
+            {"not_modified": 1, "changed": 1, "new": 1},
+        )
         clock.advance(60)
         (again,) = await kb.refresh(due=True)
         assert again.checked == 0

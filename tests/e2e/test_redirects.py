@@ -140,7 +140,9 @@ async def test_F49_two_pages_that_moved_to_each_other_lose_nothing(
     assert {tiny.at("/a"), tiny.at("/b")} & set(index_of(store))
 
 
-async def test_G12_a_page_that_moves_back_is_found_again(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
+async def test_G12_a_page_that_moves_back_is_found_again(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
     await kb.crawl(tiny.url, name="docs")
     before = index_of(store)
@@ -151,3 +153,30 @@ async def test_G12_a_page_that_moves_back_is_found_again(kb: KnowledgeBase, tiny
     await kb.refresh(["docs"])
     assert index_of(store) == before
     assert_sound(store)
+
+
+async def test_A16_a_moved_page_that_nobody_links_to_any_more_leaves_for_good(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    """The old address must not bring its target back in every further run."""
+    lay(tiny, {"/": ["/old"], "/old": []})
+    await kb.crawl(tiny.url, name="docs")
+    tiny.move("/old", "/new")
+    await kb.refresh(["docs"])
+    tiny.put("/", page("/", []))
+    seen = [(each.new, each.missing, each.deleted) for _ in range(6) for each in await kb.refresh(["docs"])]
+    assert seen == [(0, 1, 0), (0, 1, 0), (0, 1, 1), (0, 0, 0), (0, 0, 0), (0, 0, 0)]
+    assert set(index_of(store)) == {tiny.url}
+
+
+async def test_P6_a_page_that_moved_to_where_nothing_is_leaves(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    """301, and 404 at its target: together they prove that the content is gone."""
+    lay(tiny, {"/": ["/old"], "/old": []})
+    await kb.crawl(tiny.url, name="docs")
+    tiny.redirect("/old", "/nowhere", status=301)
+    for _ in range(3):
+        await kb.refresh(["docs"])
+    assert set(index_of(store)) == {tiny.url}
+    assert "confirmation" not in (await kb.why(tiny.at("/old"))).summary

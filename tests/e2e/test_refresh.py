@@ -5,7 +5,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import InProcess
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
@@ -85,7 +85,9 @@ async def test_A5_A24_changed_content_swaps_chunks_and_validators_together(
     assert_sound(store)
 
 
-async def test_A5_chunks_whose_text_stayed_keep_their_rows(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
+async def test_A5_chunks_whose_text_stayed_keep_their_rows(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
     parts = [f"<h2>Part {n}</h2><p>{f'sentence {n} of a long text. ' * 60}</p>" for n in range(6)]
     tiny.put("/", f"<title>Long</title><main><h1>Long</h1>{''.join(parts)}</main>")
     await kb.crawl(tiny.url, name="docs")
@@ -95,7 +97,11 @@ async def test_A5_chunks_whose_text_stayed_keep_their_rows(kb: KnowledgeBase, ti
     (report,) = await kb.refresh(["docs"])
     after = dict(rows(store, "select id, content from chunks"))
     same = {key for key in before if after.get(key) == before[key]}
-    assert len(same) == report.chunks_reused == len(before) - len([c for c in before.values() if "sentence 3" in c])
+    assert (
+        len(same)
+        == report.chunks_reused
+        == len(before) - len([c for c in before.values() if "sentence 3" in c])
+    )
     assert not any("sentence 3" in content for content in after.values())
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import InProcess
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import lay, looks, page, word
 
@@ -114,13 +114,15 @@ async def test_G1_storage_body_none_keeps_signals_and_finds_pages(
     async with opened(store, {"storage.body": "none"}) as kb:
         await kb.crawl(tiny.url, name="docs")
         assert await found(kb, "capybara") == {tiny.url}
-        assert not any("capybara swims" in content for (content,) in rows(store, "select content from chunks"))
+        assert not any(
+            "capybara swims" in content for (content,) in rows(store, "select content from chunks")
+        )
         assert rows(store, "select markdown from documents where markdown is not null") == []
         tiny.edit("/", "capybara", "tapir")
         (report,) = await kb.refresh(["docs"])
         assert counts(report) == {"changed": 1}
         assert (await found(kb, "tapir"), await found(kb, "capybara")) == ({tiny.url}, set())
-    assert b"swims before breakfast" not in store.read_bytes()
+    assert b"swims before breakfast" not in store.read_bytes()  # noqa: ASYNC240
 
 
 async def test_G1_body_can_be_switched_per_source_and_is_made_anew(

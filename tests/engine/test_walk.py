@@ -46,5 +46,5 @@ async def test_A25_a_first_crawl_a_304_and_a_change_walk_as_the_document_says(tm
             site.edit("/p1", add_paragraph="changed")
             site.delete("/p2")
             await kb.refresh(["docs"], listener=second)
-    expected = {site_path: without_body for site_path in ("/", "/p0", "/p2")} | {"/p1": steps}
+    expected = dict.fromkeys(("/", "/p0", "/p2"), without_body) | {"/p1": steps}
     assert {f"/{url.split('/', 3)[3]}": walked for url, walked in second.steps.items()} == expected
