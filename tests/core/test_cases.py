@@ -164,3 +164,9 @@ def test_noindex_drops_content_forgets_validators_and_still_follows_links(
     assert (decision.content, decision.follow) == (Content.DROP, Follow.NEW)
     assert (decision.page.status, decision.page.content_hash) == (status, page.content_hash)
     assert request_for(decision.page, POLICY).validators is None
+
+
+def test_G10_a_language_once_known_is_not_overruled_by_new_content() -> None:
+    page = replace(LIVE, language="de")
+    assert decide(page, a_read(B), POLICY, LATER).page.language == "de"
+    assert LIVE.language == "en"

@@ -214,10 +214,8 @@ def test_law_6_validators_change_together_with_the_content_A24(
 
 @law
 @given(pages, looks, policies, times)
-def test_law_10_identity_depth_and_language_stay(
-    page: Page, seen: Seen, policy: Policy, now: datetime
-) -> None:
-    """A14, G10: a language once known is kept, and only a read document can name one."""
+def test_law_10_identity_and_depth_stay(page: Page, seen: Seen, policy: Policy, now: datetime) -> None:
+    """A14."""
     after = decide(page, seen, policy, now).page
     assert (after.id, after.source_id, after.url, after.depth) == (
         page.id,
@@ -225,8 +223,16 @@ def test_law_10_identity_depth_and_language_stay(
         page.url,
         page.depth,
     )
-    found = seen.document.language if isinstance(seen, Read) and wanted(seen, policy) else None
-    assert after.language == (page.language or found)
+    assert isinstance(seen, Read) or after.language == page.language
+
+
+@law
+@given(pages, reads, policies, times)
+def test_law_10_G10_a_language_once_known_is_kept(
+    page: Page, seen: Read, policy: Policy, now: datetime
+) -> None:
+    found = seen.document.language if wanted(seen, policy) else None
+    assert decide(page, seen, policy, now).page.language == (page.language or found)
 
 
 @law
