@@ -19,7 +19,7 @@ async def swap_chunks(
     tx: Session, visits: Sequence[Visit], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
     """Write documents and chunks of replaced pages; counts what was made and what was kept."""
-    await tx.many("retitle_chunks", [row for visit in visits if (row := _new_title(visit))])
+    await tx.many("retitle_chunks", [new for visit in visits if (new := _new_title(visit))])
     replaced = [visit for visit in visits if visit.decision.content is Content.REPLACE]
     if not replaced:
         return {}
