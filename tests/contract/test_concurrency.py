@@ -1,0 +1,124 @@
+"""Several processes on one store: no row twice, no commit lost, nothing remembered that is no longer so."""
+
+import asyncio
+from collections import Counter
+
+from tests.contract.conftest import Open
+from tests.contract.desk import ROOT, Desk, at, read
+
+from afresh.core.errors import RunBusy
+from afresh.core.model import RunMode, RunState, Seen
+from afresh.testing import FrozenClock
+
+
+def _host(number: int) -> str:
+    return f"https://h{number}.example.org/"
+
+
+async def _side_by_side(open_another: Open, clock: FrozenClock, workers: int) -> list[Desk]:
+    """So many workers on one run, each as in a process of its own."""
+    first = await Desk.at(await open_another(), clock)
+    await first.begin()
+    return [first, *[first.beside(await open_another(), f"w{n}") for n in range(2, workers + 1)]]
+
+
+async def test_F23_interleaved_claims_never_give_the_same_row(open_another: Open, clock: FrozenClock) -> None:
+    desks = await _side_by_side(open_another, clock, 2)
+    await desks[0].enqueue(*(_host(n) + str(page) for n in range(20) for page in range(3)))
+    taken = []
+    for turn in range(40):
+        desk = desks[turn % 2]
+        taken += [(claim.crawl_id, claim.domain, desk.worker) for claim in await desk.claim(3)]
+    assert not [crawl for crawl, count in Counter(crawl for crawl, _, _ in taken).items() if count > 1]
+    owners = {(domain, worker) for _, domain, worker in taken}
+    assert len(owners) == len({domain for domain, _ in owners}), "a host has one worker"
+
+
+async def test_F23_claims_at_the_same_time_never_give_the_same_row(
+    open_another: Open, clock: FrozenClock
+) -> None:
+    desks = await _side_by_side(open_another, clock, 4)
+    await desks[0].enqueue(*(_host(n) for n in range(60)))
+    rounds = [await asyncio.gather(*(desk.claim(2) for desk in desks)) for _ in range(10)]
+    crawls = [claim.crawl_id for each in rounds for claims in each for claim in claims]
+    assert len(crawls) == len(set(crawls)) == 60
+
+
+async def test_P2_F15_200_commits_of_4_writers_are_all_kept(open_another: Open, clock: FrozenClock) -> None:
+    desks = await _side_by_side(open_another, clock, 4)
+    await desks[0].enqueue(*(_host(n) for n in range(200)))
+    seen = await asyncio.gather(*(_work(desk) for desk in desks))
+    assert sorted(url for part in seen for url in part) == sorted(_host(n) for n in range(200))
+    run = await desks[0].reload()
+    assert (run.counts["checked"], run.counts["new"], run.counts["chunks_made"]) == (200, 200, 200)
+    assert run.queued == 201, "the page that all of them link to is queued once"
+    assert len(await desks[0].store.pages(desks[0].source.id)) == 201
+    [link] = await desks[1].store.links(desks[1].source.id)
+    assert link.page_count == 200
+    assert len(await desks[2].store.changes(limit=1000)) == 200
+
+
+async def _work(desk: Desk) -> list[str]:
+    """Looks at single pages until only the common one is left."""
+    seen: list[str] = []
+    while claims := [each for each in await desk.claim(1) if each.page.url != at("common")]:
+        seen += await desk.commit(*[desk.visit(claim, read(claim.page.url, "common")) for claim in claims])
+    return seen
+
+
+async def test_two_processes_do_not_start_the_same_source(open_another: Open, clock: FrozenClock) -> None:
+    desk = await Desk.at(await open_another(), clock)
+    other = desk.beside(await open_another(), "w2")
+    for each in (desk, other):
+        await each.join()
+    started = await asyncio.gather(desk.begin(), other.begin(), return_exceptions=True)
+    assert sorted(type(result) for result in started if result is not False) == [RunBusy]
+
+
+async def test_a_reader_sees_a_commit_of_another_process_whole(
+    open_another: Open, clock: FrozenClock
+) -> None:
+    """A22: page, chunks, links and attempt come together."""
+    writer = await Desk.at(await open_another(), clock)
+    reader = await open_another()
+    await writer.crawl({"": read("Root", "a"), "a": read("Quokka")})
+    [hit] = await reader.search("quokka")
+    [(page, *_)] = await reader.find_pages(hit.url)
+    assert await reader.markdown_of([page.id]) == {page.id: "Quokka"}
+    assert [link.url for link in await reader.links(writer.source.id)] == [at("a")]
+
+
+async def test_links_that_another_process_cleaned_up_are_made_again(
+    open_another: Open, clock: FrozenClock
+) -> None:
+    """What a long-lived process remembers of links may be gone, and its numbers given to others."""
+    here = await Desk.at(await open_another(), clock)
+    there = here.beside(await open_another(), "w2")
+    await here.begin()
+    await here.enqueue("")
+    await here.look({"": read("Root", "first", "second"), "first": read("1"), "second": read("2")})
+    await here.finish(RunState.PARTIAL)
+    await there.crawl({"": read("Root, without links"), "first": read("1"), "second": read("2")})
+    await there.crawl({"": read("Root, with others", "third", "fourth")})
+    site: dict[str, Seen] = {"": read("Root, as it was", "first", "second")}
+    await here.crawl(site, RunMode.REFRESH)
+    assert [link.url for link in await there.store.links(here.source.id)] == [at("first"), at("second")]
+    edges = {link.url: link.pages for link in await here.store.links(here.source.id, page=ROOT)}
+    assert edges == {at("first"): (ROOT,), at("second"): (ROOT,)}
+
+
+async def test_P9_readers_are_not_in_the_way_of_a_writer(open_another: Open, clock: FrozenClock) -> None:
+    desk = await Desk.at(await open_another(), clock)
+    readers = [await open_another() for _ in range(3)]
+    await desk.begin()
+    await desk.enqueue(*(f"p{n}" for n in range(40)))
+
+    async def write() -> int:
+        return len(await desk.look({f"p{n}": read(f"Quokka {n}") for n in range(40)}, batch=2))
+
+    async def watch(number: int) -> list[int]:
+        return [len(await readers[number].search("quokka", limit=100)) for _ in range(15)]
+
+    written, *watched = await asyncio.gather(write(), *(watch(n) for n in range(3)))
+    assert written == 40
+    assert all(counts == sorted(counts) for counts in watched), "nothing that was there goes away"

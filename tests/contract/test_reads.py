@@ -1,0 +1,182 @@
+"""Answers: lists, numbers, history and changes, in the order that people rely on."""
+
+from datetime import timedelta
+
+from tests.contract.desk import ROOT, Desk, at, read
+
+from afresh.core.model import ChangeKind, Failed, Gone, Moved, Outcome, PageId, PageStatus, RunState, Seen
+from afresh.ports import Library
+from afresh.testing import Attempts, FrozenClock
+
+SITE: dict[str, Seen] = {
+    "": read("Root", "b", "a", etag='"1"'),
+    "a": read("Page a\n\nMore of a", "c"),
+    "b": read("Page b", etag='"2"'),
+    "c": Failed(outcome=Outcome.TIMEOUT, reason="no answer"),
+}
+
+
+async def test_pages_come_nearest_first(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    pages = await desk.store.pages(desk.source.id)
+    assert [page.url for page in pages] == [ROOT, at("a"), at("b"), at("c")]
+    assert [page.url for page in await desk.store.pages(desk.source.id, limit=2)] == [ROOT, at("a")]
+    failed = await desk.store.pages(desk.source.id, status=PageStatus.ERROR)
+    assert [page.url for page in failed] == [at("c")]
+
+
+async def test_a_source_is_shown_with_its_numbers(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    view = await desk.store.source_view(desk.source)
+    assert (view.name, view.version, view.kind, view.url) == ("docs", None, "web", ROOT)
+    assert (view.pages, view.chunks, view.links, view.errors) == (3, 4, 3, 1)
+    assert view.oldest_check == desk.clock()
+    assert (view.last_run, view.last_state, view.last_mode) == (desk.run.id, "completed", "crawl")
+
+
+async def test_an_empty_source_is_shown_too(desk: Desk) -> None:
+    view = await desk.store.source_view(desk.source)
+    assert (view.pages, view.chunks, view.links, view.errors) == (0, 0, 0, 0)
+    assert (view.oldest_check, view.last_run, view.last_state) == (None, None, None)
+
+
+async def test_a_page_is_found_in_every_source_that_has_it(desk: Desk) -> None:
+    other = await Desk.at(desk.store, desk.clock, "docs", "2")
+    await desk.crawl({"": Gone()})
+    await other.crawl(SITE)
+    found = await desk.store.find_pages(ROOT)
+    assert [(name, version) for _, _, name, version in found] == [("docs", "2"), ("docs", None)]
+    [(page, view, _, _)] = await desk.store.find_pages(ROOT, other.source.id)
+    assert (page.id, page.url, page.status) == (view.id, view.url, view.status)
+    assert await desk.store.find_pages(at("nowhere")) == []
+
+
+# ---- history
+
+
+async def test_B13_all_attempts_and_the_latest_can_be_listed(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    desk.clock.advance(days=1)
+    await desk.crawl({**SITE, "a": Failed(outcome=Outcome.BLOCKED_5XX, reason="502", status_code=502)})
+    page = await desk.page("a")
+    rows = await desk.store.history(page.id)
+    assert [row.outcome for row in rows] == [None, Outcome.BLOCKED_5XX, Outcome.SUCCESS]
+    assert await desk.store.history_by_url(at("a")) == rows
+    latest, following, linked, attempts = await desk.store.evidence(page)
+    assert latest == rows[1]
+    assert (following, linked, attempts) == (rows[0].scheduled_for, (ROOT,), 2)
+
+
+async def test_a_page_that_waits_for_its_first_look_has_no_evidence(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("")
+    latest, following, linked, attempts = await desk.store.evidence(await desk.page(""))
+    assert (latest, following, linked, attempts) == (None, desk.clock(), (), 0)
+
+
+async def test_an_address_without_history_has_none(store: Library) -> None:
+    assert await store.history_by_url(at("nowhere")) == []
+    assert await store.history(PageId(99)) == []
+
+
+async def test_B14_the_factories_make_rows_like_those_of_a_store(desk: Desk, clock: FrozenClock) -> None:
+    """A test that uses the factories sees what a store would show."""
+    await desk.begin()
+    await desk.enqueue("")
+    page, made = await desk.page(""), clock()
+    factory = Attempts(ROOT, page_id=page.id, run_id=desk.run.id, now=made)
+    [waiting] = await desk.store.history(page.id)
+    assert _alike(waiting, factory.scheduled_at(made))
+    [claim] = await desk.claim()
+    [held] = await desk.store.history(page.id)
+    assert _alike(held, factory.locked("w1", made))
+    await desk.commit(desk.visit(claim, Failed(outcome=Outcome.FAILED, reason="reset")))
+    [following, failed] = await desk.store.history(page.id)
+    assert _alike(failed, factory.failed("reset"))
+    clock.set(following.scheduled_for)
+    await desk.store.enqueue_known(desk.run, desk.limits, clock())
+    await desk.finish()
+    await desk.crawl({"": read("Root")})
+    [_, done, _] = await desk.store.history(page.id)
+    assert (done.outcome, done.status_code) == (
+        factory.successful().outcome,
+        factory.successful().status_code,
+    )
+
+
+def _alike(one: object, other: object) -> bool:
+    names = ("page_id", "run_id", "url", "domain", "priority", "scheduled_for", "locked_at", "locked_by")
+    more = ("completed_at", "outcome", "status_code", "error_message", "created_at", "updated_at")
+    return all(getattr(one, name) == getattr(other, name) for name in (*names, *more))
+
+
+# ---- changes
+
+
+async def test_changes_come_newest_first_by_source_and_run(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    first = desk.run.id
+    await desk.crawl(
+        {**SITE, "a": read("Page a, edited"), "b": Gone(), "c": Moved(to=at("d")), "d": read("D")}
+    )
+    changes = await desk.store.changes(desk.source.id)
+    assert [change.id for change in changes] == sorted((change.id for change in changes), reverse=True)
+    found = {(change.url, change.kind) for change in changes if change.run == desk.run.id}
+    assert found == {(at("a"), ChangeKind.CHANGED), (at("b"), ChangeKind.DELETED), (at("d"), ChangeKind.NEW)}
+    assert {change.kind for change in await desk.store.changes(run=first)} == {ChangeKind.NEW}
+    assert len(await desk.store.changes(limit=2)) == 2
+    other = await Desk.at(desk.store, desk.clock, "other")
+    assert await desk.store.changes(other.source.id) == []
+
+
+async def test_a_change_names_its_source(desk: Desk) -> None:
+    other = await Desk.at(desk.store, desk.clock, "docs", "2")
+    await other.crawl({"": read("Root")})
+    [change] = await desk.store.changes()
+    assert (change.source, change.version, change.url, change.at) == ("docs", "2", ROOT, desk.clock())
+
+
+# ---- numbers
+
+
+async def test_the_numbers_of_the_whole_store(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.begin()
+    await desk.enqueue("", "b")
+    before = desk.clock()
+    desk.clock.advance(5)
+    await desk.claim(1)
+    totals = await desk.store.totals()
+    expected = {"sources": 1, "pages": 3, "chunks": 4, "attempts": 4, "pending": 1, "in_flight": 1}
+    assert {key: totals[key] for key in expected} == expected
+    assert totals["oldest_pending"] == before
+
+
+async def test_an_empty_store_has_numbers_too(store: Library) -> None:
+    totals = await store.totals()
+    assert set(totals.values()) == {0, None}
+    assert await store.size_bytes() >= 0
+    assert await store.live_runs() == []
+
+
+async def test_the_numbers_of_a_plan(desk: Desk) -> None:
+    await desk.crawl({**SITE, "d": read("D")})
+    await desk.begin()
+    await desk.enqueue("waiting", depth=1)
+    await desk.finish(RunState.PARTIAL)
+    counts, urls = await desk.store.plan_numbers(desk.source.id, "r1")
+    assert (counts["known"], counts["conditional"], counts["first_looks"], counts["redirects"]) == (
+        3,
+        2,
+        2,
+        0,
+    )
+    assert sorted(urls) == [(ROOT, 0), (at("a"), 1), (at("b"), 1), (at("c"), 2), (at("waiting"), 1)]
+    counts, _ = await desk.store.plan_numbers(desk.source.id, "another recipe")
+    assert counts["conditional"] == 0
+
+
+async def test_the_next_look_is_told_before_it_is_due(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    _, following, _, _ = await desk.store.evidence(await desk.page("b"))
+    assert following == desk.clock() + timedelta(seconds=desk.policy.recheck_seconds)

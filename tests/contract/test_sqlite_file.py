@@ -1,0 +1,266 @@
+"""The SQLite file: made, kept, refused; its indexes; and what only a look inside can tell."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+from tests.contract.desk import Desk, at, read
+
+from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
+from afresh.core.model import NotModified, Seen
+from afresh.store.database import Session
+from afresh.store.open import open_store, sqlite_path
+from afresh.store.sqlite import SqliteDatabase
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
+
+
+def _rows(path: Path, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def _schema(path: Path) -> list[tuple[object, ...]]:
+    return _rows(path, "select sql from sqlite_master order by name")
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+async def _refused(path: Path) -> StoreError:
+    """Why a file is not opened; whatever it says, the file is as it was."""
+    before = _bytes(path)
+    with pytest.raises(StoreError) as caught:
+        await open_store(f"sqlite:///{path}")
+    assert _bytes(path) == before
+    return caught.value
+
+
+# ---- opening
+
+
+async def test_a_file_and_its_folder_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "afresh.db"
+    store = await open_store(f"sqlite:///{path}")
+    assert store.url == f"sqlite:///{path}"
+    await store.close()
+    assert _rows(path, "pragma user_version") == [(1,)]
+    assert _rows(path, "pragma journal_mode") == [("wal",)]
+
+
+async def test_P20_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClock) -> None:
+    store = await open_store(f"sqlite:///{sqlite_file}")
+    await (await Desk.at(store, clock)).crawl({"": read("Quokka")})
+    await store.close()
+    schema, before = _schema(sqlite_file), _bytes(sqlite_file)
+    store = await open_store(f"sqlite:///{sqlite_file}")
+    assert len(await store.search("quokka")) == 1
+    await store.close()
+    assert _schema(sqlite_file) == schema
+    assert _bytes(sqlite_file) == before
+
+
+async def test_an_empty_file_is_a_new_store(sqlite_file: Path) -> None:
+    await asyncio.to_thread(sqlite_file.touch)
+    store = await open_store(f"sqlite:///{sqlite_file}")
+    assert await store.sources() == []
+    await store.close()
+
+
+async def test_F16_a_newer_schema_is_refused_and_left_alone(sqlite_file: Path) -> None:
+    await (await open_store(f"sqlite:///{sqlite_file}")).close()
+    with closing(sqlite3.connect(sqlite_file)) as connection:
+        connection.execute("pragma user_version = 99")
+    error = await _refused(sqlite_file)
+    assert isinstance(error, SchemaTooNew)
+    assert "99" in str(error)
+    assert str(sqlite_file) in str(error)
+
+
+async def test_F16_a_foreign_database_is_refused_and_left_alone(sqlite_file: Path) -> None:
+    with closing(sqlite3.connect(sqlite_file)) as connection:
+        connection.execute("create table recipes (name text)")
+        connection.commit()
+    assert "not one of afresh" in str(await _refused(sqlite_file))
+    assert _rows(sqlite_file, "pragma journal_mode") == [("delete",)]
+
+
+async def test_F16_garbage_is_refused_and_left_alone(sqlite_file: Path) -> None:
+    await asyncio.to_thread(sqlite_file.write_bytes, b"This is no database at all. " * 100)
+    assert str(sqlite_file) in str(await _refused(sqlite_file))
+
+
+async def test_F16_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder"):
+        await open_store(f"sqlite:///{tmp_path}")
+
+
+async def test_F16_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    await asyncio.to_thread((tmp_path / "file").touch)
+    with pytest.raises(StoreError, match="cannot be made"):
+        await open_store(f"sqlite:///{tmp_path / 'file' / 'afresh.db'}")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "sqlite:///", "postgresql://x/y", "/tmp/afresh.db", "sqlite://afresh.db"]
+)
+def test_F87_a_store_url_that_makes_no_sense_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"store\.url"):
+        sqlite_path(url)
+
+
+def test_three_slashes_are_relative_and_four_absolute() -> None:
+    assert sqlite_path("sqlite:///a/b.db") == Path("a/b.db")
+    assert sqlite_path("sqlite:////a/b.db") == Path("/a/b.db")
+
+
+# ---- the schema
+
+
+def _indexes(path: Path, table: str) -> dict[str, str]:
+    rows = _rows(path, f"select name, sql from sqlite_master where type = 'index' and tbl_name = '{table}'")
+    return {str(name): " ".join(str(sql).lower().split()) for name, sql in rows if sql}
+
+
+async def test_B8_B9_the_indexes_of_the_queue(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+    indexes = list(_indexes(sqlite_file, "page_crawls").values())
+    for columns in ("(domain) where outcome is null", "(scheduled_for, locked_at) where outcome is null"):
+        assert any(index.endswith(columns) for index in indexes), columns
+    assert any(index.endswith("(page_id, created_at desc)") for index in indexes)
+
+
+async def test_B5_history_is_not_unique_and_nothing_counts_attempts(
+    sqlite_store: SqlStore, sqlite_file: Path
+) -> None:
+    unique = [sql for sql in _indexes(sqlite_file, "page_crawls").values() if "unique" in sql]
+    assert all("where outcome is null" in sql for sql in unique), "unique among open rows alone"
+    columns = {str(row[1]) for row in _rows(sqlite_file, "pragma table_info(page_crawls)")}
+    assert not {name for name in columns if "attempt" in name or "count" in name or "retr" in name}
+
+
+async def test_B10_the_language_is_indexed(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+    assert any("(language)" in sql for sql in _indexes(sqlite_file, "pages").values())
+
+
+async def test_B11_a_page_has_no_copy_of_its_last_answer(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+    columns = {row[1] for row in _rows(sqlite_file, "pragma table_info(pages)")}
+    assert not columns & {"status_code", "error", "error_message", "last_error", "outcome"}
+
+
+async def test_A9_a_page_is_one_address_of_one_source(sqlite_desk: Desk, sqlite_file: Path) -> None:
+    await sqlite_desk.crawl({"": read("Root")})
+    with closing(sqlite3.connect(sqlite_file)) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(
+            "insert into pages (source_id, url, created_at, updated_at) "
+            "select source_id, url, created_at, updated_at from pages"
+        )
+
+
+# ---- inside
+
+
+CHECK_TIMES = {"checked_at", "crawl_time", "last_seen", "queued_run"}
+
+
+def _tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows but those of the history, the runs and the hosts, and of a page all but its check times."""
+    found = {}
+    for table in ("pages", "documents", "chunks", "links", "page_links", "changes"):
+        columns = [
+            str(row[1]) for row in _rows(path, f"pragma table_info({table})") if row[1] not in CHECK_TIMES
+        ]
+        found[table] = _rows(path, f"select {', '.join(columns)} from {table} order by 1, 2")
+    return found
+
+
+async def test_A4_G4_a_304_writes_nothing_but_attempt_and_check_times(
+    sqlite_desk: Desk, sqlite_file: Path
+) -> None:
+    site: dict[str, Seen] = {"": read("Root", "a", etag='"1"'), "a": read("Page a", "", etag='"2"')}
+    await sqlite_desk.crawl(site)
+    before = _tables(sqlite_file)
+    await sqlite_desk.crawl(dict.fromkeys(site, NotModified()))
+    assert _tables(sqlite_file) == before
+
+
+async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_desk: Desk, sqlite_file: Path) -> None:
+    chunks = "select content, id, created_at from chunks order by sort_order"
+    await sqlite_desk.crawl({"": read("One\n\nTwo\n\nThree")})
+    before = {content: rest for content, *rest in _rows(sqlite_file, chunks)}
+    await sqlite_desk.crawl({"": read("Zero\n\nThree\n\nOne")})
+    after = {content: rest for content, *rest in _rows(sqlite_file, chunks)}
+    assert list(after) == ["Zero", "Three", "One"]
+    assert (after["One"], after["Three"]) == (before["One"], before["Three"])
+
+
+async def test_the_text_index_is_in_step_with_the_text(sqlite_store: SqlStore, sqlite_desk: Desk) -> None:
+    await sqlite_desk.crawl({"": read("One\n\nTwo", "a"), "a": read("Drei", language="de")})
+    await sqlite_desk.crawl({"": read("Two\n\nThree", "a")})
+    assert await sqlite_store.integrity() is None
+
+
+async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_desk: Desk, sqlite_file: Path) -> None:
+    await sqlite_desk.crawl({"": read("Root")})
+    [(stored,)] = _rows(sqlite_file, "select changed_at from pages")
+    assert stored == "2026-01-05T09:01:01.000000Z"
+
+
+async def test_P8_every_commit_is_on_disk(sqlite_store: SqlStore) -> None:
+    connection = sqlite_store.db._connections["write"]  # type: ignore[attr-defined]
+    thread = sqlite_store.db._threads["write"]  # type: ignore[attr-defined]
+    assert thread.submit(lambda: connection.execute("pragma synchronous").fetchone()[0]).result() == 2
+
+
+# ---- a transaction that is undone
+
+
+class Undone:
+    """A database whose next write breaks at its very end, as on a full disk."""
+
+    def __init__(self, db: SqliteDatabase) -> None:
+        self.db = db
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Session]:
+        async with self.db.write() as session:
+            yield session
+            raise StoreError("the disk is full")
+
+
+@pytest.fixture
+def undone(sqlite_store: SqlStore) -> Iterator[SqlStore]:
+    """A store whose writes are undone until the test puts `db` back."""
+    whole = sqlite_store.db
+    yield sqlite_store
+    sqlite_store.db = whole
+
+
+async def test_F12_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+    """What the store remembers of the queue beside its tables is undone with them."""
+    await sqlite_desk.begin()
+    whole = undone.db
+    undone.db = Undone(whole)  # type: ignore[assignment, arg-type]
+    with pytest.raises(StoreError):
+        await sqlite_desk.enqueue("", "a")
+    undone.db = whole
+    assert await sqlite_desk.enqueue("", "a") == 2
+
+
+async def test_F12_a_commit_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+    await sqlite_desk.begin()
+    await sqlite_desk.enqueue("")
+    [claim] = await sqlite_desk.claim()
+    whole = undone.db
+    undone.db = Undone(whole)  # type: ignore[assignment, arg-type]
+    visit = sqlite_desk.visit(claim, read("Root", "a", "b"))
+    with pytest.raises(StoreError):
+        await sqlite_desk.commit(visit)
+    undone.db = whole
+    assert await undone.find_pages(at("a")) == []
+    assert await sqlite_desk.commit(visit) == [at("")]
+    assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
+    assert len(await undone.links(sqlite_desk.source.id)) == 2
