@@ -1,0 +1,101 @@
+"""The same history of a site gives the same index in every store: memory is the specification."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.contract.conftest import STORES
+from tests.contract.desk import ROOT, Desk, at, read
+
+from afresh.core.model import Failed, Gone, Limits, Moved, NotModified, Outcome, RunState, Seen
+from afresh.testing import FrozenClock, MemoryStore
+
+PATHS = ("", "a", "b", "c", "d", "e", "f")
+
+
+def _next_site(dice: Random, site: dict[str, Seen]) -> dict[str, Seen]:
+    """The site a while later: pages edited, moved, gone, broken, back again."""
+    after = dict(site)
+    for path in dice.sample(PATHS, dice.randint(0, 4)):
+        links = dice.sample(PATHS, dice.randint(0, 4))
+        page = read(
+            f"Text {dice.randint(0, 3)} of {path}", *links, nofollow=links[:1] if dice.random() < 0.2 else ()
+        )
+        others: list[Seen] = [
+            read(f"Closed {path}", *links, follow=False),
+            Gone(),
+            Moved(to=at(dice.choice(PATHS))),
+            Failed(outcome=Outcome.TIMEOUT, reason="no answer"),
+        ]
+        after[path] = page if path == "" or dice.random() < 0.6 else dice.choice(others)
+    return after
+
+
+def _answers(dice: Random, before: dict[str, Seen], site: dict[str, Seen]) -> dict[str, Seen]:
+    """What a server says that knows which pages stayed the same."""
+    lazy = dice.random() < 0.5
+    return {path: NotModified() if lazy and before.get(path) == seen else seen for path, seen in site.items()}
+
+
+async def _run(desk: Desk, site: dict[str, Seen], batch: int, end: str) -> None:
+    """One run, complete or not."""
+    desk.clock.advance(3600)
+    await desk.begin()
+    await desk.enqueue("")
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    desk.clock.advance(1)
+    await desk.look(site, batch=batch)
+    if end == "complete":
+        await desk.sweep()
+    state = RunState.NEEDS_CONFIRMATION if end == "braked" else RunState.COMPLETED
+    await desk.finish(state)
+
+
+async def _told(desk: Desk) -> dict[str, object]:
+    """All that a reader can see, without numbers that stores give as they like."""
+    pages = await desk.store.pages(desk.source.id, everything=True)
+    links = await desk.store.links(desk.source.id)
+    changes = await desk.store.changes(desk.source.id, run=desk.run.id)
+    run = await desk.reload()
+    return {
+        "pages": [_bare(replace(page, id=0)) for page in pages],  # type: ignore[arg-type]
+        "links": sorted((link.url, link.pages, link.text) for link in links),
+        "changes": sorted((c.url, c.kind, c.old_hash or "", c.new_hash or "") for c in changes),
+        "counts": {key: count for key, count in run.counts.items() if count},
+        "queued": run.queued,
+        "frontier": sorted((item.url, item.depth) for item in await desk.store.frontier(desk.source.id)),
+        "unreached": sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT)),
+        "doomed": sorted((p.url, str(target)) for p, target in await desk.store.doomed(desk.source.id)),
+        "found": sorted(hit.url for hit in await desk.store.search("text", limit=100)),
+        "history": {page.url: [a.outcome for a in await desk.store.history(page.id)] for page in pages},
+    }
+
+
+def _bare(view: object) -> object:
+    return view
+
+
+@pytest.mark.parametrize("name", [name for name in STORES if name != "memory"])
+@pytest.mark.parametrize("seed", range(25))
+async def test_P6_every_store_tells_of_a_history_what_memory_tells(
+    name: str, seed: int, tmp_path: Path
+) -> None:
+    dice = Random(seed)
+    other = await STORES[name](tmp_path)()
+    desks = [await Desk.at(store, FrozenClock()) for store in (MemoryStore(), other)]
+    limits = Limits(max_pages=1000, max_depth=dice.choice([2, 3, 20]))
+    before: dict[str, Seen] = {}
+    site: dict[str, Seen] = {"": read("Text of the root", *PATHS[1:4])}
+    try:
+        for step in range(6):
+            answers, batch = _answers(dice, before, site), dice.choice([1, 3, 1000])
+            end = dice.choice(["complete", "complete", "partial", "braked"])
+            for desk in desks:
+                desk.limits, desk.policy = limits, replace(desk.policy, missing_after=2)
+                await _run(desk, answers, batch, end)
+            memory, stored = [await _told(desk) for desk in desks]
+            assert stored == memory, f"step {step} ({end}, batches of {batch})"
+            before, site = site, _next_site(dice, site)
+    finally:
+        await other.close()
