@@ -23,7 +23,7 @@ network: {{allow: ["127.0.0.1/32"]}}
 policy: {{backoff_base_seconds: 0.01, backoff_max_seconds: 0.02}}
 """
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60  # seconds until a process that should end is taken for hung
+PATIENCE = 30  # seconds until a process that should end is taken for hung
 
 
 @dataclass(frozen=True)

@@ -164,8 +164,8 @@ async def test_A16_a_moved_page_that_nobody_links_to_any_more_leaves_for_good(
     tiny.move("/old", "/new")
     await kb.refresh(["docs"])
     tiny.put("/", page("/", []))
-    seen = [(each.new, each.missing, each.deleted) for _ in range(6) for each in await kb.refresh(["docs"])]
-    assert seen == [(0, 1, 0), (0, 1, 0), (0, 1, 1), (0, 0, 0), (0, 0, 0), (0, 0, 0)]
+    seen = [(each.new, each.deleted) for _ in range(6) for each in await kb.refresh(["docs"])]
+    assert seen == [(0, 0), (0, 0), (0, 1), (0, 0), (0, 0), (0, 0)]
     assert set(index_of(store)) == {tiny.url}
 
 

@@ -81,8 +81,7 @@ async def test_a_narrowed_rule_lets_pages_leave_by_the_missing_policy(
     assert (report.state, report.missing, report.deleted) == ("completed", 2, 0)
     assert set(looks(tiny)) == {"/", "/a"}
     assert "excluded by /x/*" in (await kb.why(tiny.at("/x/b"))).summary
-    later = [(each.missing, each.deleted) for _ in range(2) for each in await kb.refresh(["docs"])]
-    assert later == [(2, 0), (2, 2)]
+    assert [each.deleted for _ in range(2) for each in await kb.refresh(["docs"])] == [0, 2]
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
 
 

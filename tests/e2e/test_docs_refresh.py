@@ -1,0 +1,134 @@
+"""A real documentation through four of its versions: the report equals the manifest, the index a fresh one.
+
+The trees are Markdown from the history of fastapi's documentation (../shared/data/docs-refresh); here they
+are rendered to plain HTML pages below an index page that links to all of them.
+"""
+
+import json
+import re
+import tarfile
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyromark import html as rendered
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, counts, index_of, opened
+from tests.e2e.sites import looks, page
+
+from afresh.testing import TinySite
+
+Tree = dict[str, str]  # file to its page
+
+
+@pytest.fixture(scope="module")
+def manifest(shared: Path) -> Mapping[str, Any]:
+    """What changed from each version to the next."""
+    text = (shared / "data" / "docs-refresh" / "fastapi.json").read_text("utf-8")
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def versions(shared: Path) -> Mapping[str, Tree]:
+    """The pages of each version, by their file."""
+    trees: dict[str, Tree] = {}
+    with tarfile.open(shared / "data" / "docs-refresh" / "fastapi.tar.xz") as archive:
+        for member in archive:
+            if (file := archive.extractfile(member)) and member.name.endswith(".md"):
+                version, _, name = member.name.removeprefix("./").partition("/")
+                trees.setdefault(version, {})[name] = _html(name, file.read().decode())
+    return trees
+
+
+def _html(name: str, markdown: str) -> str:
+    body = re.sub(r'(href="(?!https?:)[^"#]*)\.md(?=["#])', r"\1.html", rendered(markdown))
+    return f"<!doctype html><html lang=en><title>{name}</title><body><main>{body}</main></body></html>"
+
+
+def reworded(name: str, old: Tree, new: Tree) -> bool:
+    """Whether a reader sees a difference; some edits only write the same link in another notation."""
+    return _visible(old[name]) != _visible(new[name])
+
+
+def _visible(text: str) -> str:
+    return unescape(re.sub(r'<a [^>]*?(href="[^"]*")[^>]*>', r"<a \1>", text))
+
+
+def at(name: str) -> str:
+    """Where a file is served."""
+    return f"/docs/{name.removesuffix('.md')}.html"
+
+
+def serve(site: TinySite, tree: Tree) -> None:
+    """Let the site show one version, and nothing else."""
+    for path in site.paths:
+        if path.startswith("/docs/") and path not in map(at, tree):
+            site.delete(path)
+    for name, text in tree.items():
+        if at(name) not in site.paths or site.read(at(name)) != text:
+            site.put(at(name), text)
+    index = page("All pages", [at(name) for name in sorted(tree)])
+    if "/" not in site.paths or site.read("/") != index:
+        site.put("/", index)
+
+
+async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
+    manifest: Mapping[str, Any],
+    versions: Mapping[str, Tree],
+    tmp_path: Path,
+    tiny: TinySite,
+    work: type[InProcess],
+) -> None:
+    store = tmp_path / "kept.db"
+    async with opened(store) as kb:
+        serve(tiny, versions["s1"])
+        first = await kb.crawl(tiny.url, name="docs")
+        assert (first.state, counts(first)) == ("completed", {"new": len(versions["s1"]) + 1})
+        for step in manifest["steps"]:
+            serve(tiny, versions[step["to"]])
+            tiny.requests.clear()
+            made = work.calls
+            (report,) = await kb.refresh(["docs"])
+            if report.state == "needs_confirmation":
+                report = await kb.confirm(report.run)
+            assert report.state == "completed"
+            old, new = versions[step["frm"]], versions[step["to"]]
+            changed = [name for name in step["modified"] if reworded(name, old, new)]
+            assert len(step["modified"]) - len(changed) <= 4
+            listed = {
+                each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)
+            }
+            assert listed == {
+                tiny.url: "changed",
+                **{tiny.at(at(name)): "new" for name in step["added"]},
+                **{tiny.at(at(name)): "changed" for name in changed},
+                **{tiny.at(at(name)): "deleted" for name in step["removed"]},
+            }
+            told = counts(report)
+            told.pop("missing", None)  # what a dead page alone had linked to
+            assert told == {
+                "new": len(step["added"]),
+                "changed": len(changed) + 1,
+                "not_modified": step["unchanged"],
+                **_unless_none("unchanged", len(step["modified"]) - len(changed)),
+                **_unless_none("deleted", len(step["removed"])),
+            }
+            assert set(index_of(store)) == {tiny.url, *(tiny.at(at(name)) for name in new)}
+            assert max(looks(tiny).values()) == 1
+            bodies = report.new + report.changed + report.unchanged
+            assert (
+                work.calls - made == bodies + report.new + 2 * report.changed
+            )  # read; chunk; chunk and diff
+            (again,) = await kb.refresh(["docs"])
+            assert counts(again) == {"not_modified": len(new) + 1}
+    async with opened(tmp_path / "fresh.db") as kb:
+        await kb.crawl(tiny.url, name="docs")
+    assert index_of(store) == index_of(tmp_path / "fresh.db")
+    assert_sound(store)
+
+
+def _unless_none(name: str, number: int) -> dict[str, int]:
+    return {name: number} if number else {}
