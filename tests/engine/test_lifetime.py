@@ -1,0 +1,107 @@
+"""Who is alive, and how hosts are treated with care."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from afresh.core.model import Worker
+from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
+from afresh.engine.lifetime import is_alive, process_exists
+from afresh.testing import FrozenClock
+
+NOW = FrozenClock()()
+
+
+def worker(name: str, *, host: str = "here", pid: int = 1, silent: float = 0.0) -> Worker:
+    """A worker whose heart beat some seconds ago."""
+    return Worker(name=name, host=host, pid=pid, heartbeat_at=NOW - timedelta(seconds=silent))
+
+
+def _ended_pid() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize(
+    ("other", "alive"),
+    [
+        pytest.param(worker("b", pid=os.getpid()), True, id="its-process-is-there"),
+        pytest.param(worker("b", pid=_ended_pid()), False, id="B7-its-process-is-gone"),
+        pytest.param(worker("b", host="there", pid=_ended_pid()), True, id="elsewhere-the-heart-counts"),
+        pytest.param(worker("b", host="there", silent=61), False, id="P3-silent-past-its-lease"),
+        pytest.param(worker("b", pid=os.getpid(), silent=61), False, id="F24-asleep-past-its-lease"),
+        pytest.param(worker("me", silent=10_000), True, id="I-am"),
+    ],
+)
+def test_B7_a_worker_is_alive_by_heart_and_process(other: Worker, alive: bool) -> None:
+    assert is_alive(other, worker("me"), 60.0, NOW) is alive
+
+
+def test_a_process_exists_or_not() -> None:
+    assert process_exists(os.getpid())
+    assert not process_exists(_ended_pid())
+
+
+async def test_A20_no_more_looks_at_once_than_allowed_and_each_host_by_itself() -> None:
+    hosts, now, most = Hosts(2), {"a": 0, "b": 0}, {"a": 0, "b": 0}
+
+    async def look(host: str) -> None:
+        await hosts.enter(host, 0.0)
+        now[host] += 1
+        most[host] = max(most[host], now[host])
+        await asyncio.sleep(0)
+        now[host] -= 1
+        hosts.leave(host)
+
+    await asyncio.gather(*(look(host) for host in "ab" * 10))
+    assert most == {"a": 2, "b": 2}
+
+
+async def test_B16_a_delay_stands_between_two_looks() -> None:
+    hosts, at = Hosts(3), []
+    loop = asyncio.get_running_loop()
+
+    async def look() -> None:
+        await hosts.enter("a", 0.05)
+        at.append(loop.time())
+        hosts.leave("a")
+
+    await asyncio.gather(*(look() for _ in range(4)))
+    assert all(later - earlier >= 0.045 for earlier, later in pairwise(at))
+
+
+async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:
+    hosts = Hosts(3)
+    loop = asyncio.get_running_loop()
+    hosts.pause("a", 0.1)
+    began = loop.time()
+    entered: list[str] = []
+
+    async def rest() -> None:
+        await hosts.enter("a", 0.0)
+        entered.append("a")
+
+    resting = asyncio.create_task(rest())
+    await hosts.enter("b", 0.0)
+    assert "a" not in entered  # b did not wait behind a
+    await resting
+    assert loop.time() - began >= 0.095
+
+
+def test_F30_a_host_is_given_up_after_failures_in_a_row_only() -> None:
+    hosts = Hosts(3)
+    for _ in range(FAILURES_OF_A_DEAD_HOST - 1):
+        hosts.failed("a")
+    hosts.answered("a")
+    hosts.failed("a")
+    assert not hosts.is_dead("a")
+    for _ in range(FAILURES_OF_A_DEAD_HOST):
+        hosts.failed("a")
+    assert hosts.is_dead("a")
+    assert not hosts.is_dead("b")
