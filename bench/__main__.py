@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from bench import options, profiling
-from bench.peers import NoPeer
-from bench.servers import NoServer
-from bench.session import Bench, InUse
+from bench.session import Bench
 from bench.show import show
-from bench.subject import NoAnswer
+from bench.trouble import Trouble
 
 WIDTH = 140
 
@@ -26,9 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(profiling.profile(given.profile, corpora[0], server, given.work))
             return 0
         results = bench.measure()
-    except (NoAnswer, NoPeer, NoServer, InUse) as trouble:
+    except Trouble as trouble:
         print(f"bench: {trouble}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     if given.json:
         print(json.dumps(results.as_json(), indent=2))
     else:

@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from resource import RUSAGE_SELF, getrusage
 
 import aiohttp
+import psutil
 
 AT_ONCE = 32
 PASSES = 3
@@ -56,7 +56,7 @@ async def measure(urls: list[str]) -> dict[str, object]:
         passes["get"].append(await one_pass((url, {}) for url in urls))
         passes["conditional"].append(await one_pass((url, {"If-None-Match": etags[url]}) for url in urls))
     told: dict[str, object] = {kind: [_figures(each) for each in some] for kind, some in passes.items()}
-    return told | {"rss_mb": getrusage(RUSAGE_SELF).ru_maxrss / 1024}
+    return told | {"rss_mb": psutil.Process().memory_info().rss / 2**20}
 
 
 def _figures(done: Pass) -> dict[str, object]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.trouble import Trouble
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -51,8 +53,10 @@ def measure(urls: list[str]) -> Loop:
         text=True,
         cwd=ROOT,
         env=plain_environment(),
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        raise Trouble(f"the bare loop failed: {done.stderr[-1000:]}")
     told = json.loads(done.stdout)
     get, conditional = (tuple(Pass(**each) for each in told[kind]) for kind in ("get", "conditional"))
     return Loop(len(urls), get, conditional, told["rss_mb"])
@@ -60,5 +64,5 @@ def measure(urls: list[str]) -> Loop:
 
 def plain_environment() -> dict[str, str]:
     """Our environment without what would change the programs that are measured."""
-    skipped = ("AFRESH_", "PYTHON", "COLUMNS", "FORCE_COLOR")
-    return {name: value for name, value in os.environ.items() if not name.startswith(skipped)}
+    skipped = ("AFRESH_", "PYTHON", "COLUMNS", "FORCE_COLOR", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    return {name: value for name, value in os.environ.items() if not name.upper().startswith(skipped)}

@@ -1,13 +1,13 @@
 """Runs a command and tells what it cost: time, CPU of its process tree, peak memory of the tree."""
 
 import os
-import signal
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from resource import struct_rusage
 
 import psutil
 
@@ -90,14 +90,10 @@ def run(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path)
     with out.open("wb") as stdout, err.open("wb") as stderr:
         started_at, began = time.time(), time.perf_counter()
         process = subprocess.Popen(command, env=dict(env), cwd=cwd, stdout=stdout, stderr=stderr)
-        memory = Memory(process.pid)
-        limit = threading.Timer(LONGEST_SECONDS, os.kill, (process.pid, signal.SIGKILL))
-        limit.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        limit.cancel()
+    memory = Memory(process.pid)
+    usage = _wait(process)
+    wall = time.perf_counter() - began
     memory.end()
-    process.returncode = os.waitstatus_to_exitcode(status)
     return Cost(
         exit_code=process.returncode,
         output=out.read_text("utf-8", "replace"),
@@ -108,3 +104,19 @@ def run(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path)
         rss_mb=memory.rss / 2**20,
         pss_mb=None if memory.pss is None else memory.pss / 2**20,
     )
+
+
+def _wait(process: subprocess.Popen[bytes]) -> struct_rusage:
+    """Wait for the end, and tell what the process and the children it waited for have used."""
+    limit = threading.Timer(LONGEST_SECONDS, process.kill)
+    limit.start()
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        limit.cancel()
+    return usage

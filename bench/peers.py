@@ -3,90 +3,80 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench import baseline
 from bench import measure as measuring
 from bench.baseline import plain_environment
 from bench.corpus import Corpus
 from bench.figures import PHASES, Row
-from bench.rounds import Round
-from bench.servers import Server
+from bench.measure import Cost
+from bench.rounds import Setting
+from bench.trouble import Trouble
 
 SCRAPY = Path(__file__).with_name("peer_scrapy.py")
 PACKAGES = ("scrapy", "markdownify")
-LOOK_S = 600
+INSTALL_S = 600
 
 
-class NoPeer(RuntimeError):
-    """A peer could not be installed or did not work."""
-
-
-def measure(
-    corpora: Sequence[Corpus],
-    server: Server,
-    work: Path,
-    played: Mapping[str, Sequence[Round]],
-    say: Callable[[str], None],
-) -> list[Row]:
+def measure(corpora: Sequence[Corpus], setting: Setting) -> list[Row]:
     """The figures of the hand-written Scrapy crawler, one round on each corpus."""
-    python = _installed(work, say)
-    return [
-        row for corpus in corpora for row in _rows(corpus, server, work, python, played[corpus.name][-1], say)
-    ]
+    python = _installed(setting.work, setting.say)
+    return [row for corpus in corpora for row in _Play(corpus, setting, python).all()]
 
 
-def _rows(
-    corpus: Corpus, server: Server, work: Path, python: Path, beside: Round, say: Callable[[str], None]
-) -> list[Row]:
-    database = work / "stores" / f"{corpus.name}-scrapy.db"
-    for path in database.parent.glob(f"{database.name}*"):
-        path.unlink()
-    corpus.reset()
-    rows = []
-    for phase in PHASES:
+class _Play:
+    def __init__(self, corpus: Corpus, setting: Setting, python: Path) -> None:
+        self.corpus = corpus
+        self.setting = setting
+        self.base = setting.server.base
+        self.database = setting.work / "stores" / f"{corpus.name}-scrapy.db"
+        self.command = [str(python), str(SCRAPY), corpus.start(self.base), str(self.database)]
+
+    def all(self) -> list[Row]:
+        for path in self.database.parent.glob(f"{self.database.name}*"):
+            path.unlink()
+        self.corpus.reset()
+        loop = baseline.measure([self.corpus.url(self.base, page) for page in self.corpus.pages])
+        self._first_request("scrapy-loop")
+        return [self._row(phase, loop) for phase in PHASES]
+
+    def _row(self, phase: str, loop: baseline.Loop) -> Row:
         if phase == "mix":
-            corpus.update()
-        rows.append(_row(corpus, server, work, [str(python), str(SCRAPY)], database, phase, beside))
-        say(f"{corpus.name}, Scrapy: {PHASES[phase]} {rows[-1].wall_s:.2f} s")
-    return rows
+            self.corpus.update()
+        cost = self._run(phase)
+        pages = len(self.corpus.pages)
+        working = cost.wall_s - (self._first_request(f"scrapy-{phase}") - cost.started_at)
+        self.setting.say(f"{self.corpus.name}, Scrapy: {PHASES[phase]} {cost.wall_s:.2f} s")
+        return Row(
+            system="Scrapy + markdownify + FTS5, by ETag",
+            phase=PHASES[phase],
+            corpus=self.corpus.name,
+            pages=pages,
+            pages_per_s=pages / working,
+            wall_s=cost.wall_s,
+            ratio=working / pages / loop.per_page(conditional=phase != "crawl"),
+            cpu_s=cost.cpu_s,
+            rss_mb=cost.rss_mb,
+            pss_mb=cost.pss_mb,
+        )
 
+    def _run(self, phase: str) -> Cost:
+        work = self.setting.work
+        log = work / "logs" / f"scrapy-{phase}"
+        cost = measuring.run(self.command, env=plain_environment(), cwd=work, log=log)
+        if cost.exit_code:
+            raise Trouble(f"the Scrapy crawler failed: {cost.errors[-1000:]}")
+        pages = json.loads(cost.output)["pages"]
+        expected = len(self.corpus.mix.after if phase == "mix" else self.corpus.pages)
+        if pages != expected:
+            raise Trouble(f"the Scrapy crawler has {pages} pages where there are {expected}")
+        return cost
 
-def _row(
-    corpus: Corpus,
-    server: Server,
-    work: Path,
-    program: list[str],
-    database: Path,
-    phase: str,
-    beside: Round,
-) -> Row:
-    command = [*program, corpus.start(server.base), str(database)]
-    cost = measuring.run(command, env=plain_environment(), cwd=work, log=work / "logs" / f"scrapy-{phase}")
-    first = min((each.began_at for each in server.log.step(f"{corpus.name}-scrapy-{phase}")), default=0.0)
-    if cost.exit_code or not first:
-        raise NoPeer(f"the Scrapy crawler failed: {cost.errors[-1000:]}")
-    pages, expected = (
-        json.loads(cost.output)["pages"],
-        len(corpus.mix.after if phase == "mix" else corpus.pages),
-    )
-    if pages != expected:
-        raise NoPeer(f"the Scrapy crawler has {pages} pages where there are {expected}")
-    working = cost.wall_s - (first - cost.started_at)
-    number = len(corpus.pages)
-    per_page = beside.loop.per_page(conditional=phase != "crawl")
-    return Row(
-        system="Scrapy + markdownify + FTS5, by ETag",
-        phase=PHASES[phase],
-        corpus=corpus.name,
-        pages=number,
-        pages_per_s=number / working,
-        wall_s=cost.wall_s,
-        ratio=working / number / per_page,
-        cpu_s=cost.cpu_s,
-        rss_mb=cost.rss_mb,
-        pss_mb=cost.pss_mb,
-    )
+    def _first_request(self, step: str) -> float:
+        requests = self.setting.server.log.step(f"{self.corpus.name}-{step}")
+        return min(each.began_at for each in requests)
 
 
 def _installed(work: Path, say: Callable[[str], None]) -> Path:
@@ -97,14 +87,12 @@ def _installed(work: Path, say: Callable[[str], None]) -> Path:
     say(f"installing {' and '.join(PACKAGES)} into {python.parents[1]}")
     made = _works([sys.executable, "-m", "venv", "--clear", str(python.parents[1])])
     if not made or not _works([str(python), "-m", "pip", "install", "-q", *PACKAGES]):
-        raise NoPeer(f"{' and '.join(PACKAGES)} could not be installed into {python.parents[1]}")
+        raise Trouble(f"{' and '.join(PACKAGES)} could not be installed into {python.parents[1]}")
     return python
 
 
 def _works(command: list[str]) -> bool:
     try:
-        return not subprocess.run(
-            command, capture_output=True, check=False, timeout=LOOK_S, env=plain_environment()
-        ).returncode
+        return not subprocess.run(command, capture_output=True, check=False, timeout=INSTALL_S).returncode
     except (OSError, subprocess.TimeoutExpired):
         return False

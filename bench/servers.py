@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.access_log import NGINX_FORMAT, AccessLog
+from bench.trouble import Trouble
 
 ROOT = Path(__file__).resolve().parents[1]
 _CONF = """\
@@ -34,10 +35,6 @@ http {{
   server {{ listen 127.0.0.1:{port}; root {work}/www; index index.html; }}
 }}
 """
-
-
-class NoServer(RuntimeError):
-    """The server did not start."""
 
 
 @dataclass(frozen=True)
@@ -96,4 +93,4 @@ def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise NoServer(f"the server did not start: {output.read_text('utf-8', 'replace')[-500:]}")
+    raise Trouble(f"the server did not start: {output.read_text('utf-8', 'replace')[-500:]}")

@@ -13,13 +13,10 @@ from bench.corpus import Corpus, Origin, prepare
 from bench.options import Options
 from bench.results import Results
 from bench.servers import Server, serving
+from bench.trouble import Trouble
 
 BUSY = "the machine is busy, so the figures are not worth much"
 MADE_UP = "made-up pages behind a small Python server: the figures compare with nothing but themselves"
-
-
-class InUse(RuntimeError):
-    """Another benchmark works in the same folder."""
 
 
 @dataclass
@@ -59,7 +56,7 @@ class Bench:
             for number in range(1, options.rounds + 1):
                 for corpus in corpora:
                     played[corpus.name].append(rounds.play(corpus, number, setting))
-            of_peers = peers.measure(corpora, server, options.work, played, self.say) if options.peers else []
+            of_peers = peers.measure(corpora, setting) if options.peers else []
         return Results(
             version=version("afresh"),
             machine=about,
@@ -95,7 +92,9 @@ def locked(work: Path) -> Iterator[None]:
         try:
             flock(file, LOCK_EX | LOCK_NB)
         except BlockingIOError:
-            raise InUse(f"another benchmark runs in {work}; AFRESH_BENCH_WORK names another folder") from None
+            raise Trouble(
+                f"another benchmark runs in {work}; AFRESH_BENCH_WORK names another folder"
+            ) from None
         yield
 
 

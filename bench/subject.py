@@ -9,13 +9,10 @@ from typing import Any
 
 from bench import measure
 from bench.baseline import plain_environment
+from bench.trouble import Trouble
 
 AT_ONCE = 32
 PROFILED = Path(__file__).with_name("profiled.py")
-
-
-class NoAnswer(RuntimeError):
-    """The command ended without the JSON it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Afresh:
         # A run that failed still reports; any other command that failed has nothing to tell.
         if value is None or (cost.exit_code and "state" not in value):
             said = (cost.errors or cost.output).strip()[-2000:]
-            raise NoAnswer(f"afresh {command} ended with {cost.exit_code} and said: {said}")
+            raise Trouble(f"afresh {command} ended with {cost.exit_code} and said: {said}")
         return Answer(cost, value)
 
     def _run(self, log: str, *arguments: str) -> measure.Cost:

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 from bench import mix
+from bench.__main__ import main
 from bench.access_log import Asked, line, parse
-from bench.checks import Examiner
+from bench.checks import Check, Examiner
 from bench.corpus import Corpus, Origin, prepare
 from bench.links import reachable
 from bench.measure import Cost
+from bench.results import Results
+from bench.session import Bench
 from bench.subject import Answer
 from bench.synthetic import fill_with
 
@@ -147,3 +150,19 @@ def test_a_mix_is_right_only_if_it_equals_the_manifest(corpus: Corpus) -> None:
 def test_the_access_log_is_read_as_it_is_written() -> None:
     asked = Asked(1_700_000_000.25, "GET", 304, 0, "/pg/index.html")
     assert parse(line(asked, 0.5)) == [asked]
+
+
+@pytest.mark.parametrize(("got", "code"), [(60, 0), (59, 1)])
+def test_one_wrong_result_makes_the_exit_code_1(
+    got: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = Check("made-up", 1, "crawl", "new", 60, got)
+    facts = {"processor": "any", "cores": 2, "python": "3", "load_before": 0}
+    found = Results(
+        "1", facts, "aiohttp", 1, [{"name": "made-up", "pages": 60, "megabytes": 1}], {}, [], [], [check]
+    )
+    monkeypatch.setattr(Bench, "measure", lambda _: found)
+    assert main(["--synthetic"]) == code
+    assert ("WRONG: made-up, round 1, crawl: new: expected 60, got 59" in capsys.readouterr().out) == bool(
+        code
+    )

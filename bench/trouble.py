@@ -1,0 +1,5 @@
+"""What can keep the benchmark from its figures."""
+
+
+class Trouble(RuntimeError):
+    """Something did not work; the message is for the reader."""
