@@ -48,7 +48,7 @@ async def test_C6_one_time_stamps_source_pages_and_links_of_a_run(desk: Desk) ->
     assert source is not None
     pages = await desk.store.pages(desk.source.id)
     links = await desk.store.links(desk.source.id)
-    stamps = {each.crawl_time for each in (source, *pages, *links)}
+    stamps = {source.crawl_time, *(page.crawl_time for page in pages), *(link.crawl_time for link in links)}
     assert stamps == {desk.run.started_at}
     assert {page.last_seen for page in pages} == {desk.run.started_at}
 
@@ -230,7 +230,7 @@ async def test_the_next_look_is_the_open_row_of_no_run(desk: Desk) -> None:
     assert (following.scheduled_for - desk.clock()).total_seconds() == desk.policy.recheck_seconds
 
 
-async def test_E22_a_page_that_is_gone_has_no_next_look(desk: Desk) -> None:
+async def test_A23_a_page_that_is_gone_has_no_next_look(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "gone")})
     [row] = await desk.attempts("gone")
     assert (row.outcome, row.status_code) == (Outcome.GONE, 404)
@@ -267,7 +267,7 @@ def _torn(visit: Visit) -> Visit:
     return replace(visit, harvest=replace(visit.harvest, chunks=Torn(visit.harvest.chunks)))
 
 
-async def test_A22_F05_a_commit_that_breaks_leaves_nothing_and_can_be_repeated(desk: Desk) -> None:
+async def test_A22_a_commit_that_breaks_leaves_nothing_and_can_be_repeated(desk: Desk) -> None:
     """Also the pages of the batch that were in order, and what the store remembers beside its tables."""
     await desk.begin()
     await desk.enqueue("", "other")

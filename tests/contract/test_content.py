@@ -41,6 +41,16 @@ async def test_a_new_title_is_searched_at_once(desk: Desk) -> None:
     assert len(await desk.store.search("herons")) == 1
 
 
+async def test_a_page_whose_title_alone_changed_is_found_by_its_new_one(desk: Desk) -> None:
+    """The body is the same, so nothing is made anew."""
+    await desk.crawl({"": read("Text", "a", title="Cranes"), "a": read("Text", title="Storks")})
+    await desk.crawl({"": read("Text", "a", title="Herons"), "a": read("Text", title="Storks")})
+    assert (await desk.page("")).title == "Herons"
+    assert [hit.title for hit in await desk.store.search("herons")] == ["Herons"]
+    assert [hit.title for hit in await desk.store.search("storks")] == ["Storks"]
+    assert (await desk.reload()).counts["unchanged"] == 2
+
+
 async def test_a_new_recipe_replaces_content_without_telling_of_a_change(desk: Desk) -> None:
     await desk.crawl({"": read("Text")})
     desk.policy = replace(desk.policy, recipe="r2")

@@ -86,7 +86,7 @@ async def test_reclaiming_twice_abandons_once(desk: Desk) -> None:
 
 
 async def test_a_reclaimed_look_counts_no_page_twice(desk: Desk) -> None:
-    """P2: the same page, the same run, one more row."""
+    """The same page, the same run, one more row."""
     await _claimed(desk)
     await desk.claim()
     await desk.store.reclaim(["w1"], desk.clock())
@@ -94,7 +94,7 @@ async def test_a_reclaimed_look_counts_no_page_twice(desk: Desk) -> None:
     assert (await desk.store.backlog(desk.run.id)).open == 2
 
 
-async def test_F10_release_gives_rows_back_without_an_attempt_to_show(desk: Desk) -> None:
+async def test_release_gives_rows_back_without_an_attempt_to_show(desk: Desk) -> None:
     """A worker that stops in good order has looked at nothing."""
     await _claimed(desk)
     await desk.claim()

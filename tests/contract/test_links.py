@@ -104,7 +104,7 @@ async def test_F71_a_link_that_no_page_may_follow_leads_nowhere(desk: Desk) -> N
     assert [link.url for link in await desk.store.links(desk.source.id)] == [at("secret")]
 
 
-async def test_F51_a_link_to_the_page_itself_is_no_way_into_it(desk: Desk) -> None:
+async def test_A16_a_link_to_the_page_itself_is_no_way_into_it(desk: Desk) -> None:
     await desk.begin()
     await desk.enqueue("", "island")
     await desk.store.record_listing(desk.source.id, [Listed(ROOT)])

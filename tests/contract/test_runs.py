@@ -90,7 +90,7 @@ async def test_C6_a_run_stamps_its_source_and_says_what_was_known(desk: Desk) ->
     assert source.crawl_time == now
 
 
-async def test_P1_a_killed_run_goes_on_where_it_was(desk: Desk) -> None:
+async def test_a_killed_run_goes_on_where_it_was(desk: Desk) -> None:
     await desk.join()
     await desk.begin()
     await desk.enqueue("")

@@ -52,7 +52,7 @@ async def test_a_file_and_its_folder_are_made(tmp_path: Path) -> None:
     assert _rows(path, "pragma journal_mode") == [("wal",)]
 
 
-async def test_P20_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClock) -> None:
+async def test_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClock) -> None:
     store = await open_store(f"sqlite:///{sqlite_file}")
     await (await Desk.at(store, clock)).crawl({"": read("Quokka")})
     await store.close()
@@ -239,7 +239,7 @@ def undone(sqlite_store: SqlStore) -> Iterator[SqlStore]:
     sqlite_store.db = whole
 
 
-async def test_F12_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+async def test_A22_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
     """What the store remembers of the queue beside its tables is undone with them."""
     await sqlite_desk.begin()
     whole = undone.db
@@ -250,7 +250,7 @@ async def test_F12_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, 
     assert await sqlite_desk.enqueue("", "a") == 2
 
 
-async def test_F12_a_commit_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
     await sqlite_desk.begin()
     await sqlite_desk.enqueue("")
     [claim] = await sqlite_desk.claim()

@@ -136,7 +136,7 @@ async def test_a_page_behind_one_that_is_gone_is_unreached_in_the_same_run(desk:
     assert await _unreached(desk) == [at("child"), at("grandchild")]
 
 
-async def test_F34_a_page_behind_one_that_came_back_is_reached_again(desk: Desk) -> None:
+async def test_A16_a_page_behind_one_that_came_back_is_reached_again(desk: Desk) -> None:
     """A bad deploy that the brake held is taken back: nothing behind it may go on being missed."""
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Gone(), "b": read("Page b, edited", "elsewhere")})
@@ -283,7 +283,7 @@ async def test_what_lies_behind_a_moved_page_is_reached_by_its_new_address(desk:
     assert (old.url, old.moved_to) == (at("a"), at("a2"))
 
 
-async def test_A12_the_address_that_moved_is_asked_again(desk: Desk) -> None:
+async def test_G12_the_address_that_moved_is_asked_again(desk: Desk) -> None:
     await desk.crawl(SITE)
     site = {**SITE, "a": Moved(to=at("a2")), "a2": read("Page a", "child")}
     await desk.crawl(site)

@@ -84,6 +84,7 @@ class MemoryCommits(MemoryQueue):
     def _write_content(self, visit: Visit, keep_body: bool) -> dict[str, int]:
         """Swap the chunks of a page whose content is replaced; a chunk whose text stays keeps its number."""
         if visit.decision.content is not Content.REPLACE:
+            self._retitle(visit)
             return {}
         page, document = visit.decision.page, visit.harvest.document
         spare: dict[str, list[Piece]] = defaultdict(list)
@@ -100,6 +101,13 @@ class MemoryCommits(MemoryQueue):
         self.tables.pieces[page.id] = tuple(pieces)
         self.tables.documents[page.id] = document.markdown if document and keep_body else None
         return {"chunks_reused": kept, "chunks_made": len(pieces) - kept}
+
+    def _retitle(self, visit: Visit) -> None:
+        """A page whose title alone changed is found by its new one."""
+        page = visit.decision.page
+        if visit.decision.content is Content.KEEP and page.id in self.tables.pieces:
+            pieces = [replace(piece, title=page.title or "") for piece in self.tables.pieces[page.id]]
+            self.tables.pieces[page.id] = tuple(pieces)
 
     def _write_links(self, run: Run, visit: Visit) -> None:
         """Replace the links of a page; a link that some page admits belongs to the source."""
