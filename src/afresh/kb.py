@@ -161,7 +161,7 @@ class KnowledgeBase:
         """Delete a source and its pages; the answer is how many had content."""
         source = await self._source(label)
         pages = await self._store.live_count(source.id)
-        await self._store.remove_source(source.id)
+        await self._store.remove_source(source.id, self._clock())
         return pages
 
     async def confirm(self, run: int) -> RunReport:

@@ -47,7 +47,7 @@ async def test_a_source_is_found_by_label_id_and_root(desk: Desk) -> None:
 async def test_G3_removing_a_source_keeps_its_history_and_leaves_nothing_open(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
     page = await desk.page("a")
-    await desk.store.remove_source(desk.source.id)
+    await desk.store.remove_source(desk.source.id, desk.clock())
     assert await desk.store.sources() == []
     assert await desk.store.find_pages(at("a")) == []
     assert await desk.store.search("page") == []
@@ -62,7 +62,7 @@ async def test_P3_removing_a_source_in_the_middle_of_a_run_leaves_nothing_pendin
     await desk.begin()
     await desk.enqueue("", "a", "b")
     await desk.claim(1)
-    await desk.store.remove_source(desk.source.id)
+    await desk.store.remove_source(desk.source.id, desk.clock())
     totals = await desk.store.totals()
     assert (totals["pending"], totals["in_flight"], totals["oldest_pending"]) == (0, 0, None)
 
@@ -71,7 +71,7 @@ async def test_a_visit_to_a_removed_source_writes_nothing(desk: Desk) -> None:
     await desk.begin()
     await desk.enqueue("")
     [claim] = await desk.claim()
-    await desk.store.remove_source(desk.source.id)
+    await desk.store.remove_source(desk.source.id, desk.clock())
     assert await desk.commit(desk.visit(claim, read("Root", "a"))) == []
     assert (await desk.store.totals())["pages"] == 0
 

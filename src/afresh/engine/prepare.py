@@ -35,7 +35,8 @@ async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Ki
             links = _trimmed(document.links, kit)
             return replace(harvest, links=links, children=_admitted(links, kit))
         case Follow.NONE:
-            return replace(harvest, links=tuple(link._replace(follow=False) for link in document.links))
+            links = tuple(link._replace(follow=False) for link in _trimmed(document.links, kit))
+            return replace(harvest, links=links, children=_admitted(links, kit))
         case Follow.STORED:
             return harvest
 

@@ -61,7 +61,7 @@ def _plan(
     title, config = page.title or "", search_config(page.language)
     spare: dict[str, list[Row]] = defaultdict(list)
     for row in old:
-        if (row["title"], row["config"]) == (title, config):
+        if (row["title"], row["config"], bool(row["whole"])) == (title, config, keep_body):
             spare[row["text_hash"]].append(row)
         else:
             dead.append(row["id"])
@@ -90,6 +90,7 @@ def _chunk_row(
         "content": chunk.content if keep_body else signals(chunk.content),
         "metadata": json.dumps(metadata),
         "config": config,
+        "whole": int(keep_body),
         "text_hash": chunk.text_hash,
         "embedding": None,
         "now": now,

@@ -32,18 +32,17 @@ class Commits(Queue):
     ) -> list[Visit]:
         """Write finished visits of one run; those whose lease was lost are left out of the answer."""
         try:
-            async with self.db.write() as tx:
+            async with self._queueing(run) as tx:
                 mine = await _still_held(tx, visits, worker)
                 await _stamp(tx, run, mine, now)
                 await _write_pages(tx, run, mine, now)
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
                 await self._links.write(tx, run, mine)
-                await _record_changes(tx, run, mine, now)
-                await self.queue_pages(tx, run, _children(mine), limits, now)
+                await _record_changes(tx, run, mine, now, keep_body=keep_body)
+                await self.queue_pages(tx, run, await _children(tx, mine), limits, now)
                 await _count(tx, run, [*map(tally, mine), reused])
         except BaseException:
             self._links.forget()
-            self._depths.pop(run.id, None)
             raise
         return mine
 
@@ -94,6 +93,15 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
         [{"page": visit.claim.page.id, "crawl_time": run.started_at, "now": now} for visit in checked],
     )
     await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
+    if any(_changes_ways(visit) for visit in visits):
+        await tx.run("mark_graph", source=run.source_id, changed=1)
+
+
+def _changes_ways(visit: Visit) -> bool:
+    """Whether a page begins or ceases to lead on: nothing is reached through a page that is to go."""
+    was_doomed = visit.claim.page.doomed_by is not None
+    drops = visit.decision.content is Content.DROP
+    return drops or (was_doomed and visit.decision.page.doomed_by is None)
 
 
 def _only_checked(visit: Visit) -> bool:
@@ -142,7 +150,9 @@ def _doomed_by(page: Page, visit: Visit, run: Run) -> int | None:
     return run.id if drops else page.doomed_by
 
 
-async def _record_changes(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
+async def _record_changes(
+    tx: Session, run: Run, visits: Sequence[Visit], now: datetime, *, keep_body: bool
+) -> None:
     await tx.many(
         "insert_change",
         [
@@ -155,7 +165,7 @@ async def _record_changes(tx: Session, run: Run, visits: Sequence[Visit], now: d
                 "now": now,
                 "old_hash": visit.claim.page.content_hash,
                 "new_hash": visit.decision.page.content_hash,
-                "diff": visit.harvest.diff,
+                "diff": visit.harvest.diff if keep_body else None,
                 "moved_to": None,
             }
             for visit in visits
@@ -164,12 +174,15 @@ async def _record_changes(tx: Session, run: Run, visits: Sequence[Visit], now: d
     )
 
 
-def _children(visits: Sequence[Visit]) -> dict[str, int]:
+async def _children(tx: Session, visits: Sequence[Visit]) -> dict[str, int]:
     """The addresses that visits lead to, each with the smallest depth it was found at."""
+    parents = [visit.claim.page.id for visit in visits if visit.harvest.links]
+    rows = await tx.all("depths_of", pages=parents) if parents else []
+    current = {row["id"]: row["depth"] for row in rows}  # a shorter way may have been found since the claim
     depths: dict[str, int] = {}
     for visit in visits:
         step = 0 if visit.decision.outcome is Outcome.MOVED else 1
-        depth = visit.claim.page.depth + step
+        depth = current.get(visit.claim.page.id, visit.claim.page.depth) + step
         for link in visit.harvest.links or ():
             if link.follow and link.url in visit.harvest.children and depths.get(link.url, depth) >= depth:
                 depths[link.url] = depth

@@ -13,10 +13,12 @@ class LinkBook:
 
     def __init__(self) -> None:
         self._ids: dict[tuple[SourceId, str], int] = {}
+        self._admitted: set[int] = set()
 
     def forget(self) -> None:
         """Drop what is remembered: a transaction was undone or links were deleted."""
         self._ids.clear()
+        self._admitted.clear()
 
     async def write(self, tx: Session, run: Run, visits: Sequence[Visit]) -> None:
         """Replace the links of pages whose visit brought some."""
@@ -44,23 +46,24 @@ class LinkBook:
             self.forget()
 
     async def _make(self, tx: Session, run: Run, visits: Sequence[Visit]) -> None:
-        unknown = {
-            link.url: link.url in visit.harvest.children
-            for visit in visits
-            for link in visit.harvest.links or ()
-            if (run.source_id, link.url) not in self._ids
-        }
+        """Make the rows of links that are new, or newly known to belong to the source."""
+        wanted: dict[str, bool] = {}
+        for visit in visits:
+            for link in visit.harvest.links or ():
+                wanted[link.url] = wanted.get(link.url, False) or link.url in visit.harvest.children
+        unknown = {url: belongs for url, belongs in wanted.items() if not self._knows(run, url, belongs)}
         await tx.many(
             "upsert_link",
             [
-                {
-                    "source": run.source_id,
-                    "url": url,
-                    "admitted": int(admitted),
-                    "crawl_time": run.started_at,
-                }
-                for url, admitted in unknown.items()
+                {"source": run.source_id, "url": url, "admitted": int(belongs), "crawl_time": run.started_at}
+                for url, belongs in unknown.items()
             ],
         )
-        rows = await tx.all("link_ids", source=run.source_id, urls=list(unknown))
-        self._ids.update({(run.source_id, row["url"]): row["id"] for row in rows})
+        for row in await tx.all("link_ids", source=run.source_id, urls=list(unknown)):
+            self._ids[run.source_id, row["url"]] = row["id"]
+            if unknown[row["url"]]:
+                self._admitted.add(row["id"])
+
+    def _knows(self, run: Run, url: str, belongs: bool) -> bool:
+        link = self._ids.get((run.source_id, url))
+        return link is not None and (not belongs or link in self._admitted)

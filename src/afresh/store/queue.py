@@ -1,6 +1,7 @@
 """The history as the queue: rows without an outcome are the work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, SourceId
@@ -17,13 +18,15 @@ class Queue:
 
     async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
         """Queue addresses for a run, each at most once; how many were new to it."""
-        async with self.db.write() as tx:
-            wanted = {item.url: item.depth for item in reversed(listed)}
+        wanted: dict[str, int] = {}
+        for item in listed:
+            wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
+        async with self._queueing(run) as tx:
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
-        async with self.db.write() as tx:
+        async with self._queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
             rows = await tx.all("known_without_row", run=run.id, source=run.source_id)
@@ -44,6 +47,16 @@ class Queue:
         """Links that belong to the source and have not become pages, nearest first."""
         async with self.db.read() as tx:
             return [Listed(row["url"], row["depth"]) for row in await tx.all("frontier", source=source)]
+
+    @asynccontextmanager
+    async def _queueing(self, run: Run) -> AsyncIterator[Session]:
+        """A transaction; if it is undone, what was remembered of the queue is forgotten."""
+        try:
+            async with self.db.write() as tx:
+                yield tx
+        except BaseException:
+            self._depths.pop(run.id, None)
+            raise
 
     async def queue_pages(
         self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
@@ -78,9 +91,9 @@ class Queue:
         lowered = [row for url, row in known.items() if _nearer(row, wanted[url], run.id)]
         base = {"source": run.source_id, "run": run.id, "now": now}
         await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
-        await tx.many(
-            "lower_depth", [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
-        )
+        nearer = [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
+        await tx.many("lower_depth", nearer)
+        await tx.many("raise_priority", nearer)
         queued = [*again, *fresh]
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
         await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
@@ -137,7 +150,7 @@ class Queue:
         """Give back everything a worker holds, unfinished, and forget the worker."""
         async with self.db.write() as tx:
             await tx.run("release_crawls", worker=worker, now=now)
-            await tx.run("release_hosts", workers=[worker])
+            await self._free_hosts(tx, [worker])
             await tx.run("forget_workers", workers=[worker])
 
     async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
@@ -145,9 +158,13 @@ class Queue:
         async with self.db.write() as tx:
             rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
             await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
-            await tx.run("release_hosts", workers=list(dead))
+            await self._free_hosts(tx, dead)
             await tx.run("forget_workers", workers=list(dead))
             return len(rows)
+
+    async def _free_hosts(self, tx: Session, workers: Sequence[str]) -> None:
+        await tx.run("release_hosts", workers=list(workers))
+        await tx.run("unwant_hosts", workers=list(workers))
 
     async def lock_owners(self) -> set[str]:
         """The names of all who hold a claim."""

@@ -71,9 +71,10 @@ class Runs:
             rows = await (tx.all("sources") if name is None else tx.all("sources_named", name=name))
             return [source_from(row) for row in rows]
 
-    async def remove_source(self, source: SourceId) -> None:
-        """Delete a source with its pages; the attempts stay in the history."""
+    async def remove_source(self, source: SourceId, now: datetime) -> None:
+        """Delete a source with its pages; the attempts stay in the history, the open ones as cancelled."""
         async with self.db.write() as tx:
+            await tx.run("cancel_source", source=source, now=now)
             await tx.run("delete_source", source=source)
 
     async def start_run(

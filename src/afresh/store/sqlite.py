@@ -98,14 +98,14 @@ class SqliteDatabase:
             try:
                 self._connections[role] = await loop.run_in_executor(thread, self._connect)
                 if role == "write":
-                    await loop.run_in_executor(thread, migrate, self._connections[role], self.path)
+                    await loop.run_in_executor(thread, migrate, self._connections[role])
             except sqlite3.Error as error:
                 raise StoreError(self._explain(error)) from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        connection.execute("select count(*) from sqlite_master").fetchone()
+        check_owner(connection, self.path)
         for pragma in PRAGMAS:
             connection.execute(pragma)
         return connection
@@ -155,19 +155,25 @@ class SqliteDatabase:
             thread.shutdown()
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the schema up to date, each step in one transaction."""
-    steps = migrations("sqlite")
-    newest = steps[-1][0]
-    version = _version(connection)
+def check_owner(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a newer or foreign file before anything about it is changed."""
+    newest = migrations("sqlite")[-1][0]
+    tables, version = connection.execute(
+        "select (select count(*) from sqlite_master), user_version from pragma_user_version"
+    ).fetchone()
     if version > newest:
         raise SchemaTooNew(
             f"the store {path} was written by a newer afresh (schema {version}, this one knows {newest}); "
             "upgrade afresh or name another store with --store"
         )
-    if version == 0 and connection.execute("select count(*) from sqlite_master").fetchone()[0]:
+    if version == 0 and tables:
         raise StoreError(f"{path} is a database, but not one of afresh; name another store with --store")
-    for number, text in steps:
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the schema up to date, each step in one transaction."""
+    version = _version(connection)
+    for number, text in migrations("sqlite"):
         if number > version:
             _apply(connection, number, text.format(**DDL))
 

@@ -1,6 +1,8 @@
 """The store: one façade over its tables, blind to the database behind it."""
 
-from afresh.core.model import RunId
+from datetime import datetime
+
+from afresh.core.model import Run, RunId, RunMode, SourceId
 from afresh.store.commit import Commits
 from afresh.store.database import Database
 from afresh.store.frontier import Frontiers
@@ -19,6 +21,13 @@ class SqlStore(Runs, Commits, Sweeps, Frontiers, Reads, Searches):
         self.url = url
         self._links = LinkBook()
         self._depths: dict[RunId, dict[int, int]] = {}
+
+    async def start_run(
+        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+    ) -> tuple[Run, bool]:
+        """A run to work on; what is remembered of links may be older than another process's clean-up."""
+        self._links.forget()
+        return await super().start_run(source, mode, full=full, worker=worker, now=now)
 
     async def close(self) -> None:
         """Close the database."""

@@ -85,6 +85,7 @@ create table chunks (
     content text not null,
     metadata text not null,
     config text not null,
+    whole integer not null default 1,
     text_hash text not null,
     embedding {blob},
     created_at {time} not null
@@ -157,6 +158,7 @@ create table hosts (
     locked_by text,
     locked_until {time},
     wanted_by text,
+    used integer not null default 1,
     next_allowed_at {time}
 );
 

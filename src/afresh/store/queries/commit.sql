@@ -1,6 +1,9 @@
 -- held_crawls
 select id from page_crawls where id in {list crawls} and locked_by = :worker and outcome is null
 
+-- depths_of
+select id, depth from pages where id in {list pages}
+
 -- stamp_crawl
 update page_crawls
 set outcome = :outcome, completed_at = :now, status_code = :status_code, error_message = :error_message,
@@ -33,7 +36,7 @@ insert into documents (page_id, markdown) values (:page, :markdown)
 on conflict (page_id) do update set markdown = excluded.markdown, summary = null
 
 -- chunks_of
-select id, page_id, sort_order, title, config, text_hash, embedding from chunks where page_id in {list pages}
+select id, page_id, sort_order, title, config, whole, text_hash, embedding from chunks where page_id in {list pages}
 
 -- retitle_chunks
 update chunks set title = :title where page_id = :page
@@ -46,13 +49,13 @@ update chunks set sort_order = :sort_order where id = :chunk
 
 -- insert_chunk
 insert into chunks (
-    page_id, sort_order, title, heading, content, metadata, config, text_hash, embedding, created_at
+    page_id, sort_order, title, heading, content, metadata, config, whole, text_hash, embedding, created_at
 )
-values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :text_hash, :embedding, :now)
+values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :whole, :text_hash, :embedding, :now)
 
 -- upsert_link
 insert into links (source_id, url, admitted, crawl_time) values (:source, :url, :admitted, :crawl_time)
-on conflict (source_id, url) do nothing
+on conflict (source_id, url) do update set admitted = excluded.admitted where excluded.admitted > links.admitted
 
 -- delete_page_links
 delete from page_links where page_id in {list pages}

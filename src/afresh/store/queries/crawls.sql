@@ -10,6 +10,9 @@ on conflict (source_id, url) do nothing
 -- lower_depth
 update pages set depth = :depth, updated_at = :now where id = :page
 
+-- raise_priority
+update page_crawls set priority = -:depth, updated_at = :now where page_id = :page and outcome is null
+
 -- open_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
 select id, :run, url, :domain, -depth, :now, :now, :now from pages where source_id = :source and url = :url
@@ -64,7 +67,7 @@ group by l.url
 select domain, locked_by, wanted_by, next_allowed_at from hosts
 where (locked_by is not null and locked_by <> :worker and locked_until > :now)
     or next_allowed_at > :now
-    or (locked_by = :worker and wanted_by is not null)
+    or (locked_by = :worker and wanted_by <> :worker and used = 1)
 
 -- claimable
 select c.id as crawl_id, c.run_id, c.domain, p.*
@@ -79,7 +82,9 @@ update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now 
 
 -- take_host
 insert into hosts (domain, locked_by, locked_until) values (:domain, :worker, :until)
-on conflict (domain) do update set locked_by = excluded.locked_by, locked_until = excluded.locked_until
+on conflict (domain) do update
+set locked_by = excluded.locked_by, locked_until = excluded.locked_until, used = 1,
+    wanted_by = case when hosts.locked_by = excluded.locked_by then hosts.wanted_by end
 
 -- want_hosts
 update hosts set wanted_by = :worker
@@ -89,13 +94,16 @@ where domain in {list blocked} and locked_by <> :worker and locked_until > :now
     )
 
 -- hand_over_hosts
-update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null
-where locked_by = :worker and wanted_by is not null and not exists (
+update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0
+where locked_by = :worker and wanted_by <> :worker and used = 1 and not exists (
     select 1 from page_crawls c where c.locked_by = :worker and c.domain = hosts.domain
 )
 
 -- release_hosts
-update hosts set locked_by = null, locked_until = null, wanted_by = null where locked_by in {list workers}
+update hosts set locked_by = null, locked_until = null, used = 1 where locked_by in {list workers}
+
+-- unwant_hosts
+update hosts set wanted_by = null where wanted_by in {list workers}
 
 -- pause_host
 insert into hosts (domain, next_allowed_at) values (:domain, :until)

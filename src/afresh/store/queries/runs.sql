@@ -52,7 +52,8 @@ from page_crawls where run_id = :run and outcome is null
 
 -- upsert_worker
 insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :host, :pid, :now, :now)
-on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
+on conflict (name) do update
+set host = excluded.host, pid = excluded.pid, started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
 
 -- beat
 update workers set heartbeat_at = :now where name = :worker

@@ -21,6 +21,12 @@ select * from sources order by name, version
 -- sources_named
 select * from sources where name = :name order by version
 
+-- cancel_source
+update page_crawls
+set outcome = 'cancelled', completed_at = :now, updated_at = :now, locked_at = null, locked_by = null,
+    reason = 'the source was removed'
+where outcome is null and page_id in (select id from pages where source_id = :source)
+
 -- delete_source
 delete from sources where id = :source
 

@@ -40,7 +40,7 @@ select count(*) as live from pages where source_id = :source and content_hash is
 -- drop_page
 update pages
 set status = :status, content_hash = null, links_hash = null, recipe = null, etag = null, last_modified = null,
-    size = null, mtime_ns = null, validators_url = null, doomed_by = null, changed_at = :now, updated_at = :now
+    size = null, mtime_ns = null, validators_url = null, doomed_by = null, missing_count = 0, changed_at = :now, updated_at = :now
 where id = :page
 
 -- drop_documents
@@ -68,6 +68,8 @@ select id, url, admitted from links where source_id = :source
 update links set admitted = :admitted where id = :link
 
 -- cancel_open
-update page_crawls set outcome = 'cancelled', completed_at = :now, updated_at = :now, reason = 'the page left the index'
+update page_crawls
+set outcome = 'cancelled', completed_at = :now, updated_at = :now, locked_at = null, locked_by = null,
+    reason = 'the page left the index'
 where outcome is null and page_id in {list pages}
 

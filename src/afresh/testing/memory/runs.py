@@ -63,22 +63,22 @@ class MemoryRuns:
         found = [row.source for row in self.tables.sources.values() if name in (None, row.source.name)]
         return sorted(found, key=lambda each: (each.name, each.version or ""))
 
-    async def remove_source(self, source: SourceId) -> None:
+    async def remove_source(self, source: SourceId, now: datetime) -> None:
         """Delete a source with its pages; the attempts stay in the history, none of them open."""
         with self.tables.transaction():
             for row in self.tables.pages_of(source):
-                self._remove_page(row.page.id)
+                self._remove_page(row.page.id, now)
             self.tables.sources.pop(source, None)
             self.tables.runs = {k: run for k, run in self.tables.runs.items() if run.source_id != source}
             self.tables.links = {k: link for k, link in self.tables.links.items() if k[0] != source}
             self.tables.changes = {k: each for k, each in self.tables.changes.items() if each[0] != source}
 
-    def _remove_page(self, page: PageId) -> None:
+    def _remove_page(self, page: PageId, now: datetime) -> None:
         tables, row = self.tables, self.tables.pages[page]
         for attempt in [each for each in tables.crawls.values() if each.page_id == page]:
             if attempt.outcome is None:
                 reason = "the source was removed"
-                tables.close_attempt(attempt.id, Outcome.CANCELLED, attempt.updated_at, reason=reason)
+                tables.close_attempt(attempt.id, Outcome.CANCELLED, now, reason=reason)
             tables.crawls[attempt.id] = replace(tables.crawls[attempt.id], page_id=None)
         del tables.pages[page], tables.addresses[row.page.source_id, row.page.url]
         tables.documents.pop(page, None)
