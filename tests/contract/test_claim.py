@@ -1,10 +1,11 @@
 """Claims: nearest pages first, one worker per host, hosts handed over and left to rest."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.contract.desk import LEASE, ROOT, Desk, at, read
 
-from afresh.core.model import Limits, RunState
+from afresh.core.model import Failed, Limits, Outcome, RunState
 from afresh.ports import Library
 
 OTHER = "https://api.example.org/"
@@ -142,6 +143,23 @@ async def test_a_holder_that_has_nothing_to_do_hands_a_host_over(desk: Desk) -> 
     await desk.commit(desk.visit(claim, read("Root")))
     assert await _addresses(desk) == []
     assert await _addresses(other) == [at("a")]
+
+
+async def test_a_host_handed_to_a_worker_with_nothing_due_goes_back(desk: Desk) -> None:
+    """One waits an hour for a retry; the other need not wait with it."""
+    other = await Desk.at(desk.store, desk.clock, "other")
+    other.worker, other.policy = "w2", replace(other.policy, retries=9, backoff_base_seconds=3600)
+    await _started(other, "x")
+    await other.look({"x": Failed(outcome=Outcome.TIMEOUT, reason="no answer")})
+    await _started(desk, *(f"p{n}" for n in range(6)))
+    looks = []
+    for _ in range(30):
+        for each in (desk, other):
+            claims = await each.claim(2)
+            looks += [claim.page.url for claim in claims]
+            await each.commit(*[each.visit(claim, read("Text")) for claim in claims])
+        desk.clock.advance(1)
+    assert looks == [at(f"p{n}") for n in range(6)]
 
 
 async def test_a_worker_that_wants_nothing_of_a_host_gets_nothing_of_it(desk: Desk) -> None:

@@ -119,6 +119,13 @@ async def test_A28_only_what_is_due_is_queued(desk: Desk) -> None:
     assert {claim.page.url for claim in await desk.claim()} == {at(path) for path in SITE}
 
 
+async def test_an_address_listed_twice_has_its_smaller_depth(desk: Desk) -> None:
+    await desk.begin()
+    twice = [Listed(at("a"), 3), Listed(at("a"), 1), Listed(at("a"), 2)]
+    assert await desk.store.enqueue(desk.run, twice, desk.limits, desk.clock()) == 1
+    assert (await desk.page("a")).depth == 1
+
+
 # ---- limits
 
 

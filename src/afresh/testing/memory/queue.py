@@ -30,7 +30,7 @@ class MemoryQueue:
         """Queue addresses for a run, each at most once; how many were new to it."""
         wanted: dict[str, int] = {}
         for item in listed:
-            wanted.setdefault(item.url, item.depth)
+            wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
         with self.tables.transaction():
             return self.queue_pages(run, wanted, limits, now)
 
