@@ -164,7 +164,7 @@ class Desk:
 
     async def sweep(self) -> None:
         """End a complete run as the engine does, without the brake."""
-        unreached = await self.store.unreached(self.source.id, ROOT)
+        unreached = await self.store.unreached(self.source.id, ROOT, 20)
         decided = [decide_missing(page, self.run.id, self.policy) for page in unreached]
         await self.store.record_missing(self.source.id, decided, self.clock())
         doomed = [page for page, target in await self.store.doomed(self.source.id) if may_drop(page, target)]

@@ -94,7 +94,7 @@ async def test_A16_a_link_that_one_page_may_not_follow_still_leads_on_from_anoth
     for batch in [visits] if together else [[visit] for visit in visits]:
         await desk.commit(*batch)
     assert await desk.look(site) == [at("target")]
-    assert await desk.store.unreached(desk.source.id, ROOT) == []
+    assert await desk.store.unreached(desk.source.id, ROOT, 20) == []
 
 
 async def test_F71_a_link_that_no_page_may_follow_leads_nowhere(desk: Desk) -> None:
@@ -109,4 +109,4 @@ async def test_A16_a_link_to_the_page_itself_is_no_way_into_it(desk: Desk) -> No
     await desk.enqueue("", "island")
     await desk.store.record_listing(desk.source.id, [Listed(ROOT)])
     await desk.look({"": read("Root"), "island": read("Island", "island")})
-    assert [page.url for page in await desk.store.unreached(desk.source.id, ROOT)] == [at("island")]
+    assert [page.url for page in await desk.store.unreached(desk.source.id, ROOT, 20)] == [at("island")]

@@ -40,7 +40,7 @@ async def _looked(desk: Desk, site: dict[str, Seen]) -> None:
 
 
 async def _unreached(desk: Desk) -> list[str]:
-    return sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT))
+    return sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT, 20))
 
 
 async def _missing(desk: Desk) -> dict[str, int]:
@@ -140,7 +140,7 @@ async def test_A16_a_page_behind_one_that_came_back_is_reached_again(desk: Desk)
     """A bad deploy that the brake held is taken back: nothing behind it may go on being missed."""
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Gone(), "b": read("Page b, edited", "elsewhere")})
-    missed = await desk.store.unreached(desk.source.id, ROOT)
+    missed = await desk.store.unreached(desk.source.id, ROOT, 20)
     assert at("child") in {page.url for page in missed}
     decided = [decide_missing(page, desk.run.id, desk.policy) for page in missed]
     await desk.store.record_missing(desk.source.id, decided, desk.clock())

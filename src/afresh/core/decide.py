@@ -207,6 +207,7 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=next_regular_look(now, policy),
+        refused=True,
         reason=f"not fetched: {seen.reason}" if seen.status_code is None else seen.reason,
         status_code=seen.status_code,
         error_message=seen.reason,

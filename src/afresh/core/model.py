@@ -360,6 +360,7 @@ class Decision:
     follow: Follow
     next_at: datetime | None  # when to look again; None: when something links here again
     retry: bool = False  # the next look belongs to this run
+    refused: bool = False  # we may not read the page: not a failure of the source
     reason: str = ""
     status_code: int | None = None
     error_message: str | None = None

@@ -1,5 +1,6 @@
 """How a run ends: whether it may delete, what it misses, and when the brake holds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from afresh.core.model import Page, PageStatus, Policy, RunId, RunState
@@ -67,7 +68,17 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
 
 
 def may_drop(page: Page, target: PageStatus | None) -> bool:
-    """Whether doomed content may go now: a page that moved stays until its new address has content."""
-    if page.moved_to is None or target is None:
-        return True
-    return target in (PageStatus.ACTIVE, PageStatus.REDIRECT)
+    """Whether doomed content may go now: a page that moved stays until its new address is settled."""
+    return page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
+
+
+def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:
+    """Where a chain of moves ends: a status, None outside the source, pending if it goes in circles."""
+    seen: set[str] = set()
+    while url in known and url not in seen:
+        seen.add(url)
+        status, moved_to = known[url]
+        if moved_to is None:
+            return status
+        url = moved_to
+    return PageStatus.PENDING if url in seen else None

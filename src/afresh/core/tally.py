@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from afresh.core.model import ChangeKind, Content, Outcome, Visit
 
-_REFUSED = frozenset({Outcome.BLOCKED_ROBOTS, Outcome.BLOCKED_4XX})
-
 
 def change_of(visit: Visit) -> ChangeKind | None:
     """Whether a visit brought new or changed content; deletions and moves are the sweep's to tell."""
@@ -36,12 +34,8 @@ def _kind(visit: Visit) -> str:
             return "gone"
         case Outcome.MOVED:
             return "redirects"
-        case outcome if outcome in _REFUSED and visit.decision.status_code != 429:
-            return "refused"
-        case Outcome.FAILED if visit.decision.reason.startswith("not fetched"):
-            return "refused"
         case _:
-            return "failed"
+            return "refused" if visit.decision.refused else "failed"
 
 
 def _known_failed(visit: Visit) -> Mapping[str, int]:

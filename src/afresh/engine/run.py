@@ -151,7 +151,7 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
 
 async def _count_missing(course: Course, now: datetime) -> int:
     store, source = course.kit.store, course.source.id
-    unreached = await store.unreached(source, course.rules.root)
+    unreached = await store.unreached(source, course.rules.root, course.rules.max_depth)
     decided = [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
     await store.record_missing(source, decided, now)
     return len(decided)

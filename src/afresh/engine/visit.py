@@ -74,7 +74,8 @@ async def _extract(fetched: Fetched, kit: Kit) -> Seen:
     try:
         document = await kit.offload.call(kit.extract, fetched)
     except ExtractError as error:
-        return Refused(outcome=Outcome.FAILED, reason=str(error))
+        reason = f"{fetched.status_code}, but not read: {error}"
+        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=fetched.status_code)
     return Read(
         document=document,
         validators=fetched.validators,

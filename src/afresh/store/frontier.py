@@ -30,8 +30,7 @@ class Frontiers:
                 if bool(row["admitted"]) != admits(row["url"])
             ]
             await tx.many("readmit_link", changed)
-            if changed:
-                await tx.run("mark_graph", source=source, changed=1)
+            await tx.run("mark_graph", source=source, changed=1)
 
     async def close_frontier(self, source: SourceId, rules: str) -> None:
         """Note that every admitted link is a page, under these rules."""

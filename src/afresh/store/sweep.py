@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
+from afresh.core.sweep import final_status
 from afresh.store.database import Database
 from afresh.store.links import LinkBook
 from afresh.store.records import attempt_from, page_from
@@ -24,14 +25,14 @@ class Sweeps:
             if changed:
                 await tx.run("mark_graph", source=source, changed=1)
 
-    async def unreached(self, source: SourceId, root: str) -> list[Page]:
+    async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
         """Pages with content that no way leads to; walked anew only if a link or a listing changed."""
         async with self.db.read() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and not row["graph_changed"]:
                 rows = await tx.all("missing_pages", source=source)
             else:
-                rows = await tx.all("unreached", source=source, root=root)
+                rows = await tx.all("unreached", source=source, root=root, max_depth=max_depth)
             return [page_from(row) for row in rows]
 
     async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
@@ -58,13 +59,14 @@ class Sweeps:
         self._links.forget()
 
     async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
-        """Pages whose content is to go, with the status of the page they moved to."""
+        """Pages whose content is to go, with the status of where their moves end."""
         async with self.db.read() as tx:
-            rows = await tx.all("doomed", source=source)
-            return [
-                (page_from(row), PageStatus(row["target_status"]) if row["target_status"] else None)
-                for row in rows
-            ]
+            pages = [page_from(row) for row in await tx.all("doomed", source=source)]
+            if not pages:
+                return []
+            rows = await tx.all("moves", source=source)
+            moves = {row["url"]: (PageStatus(row["status"]), row["moved_to"]) for row in rows}
+            return [(page, final_status(page.moved_to, moves) if page.moved_to else None) for page in pages]
 
     async def live_count(self, source: SourceId) -> int:
         """How many pages have content."""

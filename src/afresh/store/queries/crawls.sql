@@ -26,13 +26,15 @@ update pages set queued_run = :run where source_id = :source and url in {list ur
 -- adopt_known
 update page_crawls set run_id = :run, scheduled_for = :now, updated_at = :now
 where outcome is null and locked_at is null and run_id is null and page_id in (
-    select id from pages where source_id = :source and status <> 'deleted' and coalesce(queued_run, 0) <> :run
+    select id from pages
+    where source_id = :source and status not in ('deleted', 'redirect') and coalesce(queued_run, 0) <> :run
 )
 
 -- adopt_due
 update page_crawls set run_id = :run, updated_at = :now
 where outcome is null and locked_at is null and run_id is null and scheduled_for <= :now and page_id in (
-    select id from pages where source_id = :source and coalesce(queued_run, 0) <> :run
+    select id from pages
+    where source_id = :source and status not in ('deleted', 'redirect') and coalesce(queued_run, 0) <> :run
 )
 
 -- mark_adopted
@@ -43,7 +45,7 @@ where source_id = :source and coalesce(queued_run, 0) <> :run
 -- known_without_row
 select p.url, p.depth from pages p
 where p.source_id = :source and coalesce(p.queued_run, 0) <> :run and (
-    p.status <> 'deleted' or p.listed = 1 or exists (
+    p.status not in ('deleted', 'redirect') or p.listed = 1 or exists (
         select 1 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
         where l.source_id = :source and l.url = p.url and e.follow = 1 and f.status <> 'deleted'
     )

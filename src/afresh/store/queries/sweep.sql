@@ -7,7 +7,7 @@ update pages set listed = 0 where source_id = :source and listed = 1 and url not
 -- unreached
 with recursive target (link_id, page_id) as materialized (
     select l.id, p.id from links l join pages p on p.source_id = l.source_id and p.url = l.url
-    where l.source_id = :source and l.admitted = 1
+    where l.source_id = :source and l.admitted = 1 and p.depth <= :max_depth
 ),
 reached (id) as (
     select id from pages where source_id = :source and (url = :root or listed = 1)
@@ -18,21 +18,28 @@ reached (id) as (
     join target t on t.link_id = e.link_id
 )
 select * from pages
-where source_id = :source and content_hash is not null and id not in (select id from reached)
+where source_id = :source and content_hash is not null and doomed_by is null
+    and id not in (select id from reached)
 
 -- missing_pages
-select * from pages where source_id = :source and content_hash is not null and missing_count > 0
+select * from pages
+where source_id = :source and content_hash is not null and doomed_by is null and missing_count > 0
 
 -- reset_missing
-update pages set missing_count = 0 where source_id = :source and missing_count > 0 and id not in {list pages}
+update pages set missing_count = 0
+where source_id = :source and missing_count > 0 and doomed_by is null and id not in {list pages}
 
 -- record_missing
 update pages set missing_count = :missing_count, doomed_by = :doomed_by, updated_at = :now where id = :page
 
 -- doomed
-select p.*, t.status as target_status from pages p
-left join pages t on t.source_id = p.source_id and t.url = p.moved_to
-where p.source_id = :source and p.doomed_by is not null and p.content_hash is not null
+select * from pages where source_id = :source and doomed_by is not null and content_hash is not null
+
+-- moves
+select url, status, moved_to from pages
+where source_id = :source and (
+    moved_to is not null or url in (select moved_to from pages where source_id = :source)
+)
 
 -- live_count
 select count(*) as live from pages where source_id = :source and content_hash is not null
@@ -59,7 +66,8 @@ delete from links where source_id = :source and not exists (select 1 from page_l
 select * from pages where source_id = :source and url = :root
 
 -- latest_attempt
-select * from page_crawls where page_id = :page and outcome is not null order by id desc limit 1
+select * from page_crawls where page_id = :page and outcome is not null and outcome <> 'cancelled'
+order by id desc limit 1
 
 -- links_of_source
 select id, url, admitted from links where source_id = :source

@@ -20,6 +20,8 @@ from afresh.core.model import (
 )
 from afresh.testing.memory.tables import Host, PageRow, Tables
 
+LEFT = (PageStatus.DELETED, PageStatus.REDIRECT)  # looked at again only while something leads there
+
 
 class MemoryQueue:
     """Putting pages into the queue and taking them out."""
@@ -38,10 +40,12 @@ class MemoryQueue:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
         linked = self._linked(run.source_id)
         rows = self.tables.pages_of(run.source_id)
-        known = [row for row in rows if row.page.status is not PageStatus.DELETED or row.listed]
-        dead = [row for row in rows if row.page.status is PageStatus.DELETED and row.page.url in linked]
+        wanted = {
+            row.page.url: row.page.depth
+            for row in rows
+            if row.page.status not in LEFT or row.listed or row.page.url in linked
+        }
         with self.tables.transaction():
-            wanted = {row.page.url: row.page.depth for row in (*known, *dead)}
             self.queue_pages(run, wanted, limits, now)
 
     def _linked(self, source: SourceId) -> set[str]:
@@ -55,7 +59,8 @@ class MemoryQueue:
             for row in self.tables.waiting():
                 page = self.tables.pages[PageId(row.page_id or 0)]
                 due = row.locked_at is None and row.run_id is None and row.scheduled_for <= now
-                if due and page.page.source_id == run.source_id and page.queued_run != run.id:
+                left = page.page.status in LEFT
+                if due and not left and page.page.source_id == run.source_id and page.queued_run != run.id:
                     self.tables.change_attempt(row.id, now, run_id=run.id)
                     self._mark(page, run)
 

@@ -16,6 +16,7 @@ from afresh.core.model import (
     SourceId,
     Validators,
 )
+from afresh.core.sweep import final_status
 from afresh.testing.memory.commit import MemoryCommits
 from afresh.testing.memory.tables import Edge
 
@@ -51,10 +52,15 @@ class MemorySweeps(MemoryCommits):
         row = self.tables.page_at(source, root)
         if row is None:
             return None, None
-        done = [a for a in self.tables.crawls.values() if a.page_id == row.page.id and a.outcome is not None]
+        open_or_cancelled = (None, Outcome.CANCELLED)
+        done = [
+            attempt
+            for attempt in self.tables.crawls.values()
+            if attempt.page_id == row.page.id and attempt.outcome not in open_or_cancelled
+        ]
         return row.page, max(done, key=lambda attempt: attempt.id, default=None)
 
-    async def unreached(self, source: SourceId, root: str) -> list[Page]:
+    async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
         """Pages with content that no way leads to from the root or the listing."""
         rows = self.tables.pages_of(source)
         todo = [row.page for row in rows if row.page.url == root or row.listed]
@@ -63,8 +69,9 @@ class MemorySweeps(MemoryCommits):
             page = todo.pop()
             if page.id not in reached:
                 reached.add(page.id)
-                todo += self._next_of(page)
-        return [r.page for r in rows if r.page.content_hash is not None and r.page.id not in reached]
+                todo += [child for child in self._next_of(page) if child.depth <= max_depth]
+        held = [row.page for row in rows if row.page.content_hash is not None and row.page.doomed_by is None]
+        return [page for page in held if page.id not in reached]
 
     def _next_of(self, page: Page) -> list[Page]:
         """Where the links of a page lead; a page that is to go leads nowhere unless it moved."""
@@ -81,7 +88,8 @@ class MemorySweeps(MemoryCommits):
         decided = {page.id: page for page in pages}
         with self.tables.transaction():
             for row in self.tables.pages_of(source):
-                page = decided.get(row.page.id, replace(row.page, missing_count=0))
+                free = row.page if row.page.doomed_by is not None else replace(row.page, missing_count=0)
+                page = decided.get(row.page.id, free)
                 counted = {"missing_count": page.missing_count, "doomed_by": page.doomed_by}
                 self.tables.change_page(row.page.id, **counted)
             ends = {edge.url for row in self.tables.pages_of(source) for edge in self._edges(row.page.id)}
@@ -90,11 +98,11 @@ class MemorySweeps(MemoryCommits):
                 del self.tables.links[key]
 
     async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
-        """Pages whose content is to go, with the status of the page they moved to."""
+        """Pages whose content is to go, with the status of where their moves end."""
         pages = [row.page for row in self.tables.pages_of(source)]
+        moves = {page.url: (page.status, page.moved_to) for page in pages}
         going = [page for page in pages if page.doomed_by is not None and page.content_hash is not None]
-        targets = [self.tables.page_at(source, page.moved_to or "") for page in going]
-        return [(page, row.page.status if row else None) for page, row in zip(going, targets, strict=True)]
+        return [(page, final_status(page.moved_to, moves) if page.moved_to else None) for page in going]
 
     async def live_count(self, source: SourceId) -> int:
         """How many pages have content."""
