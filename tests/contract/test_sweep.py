@@ -158,6 +158,13 @@ async def test_a_page_that_was_dropped_and_came_back_has_not_been_missed(desk: D
     assert (page.status, page.missing_count) == (PageStatus.ACTIVE, 0)
 
 
+async def test_A14_a_page_that_lies_too_deep_for_the_rules_is_not_reached(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.store.judge_links(desk.source.id, lambda url: True)
+    pages = await desk.store.unreached(desk.source.id, ROOT, 1)
+    assert sorted(page.url for page in pages) == [at("child"), at("grandchild")]
+
+
 # ---- what is to go
 
 
@@ -250,12 +257,13 @@ async def test_F36_a_dropped_page_that_comes_back_is_new_under_its_old_number(de
         (read("Page a"), PageStatus.ACTIVE),
         (Failed(outcome=Outcome.TIMEOUT, reason="no answer"), PageStatus.ERROR),
         (Gone(), PageStatus.DELETED),
-        (Moved(to=at("b")), PageStatus.REDIRECT),
+        (Moved(to=at("b")), PageStatus.ACTIVE),
+        (Moved(to=at("a")), PageStatus.PENDING),
     ],
-    ids=["active", "error", "deleted", "redirect"],
+    ids=["active", "error", "deleted", "moved on", "in circles"],
 )
-async def test_G12_the_fate_of_a_moved_page_is_that_of_its_target(
-    desk: Desk, target: Seen, status: PageStatus
+async def test_G12_the_fate_of_a_moved_page_is_that_of_where_its_moves_end(
+    desk: Desk, target: Seen, status: PageStatus | None
 ) -> None:
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Moved(to=at("a2")), "a2": target})
@@ -291,6 +299,19 @@ async def test_G12_the_address_that_moved_is_asked_again(desk: Desk) -> None:
     await desk.crawl({**site, "a": read("Page a is back", "child")})
     back = await desk.page("a")
     assert (back.status, back.moved_to) == (PageStatus.ACTIVE, None)
+
+
+async def test_an_address_that_moved_and_that_nothing_links_to_rests(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    site = {
+        **SITE,
+        "": read("Root, edited", "a2", "b"),
+        "a": Moved(to=at("a2")),
+        "a2": read("Page a", "child"),
+    }
+    await desk.crawl(site)
+    assert at("a") not in await desk.crawl(site)
+    assert (await desk.page("a")).status is PageStatus.REDIRECT
 
 
 # ---- the root
