@@ -116,16 +116,16 @@ class Queue:
         """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
         until = now + timedelta(seconds=lease_seconds)
         async with self.db.write() as tx:
-            await tx.run("hand_over_hosts", worker=worker, until=until)
+            await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=0)
             blocked = [row["domain"] for row in await tx.all("blocked_hosts", worker=worker, now=now)]
             if blocked:
                 await tx.run("want_hosts", worker=worker, blocked=blocked, now=now, run=run)
             rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
-            if not rows:
-                return []
-            await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
+            if rows:
+                await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
             domains = sorted({row["domain"] for row in rows})
             await tx.many("take_host", [{"domain": d, "worker": worker, "until": until} for d in domains])
+            await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
             return [_claim(row) for row in rows]
 
     async def backlog(self, run: RunId) -> Backlog:

@@ -97,7 +97,7 @@ where domain in {list blocked} and locked_by <> :worker and locked_until > :now
 
 -- hand_over_hosts
 update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0
-where locked_by = :worker and wanted_by <> :worker and used = 1 and not exists (
+where locked_by = :worker and wanted_by <> :worker and (used = 1 or :had_turn = 1) and not exists (
     select 1 from page_crawls c where c.locked_by = :worker and c.domain = hosts.domain
 )
 
