@@ -172,7 +172,7 @@ async def test_links_beyond_a_limit_are_found_nearest_first(desk: Desk) -> None:
 
 async def test_the_frontier_closes_under_its_rules(desk: Desk) -> None:
     source = desk.source.id
-    await desk.store.close_frontier(source, "rules 1")
+    await desk.store.close_frontier(source, "rules 1", 20)
     assert await desk.store.frontier_is_open(source, "rules 1") == (False, False)
     assert await desk.store.frontier_is_open(source, "rules 2") == (False, True)
 

@@ -9,7 +9,7 @@ from tests.core.strategies import brakes, held_pages, law
 
 from afresh.core import states
 from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
-from afresh.core.sweep import Evidence, brake_holds, decide_missing, judge, may_drop
+from afresh.core.sweep import Evidence, brake_holds, decide_missing, final_status, judge, may_drop
 
 
 @st.composite
@@ -209,7 +209,7 @@ def test_A7_a_page_that_did_not_move_may_go_at_once(target: PageStatus | None) -
         (PageStatus.ACTIVE, True),
         (PageStatus.PENDING, False),
         (PageStatus.ERROR, False),
-        (PageStatus.DELETED, False),
+        (PageStatus.DELETED, True),  # 301 and then 404: together they prove that the content is gone
     ],
 )
 def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(
@@ -217,3 +217,28 @@ def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(
 ) -> None:
     """Nothing is deleted before its replacement exists; None is an address outside the source."""
     assert may_drop(replace(PAGE, moved_to="https://docs.test/b"), target) == may
+
+
+MOVES: dict[str, tuple[PageStatus, str | None]] = {
+    "a": (PageStatus.ACTIVE, "b"),
+    "b": (PageStatus.REDIRECT, "c"),
+    "c": (PageStatus.ACTIVE, None),
+    "x": (PageStatus.REDIRECT, "y"),
+    "y": (PageStatus.ACTIVE, "x"),
+    "out": (PageStatus.REDIRECT, "https://elsewhere.test/"),
+}
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("c", PageStatus.ACTIVE),
+        ("a", PageStatus.ACTIVE),
+        ("x", PageStatus.PENDING),
+        ("out", None),
+        ("unknown", None),
+    ],
+)
+def test_F49_a_chain_of_moves_is_followed_to_its_end(start: str, end: PageStatus | None) -> None:
+    """A circle has no end, so nothing is dropped for it."""
+    assert final_status(start, MOVES) is end

@@ -85,9 +85,9 @@ async def _follow_stored(course: Course, now: datetime) -> None:
     waiting, changed = await store.frontier_is_open(source, course.fingerprint)
     if changed:
         await store.judge_links(source, lambda url: course.rules.refusal(url, 0) is None)
-    await store.close_frontier(source, course.fingerprint)
     if waiting or changed:
         await store.enqueue(course.run, await store.frontier(source), course.limits, now)
+    await store.close_frontier(source, course.fingerprint, course.rules.max_depth)
 
 
 async def _judge(course: Course, left_waiting: int) -> Verdict:

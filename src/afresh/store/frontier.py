@@ -32,9 +32,11 @@ class Frontiers:
             await tx.many("readmit_link", changed)
             await tx.run("mark_graph", source=source, changed=1)
 
-    async def close_frontier(self, source: SourceId, rules: str) -> None:
-        """Note that every admitted link is a page, under these rules."""
+    async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
+        """Note under which rules links were judged, and whether some still wait beyond a limit."""
         async with self.db.write() as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
-                await tx.run("mark_frontier", source=source, open=0, rules_seen=rules)
+                waiting = await tx.all("frontier", source=source) if row["frontier_open"] else []
+                still_open = any(link["depth"] <= max_depth for link in waiting)
+                await tx.run("mark_frontier", source=source, open=int(still_open), rules_seen=rules)

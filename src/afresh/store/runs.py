@@ -83,7 +83,7 @@ class Runs:
         """A run to work on, and whether it is one that was interrupted and goes on."""
         async with self.db.write() as tx:
             row = await tx.one("open_run", source=source)
-            resumed = row is not None and await self._may_resume(tx, run_from(row), full, worker, now)
+            resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
                 row = await tx.one("resume_run", run=row["id"], worker=worker)
             else:
@@ -96,11 +96,14 @@ class Runs:
             assert row is not None  # noqa: S101 - `returning` gives the row
             return run_from(row), resumed
 
-    async def _may_resume(self, tx: Session, run: Run, full: bool, worker: str, now: datetime) -> bool:
+    async def _may_resume(
+        self, tx: Session, run: Run, mode: RunMode, full: bool, worker: str, now: datetime
+    ) -> bool:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
-        return now - run.started_at < RESUME_WITHIN and (run.full or not full)
+        enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything
+        return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
     async def run_by_id(self, run: RunId) -> Run | None:
         """One run."""

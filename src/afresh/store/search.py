@@ -78,7 +78,7 @@ def _hit(row: Row, score: float, passage: str | None) -> Hit:
         title=row["title"] or row["url"],
         text=(passage or row["content"]) if row["has_body"] else "",
         path=tuple(metadata["path"]),
-        score=round(score, 4),
+        score=round(score, 6),
         source=row["source_name"],
         version=row["source_version"] or None,
         language=row["language"],

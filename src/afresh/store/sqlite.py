@@ -99,15 +99,22 @@ class SqliteDatabase:
                 self._connections[role] = await loop.run_in_executor(thread, self._connect)
                 if role == "write":
                     await loop.run_in_executor(thread, migrate, self._connections[role])
-            except sqlite3.Error as error:
-                raise StoreError(self._explain(error)) from error
+            except BaseException as error:
+                await self.close()
+                if isinstance(error, sqlite3.Error):
+                    raise StoreError(self._explain(error)) from error
+                raise
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        check_owner(connection, self.path)
-        for pragma in PRAGMAS:
-            connection.execute(pragma)
+        try:
+            check_owner(connection, self.path)
+            for pragma in PRAGMAS:
+                connection.execute(pragma)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _explain(self, error: sqlite3.Error) -> str:
@@ -149,7 +156,8 @@ class SqliteDatabase:
     async def close(self) -> None:
         """Close the file."""
         loop = asyncio.get_running_loop()
-        for role, connection in self._connections.items():
+        while self._connections:
+            role, connection = self._connections.popitem()
             await loop.run_in_executor(self._threads[role], connection.close)
         for thread in self._threads.values():
             thread.shutdown()

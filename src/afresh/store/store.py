@@ -29,6 +29,11 @@ class SqlStore(Runs, Commits, Sweeps, Frontiers, Reads, Searches):
         self._links.forget()
         return await super().start_run(source, mode, full=full, worker=worker, now=now)
 
+    async def release(self, worker: str, now: datetime) -> None:
+        """Give back everything a worker holds; its runs are over, and so is what was remembered of them."""
+        self._depths.clear()
+        await super().release(worker, now)
+
     async def close(self) -> None:
         """Close the database."""
         await self.db.close()

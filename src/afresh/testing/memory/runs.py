@@ -90,7 +90,7 @@ class MemoryRuns:
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it is one that was interrupted and goes on."""
         last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
-        if last is not None and self._may_resume(last, full, worker, now):
+        if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
             self.tables.runs[last.id] = going_on
             return going_on, True
@@ -112,10 +112,11 @@ class MemoryRuns:
             self.tables.sources[source] = replace(row, source=stamped)
             return run, False
 
-    def _may_resume(self, run: Run, full: bool, worker: str, now: datetime) -> bool:
+    def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
-        return now - run.started_at < RESUME_WITHIN and (run.full or not full)
+        enough = run.mode is not RunMode.DUE or mode is RunMode.DUE
+        return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
     def _give_up_runs(self, source: SourceId, now: datetime) -> None:
         for run in list(self.tables.runs.values()):

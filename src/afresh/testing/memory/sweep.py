@@ -36,10 +36,12 @@ class MemorySweeps(MemoryCommits):
                 if owner == source:
                     self.tables.links[owner, url] = admits(url)
 
-    async def close_frontier(self, source: SourceId, rules: str) -> None:
-        """Note that every admitted link is a page, under these rules."""
+    async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
+        """Note under which rules links were judged, and whether some still wait beyond a limit."""
         row = self.tables.sources[source]
-        self.tables.sources[source] = replace(row, frontier_open=False, rules_seen=rules)
+        waiting = await self.frontier(source) if row.frontier_open else []
+        still_open = any(link.depth <= max_depth for link in waiting)
+        self.tables.sources[source] = replace(row, frontier_open=still_open, rules_seen=rules)
 
     async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None:
         """Remember which pages the source lists by itself; they need no link to be reached."""
