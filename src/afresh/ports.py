@@ -4,20 +4,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from afresh.core.looks import Body, Chunk, Document, Fetched, Request
 from afresh.core.model import (
     Attempt,
     Backlog,
-    Body,
-    Chunk,
     Claim,
-    Document,
-    Fetched,
     Limits,
     Listed,
     Page,
     PageId,
     PageStatus,
-    Request,
     Run,
     RunId,
     RunMode,

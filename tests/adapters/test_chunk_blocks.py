@@ -13,7 +13,7 @@ import pytest
 
 from afresh.chunkers.blocks import scan
 from afresh.chunkers.markdown import MarkdownChunker
-from afresh.core.model import Document
+from afresh.core.looks import Document
 
 PARSER = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from afresh.chunkers.limits import MAX_CHARS, MAX_REPEAT
 from afresh.chunkers.markdown import MarkdownChunker
-from afresh.core.model import Chunk, Document
+from afresh.core.looks import Chunk, Document
 
 PARSER = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS

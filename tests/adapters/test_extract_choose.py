@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from afresh.core.errors import ExtractError
-from afresh.core.model import Body
+from afresh.core.looks import Body
 from afresh.extractors import extract
 
 HTML = b"<!DOCTYPE html><html><head><title>Jars</title></head><body><main><h1>Jars</h1></main></body></html>"

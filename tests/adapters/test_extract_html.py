@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.core.text import content_hash, links_hash
 from afresh.extractors import VERSION, HtmlExtractor, extract
 from afresh.extractors.head import choose_title

@@ -2,7 +2,7 @@
 
 import time
 
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.extractors import MarkdownExtractor
 
 

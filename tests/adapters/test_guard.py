@@ -4,7 +4,7 @@ import pytest
 from tests.adapters.servers import Names, fetching, html, redirect, serving
 
 from afresh.core.errors import ConfigError
-from afresh.core.model import Body, Failed, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Outcome, Refused, Request
 from afresh.fetchers.guard import AddressPolicy
 
 FORBIDDEN = [

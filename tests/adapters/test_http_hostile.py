@@ -15,7 +15,7 @@ import psutil
 import pytest
 from tests.adapters.servers import Asked, Names, Raw, answer, fetching, html, serving
 
-from afresh.core.model import Body, Failed, Outcome, Request
+from afresh.core.looks import Body, Failed, Outcome, Request
 
 MEGABYTE = 1024 * 1024
 

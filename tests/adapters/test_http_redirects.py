@@ -3,7 +3,7 @@
 import pytest
 from tests.adapters.servers import Names, answer, fetching, html, redirect, serving
 
-from afresh.core.model import Body, Failed, Moved, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Moved, Outcome, Refused, Request
 
 
 @pytest.mark.parametrize("status", [301, 308])

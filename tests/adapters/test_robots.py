@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.adapters.servers import Answer, Asked, Names, Raw, Wire, answer, fetching, html, redirect, serving
 
-from afresh.core.model import Body, Failed, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Outcome, Refused, Request
 from afresh.fetchers.http import HttpFetcher
 from afresh.fetchers.robots import RobotsGate
 from afresh.fetchers.robots_rules import RobotsRules

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from afresh.core.model import Body, Gone, NotModified, Outcome, Request
+from afresh.core.looks import Body, Gone, NotModified, Outcome, Request
 from afresh.ports import Clock, Fetcher
 from afresh.testing import Attempts, FrozenClock, ScriptedFetcher, TinySite
 from afresh.testing.docs import ORPHAN, UNLISTED, pages

@@ -4,29 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from afresh.core.decide import decide
+from afresh.core.looks import Chunk, Document, Gone, Link, Moved, Read, Seen, Validators
 from afresh.core.model import (
     Attempt,
-    Chunk,
     Claim,
     Content,
     Decision,
-    Document,
     Follow,
-    Gone,
     Harvest,
     Limits,
-    Link,
     Listed,
-    Moved,
     Page,
     Policy,
-    Read,
     Run,
     RunMode,
     RunState,
-    Seen,
     Source,
-    Validators,
     Visit,
     Worker,
 )

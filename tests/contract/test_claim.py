@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from tests.contract.desk import LEASE, ROOT, Desk, at, read
 
-from afresh.core.model import Failed, Limits, Outcome, RunState
+from afresh.core.looks import Failed, Outcome
+from afresh.core.model import Limits, RunState
 from afresh.ports import Library
 
 OTHER = "https://api.example.org/"

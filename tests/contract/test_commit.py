@@ -5,21 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.contract.desk import Desk, at, chunks_of, read
 
-from afresh.core.model import (
-    ChangeKind,
-    Chunk,
-    Failed,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    PageStatus,
-    Refused,
-    RunMode,
-    Seen,
-    Validators,
-    Visit,
-)
+from afresh.core.looks import Chunk, Failed, Gone, Moved, NotModified, Outcome, Refused, Seen, Validators
+from afresh.core.model import ChangeKind, PageStatus, RunMode, Visit
 from afresh.core.views import Hit, LinkView
 
 SITE: dict[str, Seen] = {

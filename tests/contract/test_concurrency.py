@@ -7,7 +7,8 @@ from tests.contract.conftest import Open
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.errors import RunBusy
-from afresh.core.model import RunMode, RunState, Seen
+from afresh.core.looks import Seen
+from afresh.core.model import RunMode, RunState
 from afresh.testing import FrozenClock
 
 

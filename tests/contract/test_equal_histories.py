@@ -8,7 +8,8 @@ import pytest
 from tests.contract.conftest import STORES
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.model import Failed, Gone, Limits, Moved, NotModified, Outcome, PageId, RunState, Seen
+from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.core.model import Limits, PageId, RunState
 from afresh.testing import FrozenClock, MemoryStore
 
 PATHS = ("", "a", "b", "c", "d", "e", "f")

@@ -2,7 +2,8 @@
 
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.model import Gone, Outcome, PageStatus
+from afresh.core.looks import Gone, Outcome
+from afresh.core.model import PageStatus
 
 
 async def _claimed(desk: Desk) -> Desk:

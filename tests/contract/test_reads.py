@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.model import ChangeKind, Failed, Gone, Moved, Outcome, PageId, PageStatus, RunState, Seen
+from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
+from afresh.core.model import ChangeKind, PageId, PageStatus, RunState
 from afresh.ports import Library
 from afresh.testing import Attempts, FrozenClock
 

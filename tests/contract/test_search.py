@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.model import Seen
+from afresh.core.looks import Seen
 from afresh.ports import Library
 
 SITE: dict[str, Seen] = {

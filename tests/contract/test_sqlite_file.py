@@ -10,7 +10,7 @@ import pytest
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
-from afresh.core.model import NotModified, Seen
+from afresh.core.looks import NotModified, Seen
 from afresh.store.database import Session
 from afresh.store.open import open_store, sqlite_path
 from afresh.store.sqlite import SqliteDatabase

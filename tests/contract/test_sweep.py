@@ -5,19 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.model import (
-    ChangeKind,
-    Failed,
-    Gone,
-    Listed,
-    Moved,
-    NotModified,
-    Outcome,
-    PageStatus,
-    RunMode,
-    RunState,
-    Seen,
-)
+from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.core.model import ChangeKind, Listed, PageStatus, RunMode, RunState
 from afresh.core.sweep import decide_missing
 
 SITE: dict[str, Seen] = {

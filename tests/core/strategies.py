@@ -11,24 +11,19 @@ from functools import partial
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from afresh.core.model import (
+from afresh.core.looks import (
     Document,
     Failed,
     Gone,
     Moved,
     NotModified,
     Outcome,
-    Page,
-    PageId,
-    PageStatus,
-    Policy,
     Read,
     Refused,
-    RunId,
     Seen,
-    SourceId,
     Validators,
 )
+from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, SourceId
 
 law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

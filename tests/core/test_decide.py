@@ -23,22 +23,8 @@ from tests.core.strategies import (
 )
 
 from afresh.core.decide import decide, request_for
-from afresh.core.model import (
-    Content,
-    Failed,
-    Follow,
-    Gone,
-    Moved,
-    NotModified,
-    Outcome,
-    Page,
-    PageStatus,
-    Policy,
-    Read,
-    Refused,
-    Seen,
-    Validators,
-)
+from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Seen, Validators
+from afresh.core.model import Content, Follow, Page, PageStatus, Policy
 
 
 def without_check_times(page: Page) -> Page:

@@ -22,7 +22,8 @@ from tests.core.strategies import (
 )
 
 from afresh.core.decide import decide
-from afresh.core.model import Failed, Gone, Outcome, Page, PageId, Policy, Seen, SourceId
+from afresh.core.looks import Failed, Gone, Outcome, Seen
+from afresh.core.model import Page, PageId, Policy, SourceId
 from afresh.core.schedule import backoff_seconds, next_look_after_failure, next_regular_look
 
 failure_counts = st.integers(1, 10_000)

@@ -19,23 +19,8 @@ from tests.core.strategies import (
 
 from afresh.core import states
 from afresh.core.decide import decide, request_for
-from afresh.core.model import (
-    Content,
-    Decision,
-    Failed,
-    NotModified,
-    Outcome,
-    Page,
-    PageId,
-    PageStatus,
-    Policy,
-    Read,
-    Refused,
-    RunState,
-    Seen,
-    SourceId,
-    Validators,
-)
+from afresh.core.looks import Failed, NotModified, Outcome, Read, Refused, Seen, Validators
+from afresh.core.model import Content, Decision, Page, PageId, PageStatus, Policy, RunState, SourceId
 
 # ---- the tables ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.model import Link
+from afresh.core.looks import Link
 from afresh.core.text import content_hash, links_hash, normalise, text_hash
 
 

@@ -8,7 +8,8 @@ from tests.e2e.library import rows
 from tests.e2e.sites import lay, page, star
 
 from afresh.core.errors import UsageError
-from afresh.core.model import ChangeKind, Outcome
+from afresh.core.looks import Outcome
+from afresh.core.model import ChangeKind
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 

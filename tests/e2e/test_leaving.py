@@ -8,7 +8,8 @@ from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.sites import lay, looks, page, star, word
 
 from afresh.core.errors import UsageError
-from afresh.core.model import ChangeKind, Outcome, PageStatus
+from afresh.core.looks import Outcome
+from afresh.core.model import ChangeKind, PageStatus
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 

@@ -9,7 +9,7 @@ from tests.e2e.library import assert_sound, counts, found, index_of
 from tests.e2e.sites import lay, looks, star, word
 
 from afresh.core.events import Notice
-from afresh.core.model import Outcome
+from afresh.core.looks import Outcome
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 

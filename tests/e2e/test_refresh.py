@@ -9,7 +9,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
-from afresh.core.model import Outcome
+from afresh.core.looks import Outcome
 from afresh.engine.offload import Child
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite

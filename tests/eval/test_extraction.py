@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.extractors import extract
 
 PAGES = Path(__file__).resolve().parents[1] / "data" / "html"

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from afresh.config import Config
 from afresh.core.events import Listener, Notice, Progress, ignore
-from afresh.core.model import Attempt, ChangeKind, CrawlId, Outcome, PageId, PageStatus, RunId
+from afresh.core.looks import Outcome
+from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId
 from afresh.core.views import (
     ChangeView,
     Finding,

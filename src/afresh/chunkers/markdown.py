@@ -6,7 +6,7 @@ from zlib import crc32
 
 from afresh.chunkers.packing import pack
 from afresh.chunkers.pieces import Piece, Trail, pieces_of
-from afresh.core.model import Chunk, Document
+from afresh.core.looks import Chunk, Document
 from afresh.core.text import text_hash
 
 _TYPES = ("text", "code", "table", "list")

@@ -4,24 +4,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from afresh.core.model import (
-    Content,
-    Decision,
+from afresh.core.looks import (
     Failed,
-    Follow,
     Gone,
     Moved,
     NotModified,
     Outcome,
-    Page,
-    PageStatus,
-    Policy,
     Read,
     Refused,
     Request,
     Seen,
     Validators,
 )
+from afresh.core.model import Content, Decision, Follow, Page, PageStatus, Policy
 from afresh.core.schedule import next_look_after_failure, next_regular_look
 
 

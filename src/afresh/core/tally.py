@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from afresh.core.model import ChangeKind, Content, Outcome, Visit
+from afresh.core.looks import Outcome
+from afresh.core.model import ChangeKind, Content, Visit
 
 
 def change_of(visit: Visit) -> ChangeKind | None:

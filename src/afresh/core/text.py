@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from afresh.core.model import Link
+from afresh.core.looks import Link
 
 
 def normalise(text: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from afresh.core.events import Listener, ignore
-from afresh.core.model import Body, Chunk, Document, Fetched, Policy, Request
+from afresh.core.looks import Body, Chunk, Document, Fetched, Request
+from afresh.core.model import Policy
 from afresh.engine.hosts import Hosts
 from afresh.engine.offload import Offload
 from afresh.ports import Clock, Lister, Store

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from afresh.core.model import Claim, Content, Decision, Document, Follow, Harvest, Link, Moved, Read, Seen
+from afresh.core.looks import Document, Link, Moved, Read, Seen
+from afresh.core.model import Claim, Content, Decision, Follow, Harvest
 from afresh.engine.kit import Kit
 
 

@@ -6,16 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from afresh.core.events import Notice
-from afresh.core.model import (
-    Limits,
-    Listed,
-    Outcome,
-    Page,
-    Run,
-    RunMode,
-    RunState,
-    Source,
-)
+from afresh.core.looks import Outcome
+from afresh.core.model import Limits, Listed, Page, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop
 from afresh.core.urls import origin_of

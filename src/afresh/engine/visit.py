@@ -5,20 +5,8 @@ from dataclasses import replace
 from afresh.core.decide import decide, request_for
 from afresh.core.errors import AfreshError, ExtractError
 from afresh.core.events import Step
-from afresh.core.model import (
-    Body,
-    Claim,
-    Decision,
-    Failed,
-    Fetched,
-    Harvest,
-    Outcome,
-    Read,
-    Refused,
-    Request,
-    Seen,
-    Visit,
-)
+from afresh.core.looks import Body, Failed, Fetched, Outcome, Read, Refused, Request, Seen
+from afresh.core.model import Claim, Decision, Harvest, Visit
 from afresh.engine.kit import Kit
 from afresh.engine.prepare import prepare
 

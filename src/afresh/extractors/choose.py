@@ -3,7 +3,7 @@
 import re
 
 from afresh.core.errors import ExtractError
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.extractors.html import HtmlExtractor
 from afresh.extractors.markdown import MarkdownExtractor
 from afresh.extractors.text import TextExtractor

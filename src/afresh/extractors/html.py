@@ -3,7 +3,7 @@
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core.language import guess_language, normalise_tag
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from afresh.core.model import Link
+from afresh.core.looks import Link
 from afresh.core.urls import canonical
 
 MOST_LINKS = 5_000

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from afresh.core.language import guess_language, normalise_tag
-from afresh.core.model import Body, Document, Link
+from afresh.core.looks import Body, Document, Link
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.core.urls import canonical
 from afresh.extractors.decode import decode

@@ -3,7 +3,7 @@
 import re
 
 from afresh.core.language import guess_language, normalise_tag
-from afresh.core.model import Body, Document
+from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, one_line

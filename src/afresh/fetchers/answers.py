@@ -6,7 +6,7 @@ from http import HTTPStatus
 from multidict import CIMultiDictProxy
 
 from afresh.core.httpdate import is_past, parse_retry_after
-from afresh.core.model import Body, Failed, Gone, Outcome, Refused, Validators
+from afresh.core.looks import Body, Failed, Gone, Outcome, Refused, Validators
 
 Headers = CIMultiDictProxy[str]
 

@@ -9,7 +9,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from afresh.core.model import Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.looks import Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.urls import canonical
 from afresh.fetchers import answers
 from afresh.fetchers.codings import OFFERED, CodingError, coding_of, gather

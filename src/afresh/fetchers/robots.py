@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
-from afresh.core.model import Body, Failed, Fetched, Gone, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request
 from afresh.core.urls import canonical, origin_of
 from afresh.fetchers.robots_rules import RobotsRules
 from afresh.ports import Clock, Fetcher

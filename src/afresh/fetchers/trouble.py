@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import aiohttp
 
-from afresh.core.model import Failed, Outcome, Refused
+from afresh.core.looks import Failed, Outcome, Refused
 from afresh.fetchers.guard import AddressRefused
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)

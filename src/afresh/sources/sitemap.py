@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from afresh.core.model import Body, Failed, Fetched, Gone, Moved, NotModified, Refused
+from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused
 from afresh.core.urls import canonical
 from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, parse_sitemap
 

@@ -5,7 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.model import Chunk, Content, Visit
+from afresh.core.looks import Chunk
+from afresh.core.model import Content, Visit
 from afresh.core.signals import signals
 from afresh.store.database import Row, Session
 

@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.model import Content, Limits, Outcome, Page, Run, Visit
+from afresh.core.looks import Outcome
+from afresh.core.model import Content, Limits, Page, Run, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
 from afresh.store.chunks import swap_chunks

@@ -4,10 +4,10 @@ import json
 from datetime import datetime
 from typing import Any
 
+from afresh.core.looks import Outcome, Validators
 from afresh.core.model import (
     Attempt,
     CrawlId,
-    Outcome,
     Page,
     PageId,
     PageStatus,
@@ -17,7 +17,6 @@ from afresh.core.model import (
     RunState,
     Source,
     SourceId,
-    Validators,
     Worker,
 )
 from afresh.core.views import PageView

@@ -4,7 +4,8 @@ from datetime import datetime
 from itertools import count
 from urllib.parse import urlsplit
 
-from afresh.core.model import Attempt, CrawlId, Outcome, PageId, RunId
+from afresh.core.looks import Outcome
+from afresh.core.model import Attempt, CrawlId, PageId, RunId
 from afresh.testing.clock import START
 
 

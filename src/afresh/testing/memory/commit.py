@@ -5,15 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.model import (
-    ChangeKind,
-    Content,
-    Limits,
-    Outcome,
-    Page,
-    Run,
-    Visit,
-)
+from afresh.core.looks import Outcome
+from afresh.core.model import ChangeKind, Content, Limits, Page, Run, Visit
 from afresh.core.signals import signals
 from afresh.core.tally import change_of, tally, total
 from afresh.core.views import ChangeView

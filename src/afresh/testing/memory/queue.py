@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from afresh.core.looks import Outcome
 from afresh.core.model import (
     Attempt,
     Backlog,
     Claim,
     Limits,
     Listed,
-    Outcome,
     Page,
     PageId,
     PageStatus,

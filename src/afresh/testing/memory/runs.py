@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from afresh.core.errors import RunBusy
-from afresh.core.model import Outcome, PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.looks import Outcome
+from afresh.core.model import PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
 from afresh.testing.memory.tables import SourceRow, Tables
 
 RESUME_WITHIN = timedelta(hours=24)

@@ -4,18 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.model import (
-    Attempt,
-    ChangeKind,
-    Listed,
-    Outcome,
-    Page,
-    PageId,
-    PageStatus,
-    Run,
-    SourceId,
-    Validators,
-)
+from afresh.core.looks import Outcome, Validators
+from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, Run, SourceId
 from afresh.core.sweep import final_status
 from afresh.testing.memory.commit import MemoryCommits
 from afresh.testing.memory.tables import Edge

@@ -7,19 +7,8 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from afresh.core.model import (
-    Attempt,
-    Chunk,
-    CrawlId,
-    Outcome,
-    Page,
-    PageId,
-    Run,
-    RunId,
-    Source,
-    SourceId,
-    Worker,
-)
+from afresh.core.looks import Chunk, Outcome
+from afresh.core.model import Attempt, CrawlId, Page, PageId, Run, RunId, Source, SourceId, Worker
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 

@@ -1,0 +1,161 @@
+"""What a look at an address asks, shows and yields: requests, answers, documents and chunks."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Outcome(StrEnum):
+    """How one attempt to look at a page ended; an attempt without one is still open."""
+
+    SUCCESS = "success"
+    NOT_MODIFIED = "not_modified"
+    GONE = "gone"
+    MOVED = "moved"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    BLOCKED_ROBOTS = "blocked_robots"
+    BLOCKED_4XX = "blocked_4xx"
+    BLOCKED_5XX = "blocked_5xx"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What lets the next look ask "has it changed?" instead of "give me everything"."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int | None = None
+    mtime_ns: int | None = None
+    url: str | None = None  # the address that issued them, where a temporary redirect led elsewhere
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.last_modified or self.mtime_ns is not None)
+
+    def renewed(self, later: "Validators") -> "Validators":
+        """These, with what a "not modified" named anew; what it left out still holds."""
+        if not later or later == self:
+            return self
+        return Validators(
+            etag=later.etag or self.etag,
+            last_modified=later.last_modified or self.last_modified,
+            size=self.size if later.size is None else later.size,
+            mtime_ns=self.mtime_ns if later.mtime_ns is None else later.mtime_ns,
+            url=later.url or self.url,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One look to be taken; conditional when it carries validators."""
+
+    url: str
+    validators: Validators | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """The server sent content: `data` is decoded from its transfer and content codings."""
+
+    url: str  # where the content came from, after temporary redirects
+    data: bytes
+    media_type: str = "text/html"  # lower case, without parameters; "" when the server named none
+    charset: str | None = None  # as the Content-Type header says
+    validators: Validators = Validators()
+    status_code: int = 200
+    language: str | None = None  # Content-Language
+    index: bool = True  # False when X-Robots-Tag says noindex
+    follow: bool = True  # False when X-Robots-Tag says nofollow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotModified:
+    """The content is as the validators remember it; `validators` holds those the answer renewed."""
+
+    validators: Validators = Validators()
+    status_code: int | None = 304
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """There is nothing at this address any more (404, 410, a deleted file)."""
+
+    status_code: int | None = 404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The address moved for good; `to` is canonical."""
+
+    to: str
+    status_code: int | None = 301
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """We may not look: robots.txt, 401/403 and other 4xx, a forbidden address, a refused media type."""
+
+    outcome: Outcome  # BLOCKED_ROBOTS, BLOCKED_4XX or FAILED
+    reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The look went wrong in a way that may pass: time-out, 5xx, 429, a broken body."""
+
+    outcome: Outcome  # TIMEOUT, FAILED, BLOCKED_4XX (429) or BLOCKED_5XX
+    reason: str
+    status_code: int | None = None
+    retry_after: float | None = None  # seconds the server asked for, already capped
+
+
+Fetched = Body | NotModified | Gone | Moved | Refused | Failed
+
+
+class Link(NamedTuple):
+    """One link of a page: canonical target and the text a reader sees."""
+
+    url: str
+    text: str
+    follow: bool = True  # False for rel=nofollow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The content of a page, as it is indexed, hashed and shown."""
+
+    title: str
+    markdown: str
+    links: tuple[Link, ...] = ()
+    language: str | None = None
+    content_hash: str
+    links_hash: str
+    index: bool = True  # the page does not ask to be left out (meta robots, X-Robots-Tag)
+    follow: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A body that was read into a document: what `decide` sees of a 200."""
+
+    document: Document
+    validators: Validators
+    media_type: str
+    status_code: int = 200
+
+
+Seen = Read | NotModified | Gone | Moved | Refused | Failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document that is searched; `path` is its heading trail, outermost first."""
+
+    content: str
+    path: tuple[str, ...] = ()
+    level: int = 0  # of the innermost heading, 0 before the first
+    types: tuple[str, ...] = ("text",)  # of text, code, table, list
+    text_hash: str
