@@ -89,7 +89,7 @@ async def test_F31_a_silent_server_is_left_after_the_idle_deadline() -> None:
     with _silent_port() as port:
         async with fetching(idle_seconds=0.1) as fetcher:
             seen = await fetcher.fetch(Request(url=f"http://127.0.0.1:{port}/"))
-    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="127.0.0.1 sent nothing for 0.1 s")
+    assert seen == Failed(outcome=Outcome.TIMEOUT, reason="nothing came for 0.1 s")
 
 
 async def _drip(asked: Asked, writer: asyncio.StreamWriter) -> None:

@@ -52,7 +52,7 @@ async def test_A20_no_more_looks_at_once_than_allowed_and_each_host_by_itself() 
     hosts, now, most = Hosts(2), {"a": 0, "b": 0}, {"a": 0, "b": 0}
 
     async def look(host: str) -> None:
-        await hosts.enter(host, 0.0)
+        await hosts.enter(host)
         now[host] += 1
         most[host] = max(most[host], now[host])
         await asyncio.sleep(0)
@@ -65,10 +65,11 @@ async def test_A20_no_more_looks_at_once_than_allowed_and_each_host_by_itself() 
 
 async def test_B16_a_delay_stands_between_two_looks() -> None:
     hosts, at = Hosts(3), []
+    hosts.learn("a", 0.05)
     loop = asyncio.get_running_loop()
 
     async def look() -> None:
-        await hosts.enter("a", 0.05)
+        await hosts.enter("a")
         at.append(loop.time())
         hosts.leave("a")
 
@@ -84,11 +85,11 @@ async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:
     entered: list[str] = []
 
     async def rest() -> None:
-        await hosts.enter("a", 0.0)
+        await hosts.enter("a")
         entered.append("a")
 
     resting = asyncio.create_task(rest())
-    await hosts.enter("b", 0.0)
+    await hosts.enter("b")
     assert "a" not in entered  # b did not wait behind a
     await resting
     assert loop.time() - began >= 0.095

@@ -14,10 +14,20 @@ class Hosts:
         self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._next: dict[str, float] = {}
         self._failures: dict[str, int] = defaultdict(int)
+        self._delays: dict[str, float] = {}
 
-    async def enter(self, domain: str, delay: float) -> None:
+    def is_known(self, domain: str) -> bool:
+        """Whether it is known how far apart looks at a host must be."""
+        return domain in self._delays
+
+    def learn(self, domain: str, delay: float) -> None:
+        """Note how far apart looks at a host must be, in seconds."""
+        self._delays[domain] = delay
+
+    async def enter(self, domain: str) -> None:
         """Wait for a turn at a host; whoever enters leaves."""
         await self._gates[domain].acquire()
+        delay = self._delays.get(domain, 0.0)
         if delay > 0 or domain in self._next:
             try:
                 await self._wait(domain, delay)

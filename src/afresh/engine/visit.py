@@ -11,20 +11,25 @@ from afresh.engine.kit import Kit
 from afresh.engine.prepare import prepare
 
 
-async def visit(claim: Claim, kit: Kit) -> Visit:
-    """Look at a page and work out what that means; nothing is written yet."""
-    page = claim.page
-    request = request_for(page, kit.policy, full=kit.full)
-    kit.listener(Step(name="request", url=page.url))
+async def look(claim: Claim, kit: Kit) -> Fetched:
+    """Steps 1 and 2: ask for a page as cheaply as what is known of it allows."""
+    request = request_for(claim.page, kit.policy, full=kit.full)
+    kit.listener(Step(name="request", url=request.url))
     fetched = await _fetch(claim, request, kit)
-    kit.listener(Step(name="fetch", url=page.url))
+    kit.listener(Step(name="fetch", url=request.url))
+    return fetched
+
+
+async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit:
+    """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
+    url = claim.page.url
     seen = await _extract(fetched, kit)
     if isinstance(fetched, Body):
-        kit.listener(Step(name="extract", url=page.url))
-    decision = decide(page, seen, kit.policy, kit.clock())
-    kit.listener(Step(name="decide", url=page.url))
+        kit.listener(Step(name="extract", url=url))
+    decision = decide(claim.page, seen, kit.policy, kit.clock())
+    kit.listener(Step(name="decide", url=url))
     decision, harvest = await _prepare(claim, decision, seen, kit)
-    kit.listener(Step(name="prepare", url=page.url))
+    kit.listener(Step(name="prepare", url=url))
     pause = fetched.retry_after if isinstance(fetched, Failed) else None
     return Visit(claim=claim, decision=decision, harvest=_weighed(harvest, fetched), pause=pause)
 
@@ -39,8 +44,10 @@ async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched:
     refusal = kit.lister.refusal(request.url, claim.page.depth)
     if refusal is not None:  # the rules changed since the page was found
         return Refused(outcome=Outcome.FAILED, reason=refusal)
-    delay = max(kit.pace.delay_seconds, await kit.web.crawl_delay(request.url) or 0.0)
-    await kit.hosts.enter(claim.domain, delay)
+    if not kit.hosts.is_known(claim.domain):
+        asked = await kit.web.crawl_delay(request.url)
+        kit.hosts.learn(claim.domain, max(kit.pace.delay_seconds, asked or 0.0))
+    await kit.hosts.enter(claim.domain)
     try:
         if kit.hosts.is_dead(claim.domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{claim.domain} has stopped answering")

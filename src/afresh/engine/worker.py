@@ -7,9 +7,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 from afresh.core.events import Notice, Progress, Step
+from afresh.core.looks import Body, Fetched
 from afresh.core.model import Claim, Limits, Run, Visit
 from afresh.engine.kit import Kit
-from afresh.engine.visit import broken_visit, visit
+from afresh.engine.visit import broken_visit, conclude, look
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +18,7 @@ LINGER = 0.03  # seconds a finished visit waits for others to share its transact
 BATCH = 256  # visits in one transaction at most
 AHEAD_SECONDS = 1.0  # how much work is claimed ahead
 PROGRESS_SECONDS = 0.1
+BODIES = 32  # bodies that are read into documents at a time, fetched ones that wait included
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
 POLL = 0.5  # seconds between looks at a backlog that others hold
 
@@ -33,6 +35,8 @@ class Worker:
         self._claims: asyncio.Queue[Claim] = asyncio.Queue()
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
+        self._bodies = asyncio.Semaphore(BODIES)
+        self._concluding: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()  # something was committed or taken
         self._batch = 2 * self._lanes
         self._done = 0
@@ -41,7 +45,7 @@ class Worker:
 
     @property
     def _lanes(self) -> int:
-        return max(8, 2 * self.kit.pace.concurrency)
+        return max(8, self.kit.pace.concurrency)
 
     @property
     def _limits(self) -> Limits:
@@ -52,12 +56,11 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             heart = tasks.create_task(self._beat())
             committer = tasks.create_task(self._commit())
-            lanes = [tasks.create_task(self._lane()) for _ in range(self._lanes)]
+            lanes = [tasks.create_task(self._lane(tasks)) for _ in range(self._lanes)]
             await self._feed()
             await self._drain()
-            for task in (*lanes, heart):
+            for task in (*lanes, *self._concluding, heart, committer):
                 task.cancel()
-            committer.cancel()
 
     async def _feed(self) -> None:
         """Keep the lanes supplied until the run has nothing open or is stopped."""
@@ -123,7 +126,8 @@ class Worker:
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), seconds)
 
-    async def _lane(self) -> None:
+    async def _lane(self, tasks: asyncio.TaskGroup) -> None:
+        """Look at one page after the other; what brought a body is concluded beside the next look."""
         while True:
             claim = await self._claims.get()
             if self._claims.qsize() < self._lanes:
@@ -131,14 +135,28 @@ class Worker:
             if self.stopping.is_set():
                 self._held -= 1
                 continue
-            self._finished.put_nowait(await self._visit(claim))
+            fetched = await look(claim, self.kit)
+            if isinstance(fetched, Body):
+                await self._bodies.acquire()
+                task = tasks.create_task(self._conclude_body(claim, fetched))
+                self._concluding.add(task)
+                task.add_done_callback(self._concluding.discard)
+            else:
+                await self._conclude(claim, fetched)
 
-    async def _visit(self, claim: Claim) -> Visit:
+    async def _conclude_body(self, claim: Claim, body: Body) -> None:
         try:
-            return await visit(claim, self.kit)
+            await self._conclude(claim, body)
+        finally:
+            self._bodies.release()
+
+    async def _conclude(self, claim: Claim, fetched: Fetched) -> None:
+        try:
+            visit = await conclude(claim, fetched, self.kit)
         except Exception as error:
-            log.exception("visiting %s failed", claim.page.url)
-            return broken_visit(claim, error, self.kit)
+            log.exception("concluding the look at %s failed", claim.page.url)
+            visit = broken_visit(claim, error, self.kit)
+        self._finished.put_nowait(visit)
 
     async def _commit(self) -> None:
         while True:

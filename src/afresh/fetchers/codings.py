@@ -1,7 +1,7 @@
 """Undoes gzip and deflate in small steps, so that a bomb is cut where it passes the cap."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 STEP = 64 * 1024
@@ -74,12 +74,13 @@ def coding_of(headers: list[str]) -> str | None:
     return codings[0] if len(codings) == 1 and codings[0] in ("gzip", "deflate") else None
 
 
-async def gather(stream: Stream, coding: str, limit: int) -> bytearray:
-    """The decoded body, or its beginning and at least one byte more than `limit`."""
+async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], None]) -> bytearray:
+    """The decoded body, or its beginning and at least one byte more than `limit`; `stir` hears each piece."""
     decoder = Decoder(coding) if coding else None
     data = bytearray()
     raw = 0
     while chunk := await stream.readany():
+        stir()
         raw += len(chunk)
         for piece in decoder.feed(chunk) if decoder else (chunk,):
             data += piece

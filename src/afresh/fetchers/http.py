@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -13,6 +14,7 @@ from afresh.core.looks import Failed, Fetched, Moved, NotModified, Outcome, Refu
 from afresh.core.urls import canonical
 from afresh.fetchers import answers
 from afresh.fetchers.codings import OFFERED, CodingError, coding_of, gather
+from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Clock
@@ -81,7 +83,7 @@ class HttpFetcher:
         self._admits = admits
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
-        self._deadlines = (options.total_seconds, options.connect_seconds, options.idle_seconds)
+        self._deadlines = Deadlines(options.total_seconds, options.idle_seconds)
 
     async def fetch(self, request: Request) -> Fetched:
         """Look at a page, conditionally when the request carries validators."""
@@ -95,16 +97,28 @@ class HttpFetcher:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._deadlines.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def _walk(self, asked: str, terms: _Terms) -> Fetched:
-        """Ask, and follow redirects by hand until there is an answer."""
+        """Ask, and follow redirects by hand until there is an answer or a deadline passes."""
+        deadline = self._deadlines.begin()
+        try:
+            return await self._follow(asked, terms, deadline)
+        except asyncio.CancelledError:
+            late = self._deadlines.explain(deadline)
+            if late is None:
+                raise
+            return Failed(outcome=Outcome.TIMEOUT, reason=str(late))
+        finally:
+            self._deadlines.end(deadline)
+
+    async def _follow(self, asked: str, terms: _Terms, deadline: Deadline) -> Fetched:
         chain = [asked]
-        give_up = asyncio.get_running_loop().time() + self._options.total_seconds
         while True:
-            seen = await self._ask(chain[-1], asked, terms, give_up if len(chain) > 1 else None)
+            seen = await self._ask(chain[-1], asked, terms, deadline)
             if isinstance(seen, _Tripped):
                 terms = _Terms(terms.limit)
                 continue
@@ -116,7 +130,7 @@ class HttpFetcher:
             chain.append(seen.to or "")
 
     async def _ask(
-        self, url: str, asked: str, terms: _Terms, give_up: float | None
+        self, url: str, asked: str, terms: _Terms, deadline: Deadline
     ) -> Fetched | _Hop | _Tripped:
         """One request and the meaning of its answer."""
         target = URL(url, encoded=True)
@@ -129,23 +143,23 @@ class HttpFetcher:
             headers = answers.conditions(terms.validators, self._clock())
         try:
             session = self._session or self._open()
-            timeout = session.timeout if give_up is None else self._timeout(give_up)
-            response = await session.get(target, headers=headers, allow_redirects=False, timeout=timeout)
+            response = await session.get(target, headers=headers, allow_redirects=False)
+            self._deadlines.stir(deadline)
             try:
                 if response.status == 304 and headers and terms.validators is not None:
                     return NotModified(validators=answers.renewed(terms.validators, response.headers))
                 if response.status == 412 and headers:
                     return _Tripped()
-                return await self._understand(response, url, asked, terms)
+                return await self._understand(response, url, asked, terms, deadline)
             finally:
                 response.release()  # closes the connection unless the body has arrived to its end
         except RAISED as error:
             if headers and isinstance(error, aiohttp.ClientResponseError):
                 return _Tripped()
-            return trouble(error, host, self._deadlines)
+            return trouble(error, host, self._options.connect_seconds)
 
     async def _understand(
-        self, response: aiohttp.ClientResponse, url: str, asked: str, terms: _Terms
+        self, response: aiohttp.ClientResponse, url: str, asked: str, terms: _Terms, deadline: Deadline
     ) -> Fetched | _Hop:
         status, headers = response.status, response.headers
         if sum(len(name) + len(value) for name, value in response.raw_headers) > _LARGEST_HEAD:
@@ -159,13 +173,15 @@ class HttpFetcher:
         unread = answers.unread(media, response.content_length) if terms.page else None
         if unread:
             return Refused(outcome=Outcome.FAILED, reason=unread, status_code=status)
-        data = await self._read(response, terms)
+        data = await self._read(response, terms, deadline)
         if isinstance(data, Failed):
             return data
         validators = answers.validators_of(headers, url if url != asked else None)
         return answers.body_of(url, data, status, headers, validators, self._options.agent)
 
-    async def _read(self, response: aiohttp.ClientResponse, terms: _Terms) -> bytes | Failed:
+    async def _read(
+        self, response: aiohttp.ClientResponse, terms: _Terms, deadline: Deadline
+    ) -> bytes | Failed:
         """The decoded body, counted after decoding."""
         coded = response.headers.getall("Content-Encoding", [])
         coding = coding_of(coded)
@@ -174,7 +190,8 @@ class HttpFetcher:
         data = None  # too large
         try:
             if coding or terms.cut or (response.content_length or 0) <= terms.limit:
-                data = await gather(response.content, coding, terms.limit)
+                stir = partial(self._deadlines.stir, deadline)
+                data = await gather(response.content, coding, terms.limit, stir)
         except CodingError as error:
             return _failed(str(error), response.status)
         if data is not None and (terms.cut or len(data) <= terms.limit):
@@ -215,7 +232,7 @@ class HttpFetcher:
             ),
             headers={"User-Agent": options.user_agent, "Accept": _ACCEPT, "Accept-Encoding": OFFERED},
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=self._timeout(None),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=options.connect_seconds),
             auto_decompress=False,
             trust_env=False,
             max_headers=_MOST_HEADERS,
@@ -223,12 +240,6 @@ class HttpFetcher:
             max_field_size=16 * 1024,
         )
         return self._session
-
-    def _timeout(self, give_up: float | None) -> aiohttp.ClientTimeout:
-        total, connect, idle = self._deadlines
-        if give_up is not None:
-            total = max(give_up - asyncio.get_running_loop().time(), 0.001)
-        return aiohttp.ClientTimeout(total=total, sock_connect=connect, sock_read=idle)
 
 
 def _hop(status: int, location: str | None, base: str) -> _Hop:

@@ -12,13 +12,13 @@ from afresh.fetchers.guard import AddressRefused
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
-def trouble(error: BaseException, host: str, deadlines: tuple[float, float, float]) -> Failed | Refused:
-    """What an exception during a request means; `deadlines` are total, connect and idle seconds."""
+def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
+    """What an exception during a request means."""
     refused = next((cause for cause in _causes(error) if isinstance(cause, AddressRefused)), None)
     if refused is not None:
         return Refused(outcome=Outcome.FAILED, reason=not_allowed(host, refused.kind))
-    late = _late(error, host, deadlines)
-    if late:
+    if isinstance(error, TimeoutError):
+        late = f"no connection to {host} within {connect_seconds:g} s"
         return Failed(outcome=Outcome.TIMEOUT, reason=late)
     return Failed(outcome=Outcome.FAILED, reason=_words(error, host))
 
@@ -33,15 +33,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while seen is not None:
         yield seen
         seen = seen.__cause__
-
-
-def _late(error: BaseException, host: str, deadlines: tuple[float, float, float]) -> str | None:
-    total, connect, idle = deadlines
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return f"no connection to {host} within {connect:g} s"
-    if isinstance(error, aiohttp.SocketTimeoutError):
-        return f"{host} sent nothing for {idle:g} s"
-    return f"not finished within {total:g} s" if isinstance(error, TimeoutError) else None
 
 
 def _words(error: BaseException, host: str) -> str:

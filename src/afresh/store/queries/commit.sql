@@ -6,30 +6,35 @@ select id, depth from pages where id in {list pages}
 
 -- stamp_crawl
 update page_crawls
-set outcome = :outcome, completed_at = :now, status_code = :status_code, error_message = :error_message,
-    reason = :reason, locked_at = null, locked_by = null, updated_at = :now
-where id = :crawl
+set outcome = r.outcome, completed_at = r.now, status_code = r.status_code, error_message = r.error_message,
+    reason = r.reason, locked_at = null, locked_by = null, updated_at = r.now
+from {rows crawl outcome status_code error_message reason now} r
+where page_crawls.id = r.crawl
 
 -- next_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
-values (:page, :run, :url, :domain, :priority, :at, :now, :now)
+select r.page, r.run, r.url, r.domain, r.priority, r.at, r.now, r.now
+from {rows page run url domain priority at now} r
+where true
 on conflict (page_id) where outcome is null do nothing
 
 -- update_page
 update pages
-set status = :status, title = :title, language = :language, etag = :etag, last_modified = :last_modified,
-    size = :size, mtime_ns = :mtime_ns, validators_url = :validators_url, content_type = :content_type,
-    content_hash = :content_hash, links_hash = :links_hash, recipe = :recipe, failures = :failures,
-    gone_count = :gone_count, doomed_by = :doomed_by, moved_to = :moved_to, crawl_time = :crawl_time,
-    last_seen = :last_seen, last_scraped = :last_scraped, checked_at = :checked_at, changed_at = :changed_at,
-    updated_at = :now
-where id = :page
+set status = r.status, title = r.title, language = r.language, etag = r.etag, last_modified = r.last_modified,
+    size = r.size, mtime_ns = r.mtime_ns, validators_url = r.validators_url, content_type = r.content_type,
+    content_hash = r.content_hash, links_hash = r.links_hash, recipe = r.recipe, failures = r.failures,
+    gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
+    last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
+    updated_at = r.now
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash recipe failures gone_count doomed_by moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
+where pages.id = r.page
 
 -- check_page
 update pages
-set failures = 0, gone_count = 0, doomed_by = null, crawl_time = :crawl_time, last_seen = :crawl_time,
-    checked_at = :now
-where id = :page
+set failures = 0, gone_count = 0, doomed_by = null, crawl_time = r.crawl_time, last_seen = r.crawl_time,
+    checked_at = r.now
+from {rows page crawl_time now} r
+where pages.id = r.page
 
 -- upsert_document
 insert into documents (page_id, markdown) values (:page, :markdown)
@@ -54,7 +59,9 @@ insert into chunks (
 values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :whole, :text_hash, :embedding, :now)
 
 -- upsert_link
-insert into links (source_id, url, admitted, crawl_time) values (:source, :url, :admitted, :crawl_time)
+insert into links (source_id, url, admitted, crawl_time)
+select r.source, r.url, r.admitted, r.crawl_time from {rows source url admitted crawl_time} r
+where true
 on conflict (source_id, url) do update set admitted = excluded.admitted where excluded.admitted > links.admitted
 
 -- delete_page_links
@@ -62,7 +69,8 @@ delete from page_links where page_id in {list pages}
 
 -- insert_page_link
 insert into page_links (page_id, link_id, position, text, follow)
-values (:page, :link, :position, :text, :follow)
+select r.page, r.link, r.position, r.text, r.follow from {rows page link position text follow} r
+where true
 on conflict (page_id, link_id) do nothing
 
 -- link_ids

@@ -4,7 +4,8 @@ where source_id = :source and url in {list urls}
 
 -- insert_page
 insert into pages (source_id, url, depth, created_run, created_at, updated_at)
-values (:source, :url, :depth, :run, :now, :now)
+select r.source, r.url, r.depth, r.run, r.now, r.now from {rows source url depth run now} r
+where true
 on conflict (source_id, url) do nothing
 
 -- lower_depth
@@ -15,7 +16,9 @@ update page_crawls set priority = -:depth, updated_at = :now where page_id = :pa
 
 -- open_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
-select id, :run, url, :domain, -depth, :now, :now, :now from pages where source_id = :source and url = :url
+select p.id, r.run, p.url, r.domain, -p.depth, r.now, r.now, r.now
+from {rows source url run domain now} r join pages p on p.source_id = r.source and p.url = r.url
+where true
 on conflict (page_id) where outcome is null do update
 set run_id = excluded.run_id, scheduled_for = excluded.scheduled_for, priority = excluded.priority,
     updated_at = excluded.updated_at
