@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING
 from afresh.config import Config
 from afresh.core.events import Listener
 from afresh.core.model import Policy, Source, Worker
+from afresh.core.recipe import VERSIONS
 from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
-from afresh.doctor import examine
 from afresh.engine.hosts import Hosts
 from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import at_work
+from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
@@ -57,6 +57,8 @@ class Workshop:
 
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""
+        from afresh.doctor import examine
+
         return await examine(self.config, self.store)
 
     @asynccontextmanager
@@ -89,18 +91,14 @@ class Workshop:
         full: bool,
         listener: Listener,
     ) -> Kit:
-        from afresh.chunkers.markdown import MarkdownChunker
-        from afresh.core.diff import markdown_diff
-        from afresh.extractors import extract
-
         return Kit(
             store=self.store,
             web=web,
             lister=lister,
             trim=rules.trim,
-            extract=extract,
-            chunk=MarkdownChunker().chunk,
-            diff=markdown_diff,
+            extract=Named("afresh.extractors", "extract"),
+            chunk=Named("afresh.chunkers.markdown", "chunk"),
+            diff=Named("afresh.core.diff", "markdown_diff"),
             offload=offload,
             hosts=Hosts(own.crawl.concurrency),
             policy=policy_for(own),
@@ -115,7 +113,7 @@ class Workshop:
 
 def _worker(now: datetime) -> Worker:
     host, pid = socket.gethostname(), os.getpid()
-    return Worker(name=f"{host}:{pid}:{secrets.token_hex(4)}", host=host, pid=pid, heartbeat_at=now)
+    return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
 def _web(own: Config, rules: Rules, clock: Clock) -> tuple["RobotsGate", "WebLister"]:
@@ -179,10 +177,7 @@ def policy_for(own: Config) -> Policy:
 
 def recipe(own: Config) -> str:
     """The fingerprint of everything that turns a body into what is indexed."""
-    from afresh.chunkers.markdown import MarkdownChunker
-    from afresh.extractors import VERSION
-
-    parts = (VERSION, MarkdownChunker.version, own.storage.body)
+    parts = (*VERSIONS, own.storage.body)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@ from zlib import crc32
 
 from afresh.chunkers.packing import pack
 from afresh.chunkers.pieces import Piece, Trail, pieces_of
+from afresh.core import recipe
 from afresh.core.looks import Chunk, Document
 from afresh.core.text import text_hash
 
@@ -15,7 +16,7 @@ _TYPES = ("text", "code", "table", "list")
 class MarkdownChunker:
     """Keeps sections, code and table rows whole where they fit, and its borders where nothing changed."""
 
-    version = "markdown-1"
+    version = recipe.CHUNKER
 
     def chunk(self, document: Document) -> Sequence[Chunk]:
         """Cuts a document into chunks of about 800 to 2000 characters, in the order of the text."""
@@ -23,6 +24,11 @@ class MarkdownChunker:
         ranges = pack([len(piece.text) for piece in pieces], _keys(pieces))
         chunks = [_chunk(pieces, low, high) for low, high in ranges]
         return [chunk for chunk in chunks if chunk.content]
+
+
+def chunk(document: Document) -> Sequence[Chunk]:
+    """The chunks of a document."""
+    return MarkdownChunker().chunk(document)
 
 
 def _readable(text: str) -> str:

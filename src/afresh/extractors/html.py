@@ -2,6 +2,7 @@
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from afresh.core import recipe
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
@@ -20,7 +21,7 @@ _PERMALINKS = " ¶#§🔗"
 class HtmlExtractor:
     """Reads HTML pages."""
 
-    version = "html-1"
+    version = recipe.HTML
 
     def extract(self, body: Body) -> Document:
         """The document of an HTML body: title, Markdown of the main content, every link, language, hashes."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from afresh.core import recipe
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document, Link
 from afresh.core.text import links_hash, normalise, text_hash
@@ -29,7 +30,7 @@ _MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]+")
 class MarkdownExtractor:
     """Reads Markdown."""
 
-    version = "markdown-1"
+    version = recipe.MARKDOWN
 
     def extract(self, body: Body) -> Document:
         """The document of a Markdown body."""

@@ -2,6 +2,7 @@
 
 import re
 
+from afresh.core import recipe
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, normalise, text_hash
@@ -14,7 +15,7 @@ _WORD = re.compile(r"\w")
 class TextExtractor:
     """Reads plain text."""
 
-    version = "text-1"
+    version = recipe.TEXT
 
     def extract(self, body: Body) -> Document:
         """The document of a plain text body; it has no links, because nothing in it is one for sure."""

@@ -16,6 +16,7 @@ from afresh.fetchers import answers
 from afresh.fetchers.codings import OFFERED, CodingError, coding_of, gather
 from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host
+from afresh.fetchers.tls import trusted
 from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Clock
 
@@ -143,7 +144,8 @@ class HttpFetcher:
             headers = answers.conditions(terms.validators, self._clock())
         try:
             session = self._session or self._open()
-            response = await session.get(target, headers=headers, allow_redirects=False)
+            tls = trusted() if target.scheme == "https" else True
+            response = await session.get(target, headers=headers, allow_redirects=False, ssl=tls)
             self._deadlines.stir(deadline)
             try:
                 if response.status == 304 and headers and terms.validators is not None:

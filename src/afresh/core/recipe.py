@@ -1,0 +1,8 @@
+"""The recipe: what turns a body into what is indexed, by version; bump one whenever its output changes."""
+
+HTML = "html-1"
+MARKDOWN = "markdown-1"
+TEXT = "text-1"
+CHUNKER = "markdown-1"
+
+VERSIONS = (f"{HTML}+{MARKDOWN}+{TEXT}", CHUNKER)
