@@ -3,8 +3,6 @@
 import gzip
 import json
 import tarfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,22 +128,3 @@ def test_blocks_cover_the_text() -> None:
         ("```", "code"),
         ("tail", "text"),
     ]
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    def once() -> float:
-        started = time.process_time()
-        work()
-        return time.process_time() - started
-
-    return min(once() for _ in range(5))
-
-
-def test_chunking_costs_little_more_than_parsing() -> None:
-    section = "## Part {0}\n\n" + "Some *words* about `thing{0}`, see [more](http://x/{0}).\n" * 6
-    section += "\n- one `a`\n- two\n\n```py\ncall({0})\n```\n\n| a | b |\n| --- | --- |\n| {0} | x |\n\n"
-    text = "# Title\n\n" + "".join(section.format(n) for n in range(32))
-    assert 13_000 < len(text) < 16_000
-    parsing = _seconds(lambda: [list(PARSER.events_with_range(text)) for _ in range(20)])
-    chunking = _seconds(lambda: [chunked(text) for _ in range(20)])
-    assert chunking < 3 * parsing

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from hypothesis import example, given, settings
@@ -322,21 +321,3 @@ def test_the_parts_fit_together(url: str) -> None:
     assert domain_of(url).startswith(host_of(url))
     assert 0 <= path_components(url) <= url.count("/") - 2
     assert host_of(url).endswith(registrable_domain(host_of(url)))
-
-
-def test_forty_thousand_links_a_second() -> None:
-    """A page holds some 140 links and 300 pages a second are read: the canonical form must keep up."""
-    links = [
-        "../api/task.html#run",
-        "/howto/",
-        "https://docs.example.org/x?utm_source=n&id=7",
-        "a%20b.html",
-    ] * 1_000
-
-    def seconds() -> float:
-        started = time.process_time()
-        for link in links:
-            canonical(link, BASE)
-        return time.process_time() - started
-
-    assert len(links) / min(seconds() for _ in range(5)) > 40_000
