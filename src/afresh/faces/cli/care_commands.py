@@ -22,7 +22,7 @@ SECTION = "Look after"
 @argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @switch("--yes", "-y", text="Do not ask.")
 def remove(session: Session, label: str, yes: bool) -> int:
-    """Delete a source with its pages, index and history."""
+    """Delete a source with its pages and index; the attempts stay in the history."""
     if not yes:
         view = session.ask(lambda kb: kb.show(label))
         if not _agreed(session, view):
