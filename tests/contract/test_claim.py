@@ -262,3 +262,20 @@ async def test_an_empty_store_has_nothing_to_claim(store: Library, desk: Desk) -
     assert await desk.enqueue("") == 0
     assert await _addresses(desk) == []
     assert (await desk.finish(RunState.FAILED)).state is RunState.FAILED
+
+
+async def test_claims_given_back_wait_as_before(desk: Desk) -> None:
+    """Neither an attempt nor a crash: nobody looked."""
+    await _started(desk, "", "a")
+    first, second = await desk.claim()
+    await desk.store.give_back([second], desk.worker, desk.clock())
+    assert [claim.page.url for claim in await desk.claim()] == [second.page.url]
+    assert len(await desk.store.history(second.page.id)) == 1
+    assert len(await desk.commit(desk.visit(first, read("Text")))) == 1
+
+
+async def test_F75_a_backlog_is_due_when_its_host_has_rested(desk: Desk) -> None:
+    await _started(desk, "", "a")
+    until = desk.clock() + timedelta(seconds=90)
+    await desk.store.pause_host("docs.example.org", until)
+    assert (await desk.store.backlog(desk.run.id)).next_at == until

@@ -198,3 +198,23 @@ async def test_a_root_that_cannot_be_read_at_first_says_so(kb: KnowledgeBase, ti
     assert report.state == "failed"
     assert "root" in (report.error or "")
     assert "404" in (report.error or "")
+
+
+async def test_F75_a_long_pause_ends_the_run_and_costs_no_page(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    """Retry-After of an hour: what is known stays, the rest waits, and nobody is asked meanwhile."""
+    lay(tiny, star(12))
+    await kb.crawl(tiny.url, name="docs")
+    before = index_of(store)
+    for number in range(12):
+        tiny.fail(f"/p{number}", 429, retry_after=3000)
+    (report,) = await kb.refresh(["docs"])
+    assert report.state in ("partial", "failed")
+    assert any("left alone until" in note for note in report.notes)
+    assert index_of(store) == before
+    tiny.requests.clear()
+    (report,) = await kb.refresh(["docs"])
+    assert report.state in ("partial", "failed")
+    assert not [each for each in tiny.requests if each.path not in ("/robots.txt", "/sitemap.xml")]
+    assert_sound(store)

@@ -106,3 +106,11 @@ def test_F30_a_host_is_given_up_after_failures_in_a_row_only() -> None:
         hosts.failed("a")
     assert hosts.is_dead("a")
     assert not hosts.is_dead("b")
+
+
+async def test_F75_nobody_waits_for_a_host_that_rests_for_long() -> None:
+    hosts = Hosts(1, patience=5)
+    hosts.pause("a", 3600)
+    assert not await hosts.enter("a")
+    assert not await hosts.enter("a")  # the turn was given back
+    assert await hosts.enter("b")

@@ -99,7 +99,11 @@ class CrawlSettings:
     max_pages: int = whole(10_000, "pages of one source at most", 1, 10_000_000)
     max_depth: int = whole(20, "links to follow from the start address at most", 0, 1000)
     max_url_params: int | None = whole(
-        None, "query parameters an address keeps, the rest is stripped; null: all of them", 0, 1000, optional=True
+        None,
+        "query parameters an address keeps, the rest is stripped; null: all of them",
+        0,
+        1000,
+        optional=True,
     )
     max_path_components: int | None = whole(
         10, "addresses with more path components are left out; null: no limit", 0, 1000, optional=True

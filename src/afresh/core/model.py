@@ -257,4 +257,4 @@ class Backlog:
 
     open: int
     held: int
-    next_at: datetime | None  # when the first row that nobody holds is due
+    next_at: datetime | None  # when the first row that nobody holds is due and its host does not rest

@@ -9,8 +9,9 @@ FAILURES_OF_A_DEAD_HOST = 10  # in a row, with no answer in between
 class Hosts:
     """Lets looks at each host pass as its rules allow."""
 
-    def __init__(self, concurrency: int) -> None:
+    def __init__(self, concurrency: int, patience: float = 300.0) -> None:
         self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
+        self._patience = patience
         self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._next: dict[str, float] = {}
         self._failures: dict[str, int] = defaultdict(int)
@@ -24,30 +25,36 @@ class Hosts:
         """Note how far apart looks at a host must be, in seconds."""
         self._delays[domain] = delay
 
-    async def enter(self, domain: str) -> None:
-        """Wait for a turn at a host; whoever enters leaves."""
+    async def enter(self, domain: str) -> bool:
+        """Wait for a turn at a host; False if it rests for longer than anybody waits. Who enters leaves."""
         await self._gates[domain].acquire()
         delay = self._delays.get(domain, 0.0)
-        if delay > 0 or domain in self._next:
-            try:
-                await self._wait(domain, delay)
-            except BaseException:
+        if delay == 0 and domain not in self._next:
+            return True
+        entered = False
+        try:
+            entered = await self._wait(domain, delay)
+        finally:
+            if not entered:
                 self._gates[domain].release()
-                raise
+        return entered
 
     def leave(self, domain: str) -> None:
         """End a turn."""
         self._gates[domain].release()
 
-    async def _wait(self, domain: str, delay: float) -> None:
+    async def _wait(self, domain: str, delay: float) -> bool:
         loop = asyncio.get_running_loop()
         async with self._pace[domain]:
-            while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:  # noqa: ASYNC110 - a later pause may move the end
-                await asyncio.sleep(pause)
+            while (pause := self._next.get(domain, 0.0) - loop.time()) > 0:
+                if pause > max(self._patience, delay):
+                    return False
+                await asyncio.sleep(min(pause, 1.0))  # a look under way may ask for a longer rest
             if delay > 0:
                 self._next[domain] = loop.time() + delay
             else:
                 self._next.pop(domain, None)
+        return True
 
     def pause(self, domain: str, seconds: float) -> None:
         """Let a host rest."""

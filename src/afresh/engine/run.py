@@ -52,6 +52,12 @@ async def run_source(
     await _fill(course, run.mode)
     worker = Worker(kit, run, source.label, stopping)
     await worker.work()
+    if worker.waits_until is not None:
+        pages = "page waits" if worker.left_waiting == 1 else "pages wait"
+        course.notes.append(
+            f"{worker.left_waiting} {pages}: "
+            f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
+        )
     verdict = await _judge(course, worker.left_waiting)
     return await _finish(course, verdict)
 

@@ -11,12 +11,13 @@ from afresh.engine.kit import Kit
 from afresh.engine.prepare import prepare
 
 
-async def look(claim: Claim, kit: Kit) -> Fetched:
-    """Steps 1 and 2: ask for a page as cheaply as what is known of it allows."""
+async def look(claim: Claim, kit: Kit) -> Fetched | None:
+    """Steps 1 and 2: ask for a page as cheaply as what is known of it allows; None if its host rests."""
     request = request_for(claim.page, kit.policy, full=kit.full)
     kit.listener(Step(name="request", url=request.url))
     fetched = await _fetch(claim, request, kit)
-    kit.listener(Step(name="fetch", url=request.url))
+    if fetched is not None:
+        kit.listener(Step(name="fetch", url=request.url))
     return fetched
 
 
@@ -40,14 +41,15 @@ def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:
     return Visit(claim=claim, decision=decide(claim.page, failed, kit.policy, kit.clock()))
 
 
-async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched:
+async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:
     refusal = kit.lister.refusal(request.url, claim.page.depth)
     if refusal is not None:  # the rules changed since the page was found
         return Refused(outcome=Outcome.FAILED, reason=refusal)
     if not kit.hosts.is_known(claim.domain):
         asked = await kit.web.crawl_delay(request.url)
         kit.hosts.learn(claim.domain, max(kit.pace.delay_seconds, asked or 0.0))
-    await kit.hosts.enter(claim.domain)
+    if not await kit.hosts.enter(claim.domain):
+        return None
     try:
         if kit.hosts.is_dead(claim.domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{claim.domain} has stopped answering")

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body, Fetched
@@ -20,6 +20,7 @@ AHEAD_SECONDS = 1.0  # how much work is claimed ahead
 PROGRESS_SECONDS = 0.1
 BODIES = 32  # bodies that are read into documents at a time, fetched ones that wait included
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
+TURN = 0.05  # seconds between questions whether it is our turn at a host
 POLL = 0.5  # seconds between looks at a backlog that others hold
 
 
@@ -32,9 +33,11 @@ class Worker:
         self.source = source
         self.stopping = stopping
         self.left_waiting = 0  # rows given up because their host asks for too long a pause
+        self.waits_until: datetime | None = None  # when the first of them may be looked at
         self._claims: asyncio.Queue[Claim] = asyncio.Queue()
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
+        self._returned: list[Claim] = []
         self._bodies = asyncio.Semaphore(BODIES)
         self._concluding: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()  # something was committed or taken
@@ -65,6 +68,7 @@ class Worker:
     async def _feed(self) -> None:
         """Keep the lanes supplied until the run has nothing open or is stopped."""
         while not self.stopping.is_set():
+            await self._give_back()
             if self._claims.qsize() >= self._lanes:
                 await self._until_moved()
                 continue
@@ -88,9 +92,15 @@ class Worker:
         for claim in claims:
             self._claims.put_nowait(claim)
         self._held += len(claims)
-        self._moved.clear()
         self._resize()
         return claims
+
+    async def _give_back(self) -> None:
+        """Put back pages of hosts that rest for longer than a run waits for them."""
+        if self._returned:
+            claims, self._returned = self._returned, []
+            await self.kit.store.give_back(claims, self.kit.worker, self.kit.clock())
+            self._held -= len(claims)
 
     def _resize(self) -> None:
         """Claim about a second of work at a time, so that little is redone after a crash."""
@@ -112,12 +122,12 @@ class Worker:
         if backlog.held == 0 and backlog.next_at is not None:
             pause = (backlog.next_at - kit.clock()).total_seconds()
             if pause > kit.pace.patience_seconds:
-                self.left_waiting = backlog.open
+                self.left_waiting, self.waits_until = backlog.open, backlog.next_at
                 return False
             if pause > 1:
                 pages = "page waits" if backlog.open == 1 else "pages wait"
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
-            await self._pause(max(0.01, pause))
+            await self._pause(pause if pause > 0 else TURN)
         else:
             await self._pause(POLL)
         return True
@@ -136,7 +146,10 @@ class Worker:
                 self._held -= 1
                 continue
             fetched = await look(claim, self.kit)
-            if isinstance(fetched, Body):
+            if fetched is None:
+                self._returned.append(claim)
+                self._moved.set()
+            elif isinstance(fetched, Body):
                 await self._bodies.acquire()
                 task = tasks.create_task(self._conclude_body(claim, fetched))
                 self._concluding.add(task)

@@ -146,6 +146,12 @@ class Queue:
             rows = await tx.all("pauses", now=now)
             return {row["domain"]: at(row["next_allowed_at"]) or now for row in rows}
 
+    async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
+        """Give back some claims, unvisited: their pages wait in the queue as before."""
+        async with self.db.write() as tx:
+            crawls = [claim.crawl_id for claim in claims]
+            await tx.run("give_back_crawls", crawls=crawls, worker=worker, now=now)
+
     async def release(self, worker: str, now: datetime) -> None:
         """Give back everything a worker holds, unfinished, and forget the worker."""
         async with self.db.write() as tx:

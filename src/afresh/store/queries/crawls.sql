@@ -119,6 +119,10 @@ where hosts.next_allowed_at is null or hosts.next_allowed_at < excluded.next_all
 -- pauses
 select domain, next_allowed_at from hosts where next_allowed_at > :now
 
+-- give_back_crawls
+update page_crawls set locked_at = null, locked_by = null, updated_at = :now
+where locked_by = :worker and outcome is null and id in {list crawls}
+
 -- release_crawls
 update page_crawls set locked_at = null, locked_by = null, updated_at = :now
 where locked_by = :worker and outcome is null

@@ -46,9 +46,14 @@ update runs set counts = :counts where id = :run
 update runs set queued = queued + :number where id = :run
 
 -- open_rows
-select count(*) as open, sum(case when locked_at is not null then 1 else 0 end) as held,
-    min(case when locked_at is null then scheduled_for end) as next
-from page_crawls where run_id = :run and outcome is null
+select count(*) as open, sum(case when c.locked_at is not null then 1 else 0 end) as held,
+    min(case
+        when c.locked_at is not null then null
+        when h.next_allowed_at > c.scheduled_for then h.next_allowed_at
+        else c.scheduled_for
+    end) as next
+from page_crawls c left join hosts h on h.domain = c.domain
+where c.run_id = :run and c.outcome is null
 
 -- upsert_worker
 insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :host, :pid, :now, :now)

@@ -174,14 +174,25 @@ class MemoryQueue:
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
         rows = [row for row in self.tables.waiting() if row.run_id == run]
-        free = [row.scheduled_for for row in rows if row.locked_at is None]
+        free = [self._ready_at(row) for row in rows if row.locked_at is None]
         return Backlog(open=len(rows), held=len(rows) - len(free), next_at=min(free, default=None))
+
+    def _ready_at(self, row: Attempt) -> datetime:
+        rests_until = self.tables.hosts.get(row.domain, Host()).next_allowed_at
+        return max(row.scheduled_for, rests_until or row.scheduled_for)
 
     async def pause_host(self, domain: str, until: datetime) -> None:
         """Let a host rest until a time, for every worker; a longer rest stays."""
         host = self.tables.hosts.get(domain, Host())
         later = max(until, host.next_allowed_at or until)
         self.tables.hosts[domain] = replace(host, next_allowed_at=later)
+
+    async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
+        """Give back some claims, unvisited: their pages wait in the queue as before."""
+        crawls = {claim.crawl_id for claim in claims}
+        for row in self.tables.waiting():
+            if row.locked_by == worker and row.id in crawls:
+                self.tables.change_attempt(row.id, now, locked_at=None, locked_by=None)
 
     async def release(self, worker: str, now: datetime) -> None:
         """Give back everything a worker holds, unfinished, and forget the worker."""
