@@ -114,9 +114,56 @@ def test_the_report_reads_well(afresh: Afresh) -> None:
         "     12  new           read for the first time",
         "     70  changed       content replaced",
         "  1,080  not modified  the server said so (304): nothing downloaded",
-        "      7  unchanged     downloaded, same content",
-        "  1,169 checked: 1,087 skipped as unchanged, 82 processed; 93 % of the work saved",
+        "      7  unchanged     downloaded, same content: nothing indexed anew",
+        "  1,169 checked: 1,080 skipped as unchanged, 7 downloaded with the same content, 82 processed; "
+        "92 % of the downloads saved",
     ]
+
+
+def test_a_full_run_saved_no_downloads(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(checked=82, new=0, changed=0, not_modified=0, unchanged=82)]
+    out = afresh("refresh", "--full").out
+    assert out.endswith("82 checked: 82 downloaded with the same content, 0 processed\n")
+    assert "saved" not in out
+    assert "skipped" not in out
+
+
+def test_refused_is_said_so_that_it_holds_for_every_refusal(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(refused=2)]
+    out = afresh("refresh").out
+    assert "2  refused       not read: robots.txt, 401/403, not text, or outside the rules" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"state": "failed", "error": "the root could not be read: 503"}, ["read: 503", "afresh refresh"]),
+        ({"state": "needs_confirmation", "held": 12}, ["12 pages would be deleted", "afresh confirm 7"]),
+        ({"state": "cancelled"}, ["afresh refresh python-docs goes on where it was"]),
+        ({"state": "partial", "error": "2 pages could not be read"}, ["2 pages could", "tries again"]),
+    ],
+)
+def test_quiet_still_tells_what_went_wrong_and_what_to_do(
+    afresh: Afresh, kb: FakeKnowledge, more: dict[str, object], expected: list[str]
+) -> None:
+    kb.reports = [report(notes=("a note",), **more)]
+    out = afresh("refresh", "-q").out
+    assert all(part in out for part in expected)
+    assert "note:" not in out
+    assert "checked" not in out
+
+
+def test_a_note_that_repeats_the_error_is_left_out(afresh: Afresh, kb: FakeKnowledge) -> None:
+    error = "the root could not be read: not fetched: connection refused by docs.example.org"
+    notes = (
+        "https://docs.example.org/sitemap.xml: connection refused by docs.example.org",
+        "2 links lead nowhere (404 or 410)",
+        "2 links lead nowhere (404 or 410)",
+    )
+    kb.reports = [report(state="failed", error=error, notes=notes)]
+    out = afresh("refresh").out
+    assert out.count("connection refused") == 1
+    assert out.count("note: 2 links lead nowhere") == 1
 
 
 def test_a_braked_run_says_what_to_type(afresh: Afresh, kb: FakeKnowledge) -> None:

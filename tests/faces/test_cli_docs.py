@@ -46,6 +46,6 @@ def test_the_demo_plays(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    assert "100 % of the work saved" in shown
+    assert "100 % of the downloads saved" in shown
     assert "+| 1 | 20 seconds | 20 seconds |" in shown
     assert "$ afresh search" in shown

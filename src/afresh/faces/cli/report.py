@@ -17,12 +17,12 @@ MEANINGS = (
     ("new", "green", "read for the first time"),
     ("changed", "yellow", "content replaced"),
     ("not_modified", "", "the server said so (304): nothing downloaded"),
-    ("unchanged", "", "downloaded, same content"),
+    ("unchanged", "", "downloaded, same content: nothing indexed anew"),
     ("moved", "cyan", "redirected for good"),
     ("deleted", "red", "gone from the index"),
     ("missing", "", "not reached this time, kept"),
     ("held", "yellow", "deletions that wait for your word"),
-    ("refused", "magenta", "not ours to read (robots.txt, 401, 403 …)"),
+    ("refused", "magenta", "not read: robots.txt, 401/403, not text, or outside the rules"),
     ("failed", "bold red", "kept as they were, tried again later"),
 )
 COUNTED = (
@@ -36,19 +36,33 @@ _WORST_FIRST = (
 
 
 def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
-    """The whole report, or its headline; `again` is the command that goes on with it."""
+    """The whole report, or its headline and what went wrong; `again` is the command that goes on with it."""
     if quiet:
-        return headline(report)
+        return Group(headline(report), *_trouble(report, again))
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
     if saved := savings(report):
         parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
     if verbose:
         parts.append(Text(f"  {_work(report)}", style="dim"))
-    if report.error:
-        parts.append(Text(f"  {clean(report.error)}", style="red"))
-    parts += [Text(f"  note: {clean(note)}") for note in report.notes]
-    parts += [Text.assemble("  ", line) for line in next_steps(report, again)]
-    return Group(*parts)
+    return Group(*parts, *_trouble(report, again, _new_notes(report)))
+
+
+def _trouble(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[Text]:
+    """Why a run is not completed and what to type; nothing for one that went well and has no notes."""
+    wrong = [Text(f"  {clean(report.error)}", style="red")] if report.error else []
+    said = [Text(f"  note: {clean(note)}") for note in notes]
+    return wrong + said + [Text.assemble("  ", line) for line in next_steps(report, again)]
+
+
+def _new_notes(report: RunReport) -> list[str]:
+    """The notes, each once, without those whose reason the error already gives."""
+    return [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
+
+
+def _reason(note: str) -> str:
+    """What a note says after the address it is about, if it names one."""
+    words = clean(note).rstrip(".")
+    return words.partition(": ")[2] or words
 
 
 def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = False) -> RenderableType:
@@ -73,16 +87,15 @@ def headline(report: RunReport) -> Text:
 
 
 def savings(report: RunReport) -> str:
-    """`1,169 checked: 1,087 skipped as unchanged, 82 processed; 93 % of the work saved`."""
-    skipped = report.unchanged + report.not_modified
-    processed = report.new + report.changed
+    """`30 checked: 23 skipped as unchanged, 4 processed; 85 % of the downloads saved`."""
     if not report.checked:
         return ""
-    line = f"{count(report.checked)} checked: "
-    line += f"{count(skipped)} skipped as unchanged, " if skipped else ""
-    line += f"{count(processed)} processed"
-    share = percent(skipped, skipped + processed)
-    return f"{line}; {share} % of the work saved" if share else line
+    processed = report.new + report.changed
+    parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
+    parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
+    line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
+    share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
+    return f"{line}; {share} % of the downloads saved" if share else line
 
 
 def next_steps(report: RunReport, again: str = "") -> list[Text]:
