@@ -248,12 +248,12 @@ def test_doctor_names_the_fix(afresh: Afresh, kb: FakeKnowledge) -> None:
 
 def test_config_show_tells_where_values_come_from(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFRESH_CRAWL__CONCURRENCY", "5")
-    monkeypatch.setenv("AFRESH_STORE", "postgresql://me:hush@db/kb")
+    monkeypatch.setenv("AFRESH_STORE", "sqlite:///kb.db?token=hush")
     out = afresh("config", "show").out
     assert re.search(r"crawl.concurrency +5 +environment AFRESH_CRAWL__CONCURRENCY", out)
     assert re.search(r"crawl.max_pages +10000 +default", out)
     assert "hush" not in out
-    assert afresh("config", "show", "--json").document["store"]["url"] == "postgresql://me:***@db/kb"
+    assert afresh("config", "show", "--json").document["store"]["url"] == "sqlite:///kb.db?token=***"
     assert "2 settings differ" in afresh("config", "check").out
     assert afresh("config", "check", "--json").document["ok"] is True
 

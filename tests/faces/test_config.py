@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load, tell, usual_places
+from afresh.config.places import network_place
+from afresh.config.spec import WrongValue
+from afresh.config.tree import mask
 from afresh.core.errors import ConfigError
+from afresh.fetchers.guard import AddressPolicy
 
 
 def settings(
@@ -139,12 +143,19 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ("crawl: 3\n", "line 1: crawl: expected its keys, indented below it"),
         ("crawl: [a]\n", "line 1: crawl: expected its keys, indented below it"),
         (
-            "network:\n  allow: [localhost]\n",
-            "network.allow: expected addresses such as 127.0.0.1/32, got 'localhost'",
+            "network:\n  allow: ['http://localhost/']\n",
+            "network.allow: expected an address block, an address or a host name, as 10.0.0.0/8, "
+            "127.0.0.1:8000, docs.internal; got 'http://localhost/'",
         ),
         ('network:\n  user_agent: "a\\nHost: b"\n', "network.user_agent: expected printable ASCII text"),
         ("store:\n  url: kb.db\n", "did you mean sqlite:///kb.db?"),
-        ("store:\n  url: mysql://u:geheim@h/db\n", "store.url: expected sqlite:///FILE or postgresql://"),
+        (
+            "store:\n  url: mysql://u:geheim@h/db\n",
+            "store.url: expected sqlite:///FILE, got 'mysql://u:***@h/db'",
+        ),
+        ("store:\n  url: postgresql://me@db/kb\n", "store.url: expected sqlite:///FILE, got 'postgresql://"),
+        ("store:\n  url: 'sqlite:///:memory:'\n", "store.url: expected sqlite:///FILE, got :memory:"),
+        ("store:\n  url: 'sqlite:///'\n", "store.url: expected sqlite:///FILE, got 'sqlite:///'"),
         (
             "policy: {lease_seconds: 10, heartbeat_seconds: 8}\n",
             "policy.heartbeat_seconds (8) must be at most half",
@@ -306,20 +317,53 @@ def test_defaults_give_way_to_what_is_given(tmp_path: Path) -> None:
 
 
 def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
-    url = "postgresql://me:pa/ss@db.example.org/kb?password=hush"
-    config = settings(tmp_path, env={"AFRESH_STORE": url})
+    config = settings(tmp_path, env={"AFRESH_STORE": "sqlite:///kb.db?password=hush"})
     told = describe(config)
-    assert told["store"]["url"] == "postgresql://me:***@db.example.org/kb?password=***"
+    assert told["store"]["url"] == "sqlite:///kb.db?password=***"
     assert set(told) == {"store", "network", "crawl", "policy", "storage"}
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
-    assert "pa/ss" not in repr(config)
     assert "hush" not in repr(config)
+
+
+def test_passwords_in_addresses_are_masked() -> None:
+    url = "postgresql://me:pa/ss@db.example.org/kb?password=hush"
+    assert mask(url) == "postgresql://me:***@db.example.org/kb?password=***"
 
 
 def test_addresses_are_normalised(tmp_path: Path) -> None:
     config = settings(tmp_path, "network: {allow: [127.0.0.1, 10.1.2.3/8, '::1']}\n")
     assert config.network.allow == ("127.0.0.1/32", "10.0.0.0/8", "::1/128")
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept", "ip", "host", "port"),
+    [
+        ("localhost", "localhost", "127.0.0.1", "localhost", 80),
+        ("Docs.Internal.", "docs.internal", "10.0.0.7", "docs.internal", 443),
+        ("docs.internal:8080", "docs.internal:8080", "10.0.0.7", "docs.internal", 8080),
+        ("127.0.0.1:8000", "127.0.0.1:8000", "127.0.0.1", "anything", 8000),
+        ("[::1]:8000", "[::1]:8000", "::1", "anything", 8000),
+        ("[::1]", "::1/128", "::1", "anything", 1),
+        ("192.168.0.0/16", "192.168.0.0/16", "192.168.3.4", "anything", 1),
+    ],
+)
+def test_network_allow_takes_what_the_guard_understands(
+    typed: str, kept: str, ip: str, host: str, port: int
+) -> None:
+    assert network_place(typed) == kept
+    assert AddressPolicy([kept]).check(ip, host, port) is None
+    assert AddressPolicy([]).check(ip, host, port) is not None
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", "  ", "a b", "10.0.0.0/99", "300.1.1.1", "host:0", "host:99999", "host:", "h:port", "a/b", "-x.org"]
+    + ["[docs]:80", "http://docs.internal", "*.internal", "a..b", "[::1", "docs.internal:80:80"],
+)
+def test_F87_a_place_that_could_never_match_is_refused(typed: str) -> None:
+    with pytest.raises(WrongValue):
+        network_place(typed)
 
 
 def test_settings_travel_to_other_processes() -> None:

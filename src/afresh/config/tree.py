@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from afresh import __version__
+from afresh.config.places import network_place
 from afresh.config.spec import Spec, WrongValue, flag, nearest, number, shown, text, texts, whole
 
 DAY = 86_400
@@ -14,19 +15,13 @@ YEAR = 366 * DAY
 
 
 def _store_url(url: str) -> str:
-    if url.startswith(("sqlite:///", "postgresql://")) and not url.endswith("/"):
+    file = url.removeprefix("sqlite:///")
+    if ":memory:" in url:
+        raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
+    if file and file != url and not file.endswith("/"):
         return url
-    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]+", url) else ""
-    raise WrongValue(f"expected sqlite:///FILE or postgresql://…, got {shown(mask(url))}{hint}")
-
-
-def _address(block: str) -> str:
-    import ipaddress
-
-    try:
-        return str(ipaddress.ip_network(block.strip(), strict=False))
-    except ValueError:
-        raise WrongValue(f"expected addresses such as 127.0.0.1/32, got {shown(block)}") from None
+    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
+    raise WrongValue(f"expected sqlite:///FILE, got {shown(mask(url))}{hint}")
 
 
 def _header(value: str) -> str:
@@ -71,8 +66,9 @@ class NetworkSettings:
     """How requests leave this machine."""
 
     allow: tuple[str, ...] = texts(
-        "address blocks that may be reached although they are private or local, as `127.0.0.1/32`",
-        form=_address,
+        "what may be reached although it is private or local: blocks of addresses, addresses and host names, "
+        "the last two also with a port, as `10.0.0.0/8`, `127.0.0.1:8000`, `docs.internal`",
+        form=network_place,
     )
     user_agent: str = text(
         f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=_header
@@ -150,7 +146,9 @@ class StorageSettings:
     """What is kept of a page besides its index."""
 
     body: str = text(
-        "markdown", "keep the Markdown of each page, or only its chunks", choices=("markdown", "none")
+        "markdown",
+        "`markdown` keeps the text of each page; `none` keeps only the words, for search; no text",
+        choices=("markdown", "none"),
     )
 
 
