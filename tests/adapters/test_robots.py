@@ -81,12 +81,21 @@ async def test_F72_4xx_means_no_rules(status: int) -> None:
     assert gate.state(wire.origin) == "none"
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
-async def test_F72_5xx_means_that_nothing_is_fetched(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (500, "500 Internal Server Error"),
+        (502, "502 Bad Gateway"),
+        (503, "503 Service Unavailable"),
+        (504, "504 Gateway Timeout"),
+    ],
+)
+async def test_F72_5xx_means_that_nothing_is_fetched(status: int, words: str) -> None:
     seen, wire, gate = await _page_behind(answer(status))
-    reason = f"robots.txt unreachable ({status}): nothing is fetched from this site"
-    assert seen == Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason, status_code=status)
+    reason = f"robots.txt unreachable ({words}): nothing is fetched from this site"
+    assert seen == Failed(outcome=Outcome.BLOCKED_5XX, reason=reason, status_code=status)
     assert gate.state(wire.origin) == "unreachable"
+    assert not gate.permits(wire.url("/page"))
     assert wire.paths() == ["/robots.txt"]
 
 
@@ -95,19 +104,77 @@ async def _hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize(
-    "robots",
+    ("robots", "outcome"),
     [
-        Raw(_hang),
-        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-        redirect("/robots.txt"),
-        redirect("file:///x"),
+        (Raw(_hang), Outcome.TIMEOUT),
+        (answer(408), Outcome.TIMEOUT),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", Outcome.FAILED),
     ],
 )
-async def test_F72_no_answer_a_loop_or_nonsense_is_unreachable(robots: Answer) -> None:
+async def test_F72_no_answer_or_nonsense_is_an_outage(robots: Answer, outcome: Outcome) -> None:
     seen, wire, gate = await _page_behind(robots)
-    assert isinstance(seen, Refused)
-    assert seen.outcome is Outcome.BLOCKED_ROBOTS
+    assert isinstance(seen, Failed)
+    assert seen.outcome is outcome
+    assert seen.reason.startswith("robots.txt unreachable (")
     assert gate.state(wire.origin) == "unreachable"
+
+
+async def test_F30_F72_a_closed_port_is_an_outage() -> None:
+    async with serving() as wire:
+        url = wire.url("/page")
+    async with fetching() as fetcher:
+        gate = _gate(fetcher)
+        seen = await gate.fetch(Request(url=url))
+    assert isinstance(seen, Failed)
+    assert "connection refused" in seen.reason
+    assert (seen.outcome, seen.status_code) == (Outcome.FAILED, None)
+    assert gate.state(wire.origin) == "unreachable"
+
+
+@pytest.mark.parametrize("robots", [redirect("/robots.txt"), redirect("file:///x")])
+async def test_F72_a_loop_or_a_redirect_to_a_file_is_unreachable(robots: Answer) -> None:
+    seen, wire, gate = await _page_behind(robots)
+    assert isinstance(seen, Failed | Refused)
+    assert seen.reason.startswith("robots.txt unreachable (redirect")
+    assert gate.state(wire.origin) == "unreachable"
+
+
+async def test_F72_an_outage_is_shared_for_a_second_and_then_asked_about_again() -> None:
+    clock = _Clock()
+    routes: dict[str, Answer] = {"/robots.txt": answer(503)} | {f"/{n}": html() for n in range(9)}
+    async with serving(routes) as wire, fetching() as fetcher:
+        gate = _gate(fetcher, clock=clock)
+        requests = [Request(url=wire.url(f"/{n}")) for n in range(9)]
+        seen = await asyncio.gather(*map(gate.fetch, requests))
+        assert all(isinstance(one, Failed) for one in seen)
+        clock.now += timedelta(seconds=0.9)
+        assert isinstance(await gate.fetch(requests[0]), Failed)
+        assert wire.paths() == ["/robots.txt"]
+        clock.now += timedelta(seconds=0.2)
+        assert gate.state(wire.origin) == "unreachable"  # as long as nobody heard otherwise
+        assert not gate.permits(requests[0].url)
+        wire.routes["/robots.txt"] = answer(200, RULES)
+        assert isinstance(await gate.fetch(requests[0]), Body)
+        assert gate.state(wire.origin) == "ok"
+        assert gate.permits(requests[0].url)
+        assert wire.paths() == ["/robots.txt", "/robots.txt", "/0"]
+
+
+async def test_F72_F75_a_503_that_names_its_end_is_not_asked_about_before() -> None:
+    clock = _Clock()
+    routes = {"/robots.txt": answer(503, retry_after="30"), "/p": html()}
+    async with serving(routes) as wire, fetching() as fetcher:
+        gate = _gate(fetcher, clock=clock)
+        request = Request(url=wire.url("/p"))
+        for _ in range(2):
+            seen = await gate.fetch(request)
+            assert isinstance(seen, Failed)
+            assert (seen.status_code, seen.retry_after) == (503, 30.0)
+            clock.now += timedelta(seconds=29)
+        assert wire.paths() == ["/robots.txt"]
+        wire.routes["/robots.txt"] = answer(404)
+        assert isinstance(await gate.fetch(request), Body)
+        assert gate.state(wire.origin) == "none"
 
 
 async def test_F72_an_address_that_is_not_allowed_is_reported_as_that() -> None:
@@ -146,7 +213,7 @@ async def test_F72_five_redirects_are_followed_and_the_rules_apply_to_the_first_
         six = await _gate(fetcher).fetch(Request(url=wire.url("/p")))
     assert isinstance(seen, Refused)
     assert seen.reason == "robots.txt line 2: Disallow: /"
-    assert isinstance(six, Refused)
+    assert isinstance(six, Failed | Refused)
     assert "more than 5 redirects" in six.reason
 
 
@@ -239,6 +306,9 @@ async def test_rules_are_kept_for_a_day_and_longer_only_when_unreachable() -> No
         seen = await gate.fetch(request)
         assert isinstance(seen, Refused)
         assert "line 2" in seen.reason
+        assert gate.state(wire.origin) == "ok"
+        await gate.fetch(request)
+        assert wire.paths() == ["/robots.txt"] * 2
         gate.forget()
         wire.routes["/robots.txt"] = answer(404)
         assert isinstance(await gate.fetch(request), Body)

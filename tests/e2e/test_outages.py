@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.e2e.library import assert_sound, counts, found, index_of
+from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, star, word
 
 from afresh.core.events import Notice
@@ -62,6 +62,38 @@ async def test_P4_an_outage_never_shrinks_the_index(
     (healthy,) = await kb.refresh(["docs"])
     assert (healthy.state, counts(healthy)) == ("completed", {"not_modified": 20})
     assert_sound(store)
+
+
+async def test_F72_a_robots_txt_that_comes_back_is_noticed_in_the_same_run(
+    store: Path, tiny: TinySite, work: object
+) -> None:
+    lay(tiny, star(4))
+    tiny.fail("/robots.txt", 503, times=1)
+    patient = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2}
+    async with opened(store, patient) as kb:
+        report = await kb.crawl(tiny.url, name="docs")
+        assert (report.state, report.new) == ("completed", 5)
+        assert tiny.requests.count("/robots.txt") == 2
+
+
+async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    """Their look failed; it was not refused for the whole interval."""
+    lay(tiny, star(4))
+    await kb.crawl(tiny.url, name="docs")
+    tiny.fail("/robots.txt", 503)
+    tiny.requests.clear()
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.failed, report.refused) == ("failed", 5, 0)
+    assert set(tiny.requests.paths()) == {"/robots.txt"}
+    why = await kb.why(tiny.at("/p1"))
+    assert "robots.txt unreachable (503 Service Unavailable)" in why.summary
+    outcomes = [each.outcome for each in await kb.history(tiny.at("/p1"))]
+    assert outcomes.count(Outcome.BLOCKED_5XX) == 3
+    tiny.restore("/robots.txt")
+    (report,) = await kb.refresh(["docs"], due=True)
+    assert counts(report) == {"not_modified": 5}
 
 
 async def test_P4_deletions_found_during_an_outage_wait_for_a_healthy_run(

@@ -1,7 +1,7 @@
 """Keeps to robots.txt (RFC 9309): a fetcher that asks the site's rules before the fetcher it wraps."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
@@ -12,6 +12,8 @@ from afresh.ports import Clock, Fetcher
 
 LARGEST_BYTES = 500 * 1024
 _KEPT = timedelta(hours=24)
+_STALE_KEPT = timedelta(hours=1)
+_OUTAGE_SECONDS = 1.0  # pages that come at once share one verdict, a page that is tried again asks anew
 _BACK_OFF_SECONDS = 60.0
 
 RobotsState = Literal["unknown", "ok", "none", "unreachable"]
@@ -61,11 +63,12 @@ class RobotsGate:
 
     async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched:
         """Read a file that serves the crawl; a sitemap that robots.txt itself names is always allowed."""
-        if self._respect and (refusal := await self._refusal(url)):
+        if self._respect:
             known = await self._of(origin_of(url))
-            if known.state == "unreachable":
+            refusal = _verdict(known, url)
+            if isinstance(refusal, Refused) and known.state == "unreachable":  # nobody knows what is listed
                 return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
-            if url not in self._sitemaps_of(known, origin_of(url)):
+            if refusal and (known.answer or url not in self._sitemaps_of(known, origin_of(url))):
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut)
 
@@ -89,7 +92,7 @@ class RobotsGate:
         return self._sitemaps_of(await self._of(origin), origin)
 
     def state(self, origin: str) -> RobotsState:
-        """What this run knows of an origin's robots.txt; "unreachable" makes the run incomplete."""
+        """What its last answer said of an origin's robots.txt; "unreachable" makes the run incomplete."""
         known = self._known.get(origin_of(f"{origin}/"))
         return known.state if known else "unknown"
 
@@ -107,10 +110,7 @@ class RobotsGate:
         known = self._known.get(origin_of(url))
         if known is None or known.until <= self._clock():
             known = await self._of(origin_of(url))
-        if known.answer is not None:
-            return known.answer
-        reason = known.rules.refusal(url) if known.rules else None
-        return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
+        return _verdict(known, url)
 
     async def _of(self, origin: str) -> _Known:
         """What is known of an origin; requests that come at once share one look at its robots.txt."""
@@ -128,7 +128,8 @@ class RobotsGate:
         known = self._understand(seen)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
-            known = _Known("ok", known.until, old.rules)  # RFC 9309 2.4: a stale copy beats none
+            # RFC 9309 2.4: a stale copy beats none
+            known = _Known("ok", max(known.until, self._clock() + _STALE_KEPT), old.rules)
         self._known[origin] = known
         return known
 
@@ -140,20 +141,13 @@ class RobotsGate:
             return _Known("none", now + _KEPT)
         if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
             return _Known("unreachable", now + _KEPT, answer=seen)
-        if isinstance(seen, Failed) and seen.status_code == 429:
-            return self._backed_off(seen, now)
-        why = _why(seen)
-        reason = f"robots.txt unreachable ({why}): nothing is fetched from this site"
-        refused = Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason, status_code=seen.status_code)
-        return _Known("unreachable", now + _KEPT, answer=refused)
-
-    def _backed_off(self, seen: Failed, now: datetime) -> _Known:
-        """429: neither rules nor none; ask again when the site says."""
-        wait = _BACK_OFF_SECONDS if seen.retry_after is None else seen.retry_after
-        failed = Failed(
-            outcome=seen.outcome, reason=f"robots.txt: {seen.reason}", status_code=429, retry_after=wait
+        if isinstance(seen, Failed):
+            return _out_of_order(seen, now)
+        why = seen.reason if isinstance(seen, Refused) else "no content"
+        refused = Refused(
+            outcome=Outcome.BLOCKED_ROBOTS, reason=_unreachable(why), status_code=seen.status_code
         )
-        return _Known("unreachable", now + timedelta(seconds=wait), answer=failed)
+        return _Known("unreachable", now + _KEPT, answer=refused)
 
     @staticmethod
     def _sitemaps_of(known: _Known, origin: str) -> tuple[str, ...]:
@@ -169,7 +163,23 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8-sig", "replace")
 
 
-def _why(seen: Fetched) -> str:
-    if isinstance(seen, Failed | Refused) and (seen.status_code or 0) < 500:
-        return seen.reason
-    return str(seen.status_code)
+def _verdict(known: _Known, url: str) -> Refused | Failed | None:
+    """Why a page is not fetched, as far as its origin's robots.txt is known."""
+    if known.answer is not None:
+        return known.answer
+    reason = known.rules.refusal(url) if known.rules else None
+    return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
+
+
+def _out_of_order(seen: Failed, now: datetime) -> _Known:
+    """An outage, or 429: neither rules nor none; every page fails with it until robots.txt is asked again."""
+    wait = seen.retry_after
+    if wait is None and seen.status_code == 429:
+        wait = _BACK_OFF_SECONDS
+    until = now + timedelta(seconds=max(wait or 0.0, _OUTAGE_SECONDS))
+    failed = replace(seen, reason=_unreachable(seen.reason), retry_after=wait)
+    return _Known("unreachable", until, answer=failed)
+
+
+def _unreachable(why: str) -> str:
+    return f"robots.txt unreachable ({why}): nothing is fetched from this site"
