@@ -55,6 +55,10 @@ class Workshop:
         own = self._own(source)
         return rules_for(source, own), policy_for(own)
 
+    def identity(self) -> tuple[Worker, float]:
+        """Who this process is as a worker, and how long a silent one counts as alive."""
+        return _worker(self.clock()), self.config.policy.lease_seconds
+
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""
         from afresh.doctor import examine

@@ -1,6 +1,7 @@
 """The knowledge base: the use cases, each a few lines, under every face."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -8,7 +9,7 @@ from typing import Protocol
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.labels import check_name, name_for, parse_label
-from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source
+from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source, Worker
 from afresh.core.scope import Rules
 from afresh.core.urls import canonical
 from afresh.core.views import (
@@ -31,6 +32,8 @@ from afresh.engine.run import run_source
 from afresh.engine.status import status_of
 from afresh.ports import Clock, Library
 
+_LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely speak https
+
 
 class Tools(Protocol):
     """What makes the tools of each run."""
@@ -40,6 +43,10 @@ class Tools(Protocol):
     def open(
         self, source: Source, full: bool, listener: Listener
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    def identity(self) -> tuple[Worker, float]:
+        """Who this process is as a worker, and how long a silent one counts as alive."""
+        ...
 
     async def examine(self) -> list[Finding]: ...
 
@@ -77,7 +84,8 @@ class KnowledgeBase:
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """Look again at some sources or all, processing only what changed."""
-        chosen = [await self._source(label) for label in labels] or await self._store.sources()
+        chosen = [await self._source(label) for label in dict.fromkeys(labels)]
+        chosen = chosen or list(await self._store.sources())
         mode = RunMode.DUE if due else RunMode.REFRESH
         reports = []
         for source in chosen:
@@ -150,7 +158,8 @@ class KnowledgeBase:
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
-        return await status_of(self._store)
+        me, lease_seconds = self._tools.identity()
+        return await status_of(self._store, me, lease_seconds, self._clock())
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -229,9 +238,13 @@ class KnowledgeBase:
 def _address(raw_url: str) -> str:
     """The canonical form of what a person typed, or what to type instead."""
     text = raw_url.strip()
-    url = canonical(text)
-    if url is None and "://" not in text and "." in text.split("/")[0]:
-        url = canonical(f"https://{text}")
+    host = text.split("/")[0]
+    url = canonical(text) if "://" in text else None
+    if "://" not in text and ("." in host or _LOCAL.match(host)):
+        scheme = "http" if _LOCAL.match(host) else "https"
+        url = canonical(f"{scheme}://{text}")
+    if url is None and "@" in text:
+        raise UsageError(f"{raw_url!r} holds a user name or password; leave it out, it is never sent")
     if url is None:
         raise UsageError(f"{raw_url!r} is not a web address; it should look like https://docs.example.org/")
     return url

@@ -290,7 +290,7 @@ async def test_a_batch_counts_all_its_visits(desk: Desk) -> None:
     }
     await desk.commit(*[desk.visit(claim, answers[claim.page.url]) for claim in await desk.claim()])
     counts = (await desk.reload()).counts
-    expected = {"checked": 5, "new": 2, "gone": 1, "refused": 1, "failed": 1, "chunks_made": 2}
+    expected = {"checked": 5, "new": 2, "dead": 1, "refused": 1, "failed": 1, "chunks_made": 2}
     assert {key: counts[key] for key in expected} == expected
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.core.looks import Link
-from afresh.core.text import content_hash, links_hash, normalise, text_hash
+from afresh.core.text import content_hash, headings_in, links_hash, normalise, text_hash
 
 
 def test_E13_line_ends_trailing_blanks_and_outer_blank_lines_go() -> None:
@@ -62,3 +62,9 @@ def test_C17_a_new_lost_renamed_or_nofollow_link_shows() -> None:
 
 def test_C17_text_and_url_cannot_be_shifted_into_each_other() -> None:
     assert links_hash([Link("https://x.org/a", "b")]) != links_hash([Link("https://x.org/ab", "")])
+
+
+def test_headings_are_found_outside_of_code() -> None:
+    text = "# One\n\ntext # no\n\n```sh\n# a comment\n```\n\n### Three\n#hash\n"
+    text += "~~~\n## in code\n~~~\n####### seven"
+    assert headings_in(text) == ["One", "Three"]

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from afresh.core.looks import (
+    Document,
     Failed,
     Gone,
     Moved,
@@ -18,6 +19,8 @@ from afresh.core.looks import (
 )
 from afresh.core.model import Content, Decision, Follow, Page, PageStatus, Policy
 from afresh.core.schedule import next_look_after_failure, next_regular_look
+
+EMPTIED = "200, but the page is empty now: the content of the last good look is kept"
 
 
 def request_for(page: Page, policy: Policy, *, full: bool = False) -> Request:
@@ -55,6 +58,9 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     document = seen.document
     if policy.respect_noindex and not document.index:
         return _unwanted(page, seen, policy, now)
+    if _emptied(page, document):
+        kept = Refused(outcome=Outcome.FAILED, reason=EMPTIED, status_code=seen.status_code)
+        return _refused(page, kept, policy, now)
     same = page.content_hash == document.content_hash and page.recipe == policy.recipe
     follow = _follow(page, seen, policy)
     after = replace(
@@ -80,6 +86,11 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         reason=_read_reason(page, seen, policy),
         status_code=seen.status_code,
     )
+
+
+def _emptied(page: Page, document: Document) -> bool:
+    """Whether a page that had content came without any: more often a fault of the site than a change."""
+    return page.content_hash not in (None, document.content_hash) and not document.markdown.strip()
 
 
 def _follow(page: Page, seen: Read, policy: Policy) -> Follow:

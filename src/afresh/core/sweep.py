@@ -1,9 +1,9 @@
 """How a run ends: whether it may delete, what it misses, and when the brake holds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from afresh.core.model import Page, PageStatus, Policy, RunId, RunState
+from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState
 
 OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
 
@@ -82,3 +82,13 @@ def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -
             return status
         url = moved_to
     return PageStatus.PENDING if url in seen else None
+
+
+def by_reason(pages: Iterable[Page]) -> dict[str, list[PageId]]:
+    """Pages that leave, by why: absence, or proof that the history already holds."""
+    reasons: dict[str, list[PageId]] = {}
+    for page in pages:
+        absent = page.missing_count > 0 and page.gone_count == 0
+        times = f"{page.missing_count} complete runs in a row"
+        reasons.setdefault(f"no link led here in {times}" if absent else "dropped", []).append(page.id)
+    return reasons

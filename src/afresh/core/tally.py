@@ -30,9 +30,10 @@ def _kind(visit: Visit) -> str:
             return "not_modified"
         case Outcome.SUCCESS:
             change = change_of(visit)
-            return str(change) if change else "unchanged"
+            unwanted = visit.decision.content is Content.DROP  # it asks not to be indexed
+            return "refused" if unwanted else str(change) if change else "unchanged"
         case Outcome.GONE:
-            return "gone"
+            return "gone" if visit.claim.page.content_hash is not None else "dead"
         case Outcome.MOVED:
             return "redirects"
         case _:

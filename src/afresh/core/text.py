@@ -30,3 +30,17 @@ def links_hash(links: Sequence[Link]) -> str:
     """
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
+
+
+def headings_in(markdown: str) -> list[str]:
+    """The headings that stand in a piece of Markdown, outside its code, in order."""
+    found, fence = [], ""
+    for line in markdown.splitlines():
+        mark = line.lstrip()[:3]
+        if mark in ("```", "~~~") and fence in ("", mark):
+            fence = "" if fence else mark
+        elif not fence and line.startswith("#"):
+            title = line.lstrip("#")
+            if title.startswith(" ") and len(line) - len(title) <= 6:
+                found.append(title.strip())
+    return found

@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from afresh.core.errors import SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
 from afresh.core.model import Limits, Listed, Page, Run, RunMode, RunState, Source
@@ -51,7 +52,10 @@ async def run_source(
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
     await _fill(course, run.mode)
     worker = Worker(kit, run, source.label, stopping)
-    await worker.work()
+    try:
+        await worker.work()
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
     if worker.waits_until is not None:
         pages = "page waits" if worker.left_waiting == 1 else "pages wait"
         course.notes.append(
@@ -60,6 +64,14 @@ async def run_source(
         )
     verdict = await _judge(course, worker.left_waiting)
     return await _finish(course, verdict)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first, for people who need one sentence rather than a tree."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _fill(course: Course, mode: RunMode) -> None:
@@ -136,11 +148,14 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
             state = RunState.NEEDS_CONFIRMATION
         else:
             counts |= await _drop(course, doomed, now)
-    if gone := counts.get("gone", 0) - counts.get("deleted", 0) - counts.get("held", 0):
-        course.notes.append(f"{gone} {'link leads' if gone == 1 else 'links lead'} nowhere (404 or 410)")
+    if dead := counts.get("dead", 0):
+        course.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode is not RunMode.DUE:
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
+    if state is RunState.FAILED and not await store.live_count(course.source.id):
+        label = course.source.label
+        course.notes.append(f"nothing was read; `afresh remove {label}` forgets a source added by mistake")
     finished = await store.finish_run(
         run.id, state, course.kit.clock(), counts=counts, notes=course.notes, error=verdict.error
     )
@@ -152,7 +167,7 @@ async def _count_missing(course: Course, now: datetime) -> int:
     unreached = await store.unreached(source, course.rules.root, course.rules.max_depth)
     decided = [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
     await store.record_missing(source, decided, now)
-    return len(decided)
+    return sum(1 for page in decided if page.doomed_by is None)  # the others are told as deleted
 
 
 async def _doomed(course: Course) -> list[Page]:
@@ -171,5 +186,5 @@ async def _drop(course: Course, doomed: list[Page], now: datetime) -> dict[str, 
 async def _reload(course: Course) -> Run:
     run = await course.kit.store.run_by_id(course.run.id)
     if run is None:
-        raise RuntimeError(f"run {course.run.id} is no longer in the store")
+        raise SourceError(f"{course.source.label} was removed while it was being read")
     return run

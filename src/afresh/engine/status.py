@@ -1,18 +1,25 @@
 """The store at a glance."""
 
-from afresh.core.views import StoreStatus
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.model import Run, RunState, Source, Worker
+from afresh.core.views import RunReport, StoreStatus
+from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
 from afresh.ports import Library
 
 
-async def status_of(store: Library) -> StoreStatus:
-    """Numbers of the whole store, and the runs that need attention."""
+async def status_of(store: Library, me: Worker, lease_seconds: float, now: datetime) -> StoreStatus:
+    """Numbers of the whole store, who works, and the runs that need attention."""
     totals = await store.totals()
+    known = await store.workers()
+    alive = {worker.name for worker in known if is_alive(worker, me, lease_seconds, now)}
     reports = []
     for run in await store.live_runs():
         source = await store.source_by_id(run.source_id)
         if source is not None:
-            reports.append(report_of(run, source))
+            reports.append(_report(run, source, alive, now))
     return StoreStatus(
         store=store.url,
         sources=totals["sources"],
@@ -23,6 +30,15 @@ async def status_of(store: Library) -> StoreStatus:
         in_flight=totals["in_flight"],
         oldest_pending=totals["oldest_pending"],
         runs=tuple(reports),
-        workers=tuple(worker.name for worker in await store.workers()),
+        workers=tuple(sorted(alive)),
         size_bytes=await store.size_bytes(),
     )
+
+
+def _report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+    if run.state is not RunState.RUNNING:
+        return report_of(run, source)
+    if run.worker in alive:
+        return report_of(replace(run, finished_at=now), source)
+    goes_on = f"interrupted; `afresh refresh {source.label}` goes on where it was"
+    return replace(report_of(run, source), state=RunState.CANCELLED, notes=(*run.notes, goes_on))

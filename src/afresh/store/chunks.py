@@ -8,6 +8,7 @@ from datetime import datetime
 from afresh.core.looks import Chunk
 from afresh.core.model import Content, Visit
 from afresh.core.signals import signals
+from afresh.core.text import headings_in
 from afresh.store.database import Row, Session
 
 
@@ -87,7 +88,7 @@ def _chunk_row(
         "page": visit.claim.page.id,
         "sort_order": order,
         "title": title,
-        "heading": " ".join(chunk.path),
+        "heading": "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)])),
         "content": chunk.content if keep_body else signals(chunk.content),
         "metadata": json.dumps(metadata),
         "config": config,

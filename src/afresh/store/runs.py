@@ -145,6 +145,8 @@ class Runs:
             assert row is not None  # noqa: S101
             if state is not RunState.CANCELLED:
                 await tx.run("free_rows_of_closed_runs", source=row["source_id"], now=now)
+            if state not in (RunState.CANCELLED, RunState.FAILED):
+                await tx.run("supersede_waiting", source=row["source_id"], run=run)
             return run_from(row)
 
     async def join(self, worker: Worker) -> None:

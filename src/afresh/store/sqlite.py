@@ -26,6 +26,14 @@ DDL = {
     "real": "real",
     "without_rowid": "without rowid",
 }
+ADVICE = {
+    "unable to open": " (can its folder be written to?)",
+    "readonly": " (can the file and its folder be written to?)",
+    "full": "; make room, then run the command again: it goes on where it was",
+    "malformed": "; restore it from a backup, or move it away and crawl again",
+    "not a database": "; name another file with --store",
+    "locked": "; another process is writing for a long time, try again",
+}
 PRAGMAS = (
     "pragma journal_mode = wal",
     "pragma synchronous = full",
@@ -137,7 +145,9 @@ class SqliteDatabase:
         return connection
 
     def _explain(self, error: sqlite3.Error) -> str:
-        return f"the store {self.path} cannot be used: {error}"
+        text = str(error)
+        hint = next((advice for words, advice in ADVICE.items() if words in text), "")
+        return f"the store {self.path} cannot be used: {text}{hint}"
 
     @asynccontextmanager
     async def _session(self, role: str, begin: str) -> AsyncIterator[SqliteSession]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
-from afresh.core.sweep import final_status
+from afresh.core.sweep import by_reason, final_status
 from afresh.store.database import Database
 from afresh.store.links import LinkBook
 from afresh.store.records import attempt_from, page_from
@@ -82,7 +82,8 @@ class Sweeps:
             await tx.run("drop_chunks", pages=ids)
             await tx.run("drop_documents", pages=ids)
             await tx.run("drop_page_links", pages=[page for page in ids if page not in kept])
-            await tx.run("cancel_open", pages=[page for page in ids if page not in kept], now=now)
+            for reason, gone in by_reason([page for page in pages if page.id not in kept]).items():
+                await tx.run("cancel_open", pages=gone, now=now, reason=reason)
             await tx.many("drop_page", [_dropped(page, now) for page in pages])
             await tx.many("insert_change", [_change(run, page, now) for page in pages])
             await tx.run("mark_graph", source=run.source_id, changed=1)

@@ -39,6 +39,10 @@ update runs set state = :state, finished_at = :now, counts = :counts, notes = :n
 where id = :run
 returning *
 
+-- supersede_waiting
+update runs set state = 'partial', error = 'a later run looked again'
+where source_id = :source and id <> :run and state = 'needs_confirmation'
+
 -- count_run
 update runs set counts = :counts where id = :run
 

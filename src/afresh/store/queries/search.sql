@@ -3,7 +3,7 @@ select c.id, c.page_id, bm25(chunks_english, 8.0, 4.0, 1.0) as rank
 from chunks_english f join chunks c on c.id = f.rowid join pages p on p.id = c.page_id
 where chunks_english match :match
     and (:source is null or p.source_id = :source)
-    and (:language is null or p.language = :language or p.language like :language || '-%')
+    and (:language is null or lower(p.language) = lower(:language) or p.language like :language || '-%')
 order by rank limit :limit
 
 -- search_simple
@@ -11,7 +11,7 @@ select c.id, c.page_id, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank
 from chunks_simple f join chunks c on c.id = f.rowid join pages p on p.id = c.page_id
 where chunks_simple match :match
     and (:source is null or p.source_id = :source)
-    and (:language is null or p.language = :language or p.language like :language || '-%')
+    and (:language is null or lower(p.language) = lower(:language) or p.language like :language || '-%')
 order by rank limit :limit
 
 -- passages_english

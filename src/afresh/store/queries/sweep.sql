@@ -66,7 +66,7 @@ delete from links where source_id = :source and not exists (select 1 from page_l
 select * from pages where source_id = :source and url = :root
 
 -- latest_attempt
-select * from page_crawls where page_id = :page and outcome is not null and outcome <> 'cancelled'
+select * from page_crawls where page_id = :page and outcome is not null and (outcome <> 'cancelled' or reason like 'no link led here%')
 order by id desc limit 1
 
 -- links_of_source
@@ -78,6 +78,6 @@ update links set admitted = :admitted where id = :link
 -- cancel_open
 update page_crawls
 set outcome = 'cancelled', completed_at = :now, updated_at = :now, locked_at = null, locked_by = null,
-    reason = 'the page left the index'
+    reason = :reason
 where outcome is null and page_id in {list pages}
 

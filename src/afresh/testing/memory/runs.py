@@ -169,7 +169,16 @@ class MemoryRuns:
         self.tables.runs[run] = finished
         if state is not RunState.CANCELLED:
             self._free_rows(run, now)
+        if state not in (RunState.CANCELLED, RunState.FAILED):
+            self._supersede_waiting(finished)
         return finished
+
+    def _supersede_waiting(self, later: Run) -> None:
+        for run in list(self.tables.runs.values()):
+            same = run.source_id == later.source_id and run.id != later.id
+            if same and run.state is RunState.NEEDS_CONFIRMATION:
+                over = replace(run, state=RunState.PARTIAL, error="a later run looked again")
+                self.tables.runs[run.id] = over
 
     async def join(self, worker: Worker) -> None:
         """Make a worker known; its heart beats from now on."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, Run, SourceId
-from afresh.core.sweep import final_status
+from afresh.core.sweep import by_reason, final_status
 from afresh.testing.memory.commit import MemoryCommits
 from afresh.testing.memory.tables import Edge
 
@@ -114,7 +114,8 @@ class MemorySweeps(MemoryCommits):
             tables.edges.pop(page.id, None)
             if page.id in tables.open:
                 crawl = tables.open[page.id]
-                tables.close_attempt(crawl, Outcome.CANCELLED, now, reason="the page left the index")
+                [reason] = by_reason([page])
+                tables.close_attempt(crawl, Outcome.CANCELLED, now, reason=reason)
         tables.change_page(
             page.id,
             status=PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED,

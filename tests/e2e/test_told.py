@@ -1,0 +1,141 @@
+"""What people are told: reports, evidence and status that are true."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import found, index_of, opened, rows
+from tests.e2e.program import Program
+from tests.e2e.sites import lay, page, star, word
+
+from afresh.core.errors import SourceError, UsageError
+from afresh.core.events import Event
+from afresh.core.model import PageStatus
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+
+
+async def test_F42_a_page_that_comes_empty_keeps_its_content(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    lay(tiny, star(3))
+    await kb.crawl(tiny.url, name="docs")
+    before = index_of(store)
+    tiny.put("/p1", "")
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.refused) == ("completed", 0, 1)
+    assert index_of(store) == before
+    assert "empty" in (await kb.why(tiny.at("/p1"))).summary
+
+
+async def test_A16_a_page_that_left_by_absence_says_so(kb: KnowledgeBase, tiny: TinySite) -> None:
+    """Neither a negative count nor the 304 of its last look."""
+    lay(tiny, {"/": ["/a"], "/a": []})
+    await kb.crawl(tiny.url, name="docs")
+    tiny.put("/", page("/", []))
+    reports = [each for _ in range(3) for each in await kb.refresh(["docs"])]
+    assert [(each.missing, each.deleted) for each in reports] == [(1, 0), (1, 0), (0, 1)]
+    assert not [note for each in reports for note in each.notes]
+    why = await kb.why(tiny.at("/a"))
+    assert why.status is PageStatus.DELETED
+    assert why.summary.startswith("no link led here in 3 complete runs")
+
+
+async def test_a_dead_link_is_told_in_a_note(kb: KnowledgeBase, tiny: TinySite) -> None:
+    lay(tiny, {"/": ["/nowhere"]})
+    report = await kb.crawl(tiny.url, name="docs")
+    assert report.notes == ("1 link leads nowhere (404 or 410)",)
+
+
+async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    lay(tiny, star(30))
+    await kb.crawl(tiny.url, name="docs")
+    for number in range(20):
+        tiny.fail(f"/p{number}", 404)
+    (held,) = await kb.refresh(["docs"])
+    assert held.state == "needs_confirmation"
+    for number in range(20):
+        tiny.restore(f"/p{number}")
+    await kb.refresh(["docs"])
+    assert not (await kb.status()).runs
+    with pytest.raises(UsageError, match="does not wait"):
+        await kb.confirm(held.run)
+
+
+async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: Path, tiny: TinySite) -> None:
+    lay(tiny, star(5))
+    store = tmp_path / "afresh.db"
+    program = Program(store)
+    assert program.run("crawl", tiny.url, "--name", "docs", kill_after="stamp_crawl:1").code != 0
+    async with opened(store) as kb:
+        status = await kb.status()
+        assert status.workers == ()
+        [run] = status.runs
+        assert run.state == "cancelled"
+        assert "`afresh refresh docs` goes on" in run.notes[-1]
+
+
+async def test_a_source_removed_while_it_is_read_ends_its_run_in_one_sentence(
+    tmp_path: Path, tiny: TinySite, work: type[InProcess]
+) -> None:
+    lay(tiny, star(5))
+    store = tmp_path / "afresh.db"
+    gate = tiny.hold("/p1")
+    async with opened(store) as kb, opened(store) as other:
+        crawl = asyncio.create_task(kb.crawl(tiny.url, name="docs"))
+        await gate.arrived()
+        await other.remove("docs")
+        gate.release()
+        with pytest.raises(SourceError, match="docs was removed while it was being read"):
+            await crawl
+    assert rows(store, "select count(*) from pages") == [(0,)]
+
+
+async def test_what_breaks_inside_a_run_is_one_error(kb: KnowledgeBase, tiny: TinySite) -> None:
+    """F12: people see the sentence, not a tree of exceptions."""
+    lay(tiny, star(3))
+
+    def stumble(event: Event) -> None:
+        raise UsageError("the listener broke")
+
+    with pytest.raises(UsageError, match="the listener broke"):
+        await kb.crawl(tiny.url, name="docs", listener=stumble)
+    assert (await kb.crawl(tiny.url, name="docs")).state == "completed"
+
+
+async def test_a_first_crawl_that_read_nothing_says_how_to_forget_it(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    tiny.down()
+    report = await kb.crawl(tiny.url, name="typo")
+    assert report.state == "failed"
+    assert any("afresh remove typo" in note for note in report.notes)
+
+
+async def test_headings_inside_a_chunk_weigh_more_than_its_text(kb: KnowledgeBase, tiny: TinySite) -> None:
+    """Short sections share a chunk; each of their headings counts as one."""
+    asks = "<h2>Why the name</h2><p>Because.</p><h2>Who pays</h2><p>Nobody.</p>"
+    other = "<p>" + "They asked who pays, and why the name, and who pays again. " * 3 + "</p>"
+    tiny.put("/", page("/", ["/faq", "/other"]))
+    tiny.put("/faq", f"<html><body><main><h1>Questions</h1>{asks}</main></body></html>")
+    tiny.put("/other", f"<html><body><main><h1>Other</h1>{other}</main></body></html>")
+    await kb.crawl(tiny.url, name="docs")
+    assert (await kb.search("who pays"))[0].url == tiny.at("/faq")
+
+
+@pytest.mark.parametrize("typed", ["{host}", "http://{host}/", "{host}/"])
+async def test_an_address_without_a_scheme_is_understood(
+    kb: KnowledgeBase, tiny: TinySite, typed: str
+) -> None:
+    lay(tiny, {"/": []})
+    host = tiny.url.split("/")[2]
+    assert (await kb.crawl(typed.format(host=host), name="docs")).new == 1
+    assert await found(kb, word("/"))
+
+
+async def test_a_password_in_an_address_is_named(kb: KnowledgeBase) -> None:
+    with pytest.raises(UsageError, match="password"):
+        await kb.crawl("https://me:secret@docs.example.org/")
