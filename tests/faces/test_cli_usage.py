@@ -11,6 +11,7 @@ from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import FakeKnowledge, report
 
 from afresh import __version__
+from afresh.config import Config
 from afresh.core.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
 from afresh.core.model import PageStatus
 
@@ -33,8 +34,8 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: FakeKnowledge) ->
     assert afresh("crawl", SITE, *flags.split()).code == 0
     rules = {
         "scope": "domain",
-        "include": ("*/a/*", "*/b/*"),
-        "exclude": ("*/c/*",),
+        "include": ["*/a/*", "*/b/*"],
+        "exclude": ["*/c/*"],
         "max_depth": 3,
         "max_pages": 5,
         "max_params": 0,
@@ -61,7 +62,10 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: FakeKnowledge) ->
         ("--delay nan", "--delay: expected a number from 0 to 3600, got nan"),
         ("--storage-body html", "--storage-body: expected one of markdown, none"),
         ("--max-pages lots", "'lots' is not a valid integer"),
+        ("--max-params some", "'some' is not a valid integer"),
+        ("--max-pages none", "'none' is not a valid integer"),
         ("--max-page 3", "--max-pages"),
+        ("--version 1@2", "--version: expected a version without blanks and @"),
     ],
 )
 def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(
@@ -76,10 +80,68 @@ def test_F87_a_wrong_flag_is_named_and_nothing_is_opened(
 
 
 @pytest.mark.parametrize(
+    ("flags", "rules", "policy"),
+    [
+        (["--robots"], {}, {"respect_robots": True}),
+        (["--no-robots"], {}, {"respect_robots": False}),
+        (["--include", "", "--exclude", ""], {"include": [], "exclude": []}, {}),
+        (["--exclude", "", "--exclude", "*/a"], {"exclude": ["*/a"]}, {}),
+        (["--max-params", "none"], {"max_params": None}, {}),
+        (
+            ["--max-params", "null", "--max-components", "None"],
+            {"max_params": None, "max_components": None},
+            {},
+        ),
+    ],
+)
+def test_what_was_remembered_can_be_taken_back(
+    afresh: Afresh,
+    kb: FakeKnowledge,
+    flags: list[str],
+    rules: dict[str, object],
+    policy: dict[str, object],
+) -> None:
+    assert afresh("crawl", SITE, *flags).code == 0
+    assert kb.calls == [("crawl", (SITE, None, None, rules, policy, False))]
+    strict = {
+        "max_params": 1,
+        "max_components": 1,
+        "include": ["x"],
+        "exclude": ["y"],
+        "respect_robots": False,
+    }
+    own = Config().with_overrides(strict, rules, policy).crawl
+    places: dict[str, object] = {"max_params": own.max_url_params, "max_components": own.max_path_components}
+    places |= {"include": list(own.include), "exclude": list(own.exclude)}
+    places |= {"respect_robots": own.respect_robots}
+    assert {key: places[key] for key in rules | policy} == rules | policy
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--name", ""], "--name: expected a name"),
+        (["--name", " "], "--name: expected a name"),
+        (["--version", ""], "--version: expected a version such as 19, got nothing"),
+        (["--version", "1 2"], "--version: expected a version without blanks and @"),
+        (["--version", "1\x1b2"], "--version: expected a version without blanks and @"),
+    ],
+)
+def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
+    afresh: Afresh, kb: FakeKnowledge, flags: list[str], expected: str
+) -> None:
+    ended = afresh("crawl", SITE, *flags)
+    assert ended.code == 2
+    assert expected in ended.err
+    assert kb.config is None
+
+
+@pytest.mark.parametrize(
     ("arguments", "call"),
     [
         (["refresh"], ("refresh", ((), False, False))),
         (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True))),
+        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False))),
         (["search", "event", "loop"], ("search", ("event loop", None, None, 10, False))),
         (
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],

@@ -1,10 +1,11 @@
 """The commands that start runs or speak about them: crawl, refresh, plan, confirm."""
 
 import shlex
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import ConfigError, UsageError
+import click
+
+from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 
@@ -14,23 +15,6 @@ if TYPE_CHECKING:
     from afresh.faces.cli.opening import Knowledge
 
 SECTION = "Keep fresh"
-# The flags of `crawl` by the names that a source's rules and policy have for them.
-FLAGS = {
-    "scope": "--scope",
-    "include": "--include",
-    "exclude": "--exclude",
-    "max_depth": "--max-depth",
-    "max_pages": "--max-pages",
-    "max_params": "--max-params",
-    "max_components": "--max-components",
-    "concurrency": "--concurrency",
-    "delay_seconds": "--delay",
-    "render": "--render",
-    "respect_robots": "--no-robots",
-    "body": "--storage-body",
-}
-RULES = ("scope", "include", "exclude", "max_depth", "max_pages", "max_params", "max_components")
-
 full_flag = switch("--full", text="Download every page again, changed or not.")
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
@@ -46,16 +30,35 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @option("--version", metavar="V", text="Version of what is documented, as in react@18.")
 @option("--max-pages", metavar="N", type=int, text="Pages at most.")
 @option("--max-depth", metavar="N", type=int, text="Links to follow from the start at most.")
-@option("--max-params", metavar="N", type=int, text="Leave out addresses with more query parameters.")
-@option("--max-components", metavar="N", type=int, text="Leave out addresses with more path components.")
+@option(
+    "--max-params",
+    metavar="N",
+    type=limit,
+    text="Query parameters an address keeps, the rest is cut off; none: all.",
+)
+@option(
+    "--max-components",
+    metavar="N",
+    type=limit,
+    text="Leave out addresses with more path components; none: no limit.",
+)
 @option("--scope", metavar="SCOPE", text="subpages, hostname or domain: which links belong.")
-@option("--include", metavar="GLOB", multiple=True, text="Only matching addresses; may be repeated.")
-@option("--exclude", metavar="GLOB", multiple=True, text="No matching addresses; may be repeated.")
+@option(
+    "--include", metavar="GLOB", multiple=True, text="Only matching addresses; may be repeated; '' clears."
+)
+@option("--exclude", metavar="GLOB", multiple=True, text="No matching addresses; may be repeated; '' clears.")
 @option("--concurrency", metavar="N", type=int, text="Requests at a time per host.")
 @option("--delay", "delay_seconds", metavar="SECONDS", type=float, text="Pause between requests to a host.")
 @option("--render", metavar="HOW", text="auto or never; today both mean plain HTTP.")
-@switch("--no-robots", text="Do not obey robots.txt (for sites of your own).")
-@option("--storage-body", "body", metavar="HOW", text="markdown or none: whether page texts are kept.")
+@click.option(
+    "--robots/--no-robots",
+    "respect_robots",
+    default=None,
+    help="Obey robots.txt, or do not (for sites of your own).",
+)
+@option(
+    "--storage-body", "body", metavar="HOW", text="markdown, or none: only the words, for search; no text."
+)
 @full_flag
 def crawl(
     session: Session,
@@ -63,19 +66,18 @@ def crawl(
     name: str | None,
     version: str | None,
     full: bool,
-    no_robots: bool,
     **flags: object,
 ) -> int:
     """Add a site if it is new, and read it now.
 
     A first crawl reads every page that belongs to the site. A later one asks each page whether it changed and
-    processes only what did. Rules given as flags are remembered for the source.
+    processes only what did. Rules given as flags are remembered for the source,
+    until others are given.
     """
-    given = flags | {"respect_robots": False if no_robots else None}
-    own = {key: value for key, value in given.items() if value is not None and value != ()}
+    check_label(name, version)
+    own = given(flags)
     check_flags(session, own)
-    rules = {key: value for key, value in own.items() if key in RULES}
-    policy = {key: value for key, value in own.items() if key not in RULES}
+    rules, policy = split(own)
 
     async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
         return await kb.crawl(
@@ -100,7 +102,7 @@ def refresh(session: Session, labels: tuple[str, ...], due: bool, full: bool) ->
     """Look again at what is known, and process only what changed."""
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
-        return await kb.refresh(labels, due=due, full=full, listener=listener)
+        return await kb.refresh(tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run
@@ -136,15 +138,6 @@ def confirm(session: Session, run: int) -> int:
     gone, confirm it.
     """
     return show_one(session, session.ask(lambda kb: kb.confirm(run)))
-
-
-def check_flags(session: Session, own: Mapping[str, object]) -> None:
-    """Refuses a wrong flag by the name that was typed, before anything is opened."""
-    for key, value in own.items():
-        try:
-            session.config.with_overrides({key: value})
-        except ConfigError as wrong:
-            raise UsageError(str(wrong).replace(f"{key}:", f"{FLAGS[key]}:", 1)) from None
 
 
 def show_one(session: Session, done: "RunReport", again: str = "") -> int:
