@@ -47,11 +47,16 @@ async def test_408_is_a_timeout() -> None:
     assert seen.outcome is Outcome.TIMEOUT
 
 
-@pytest.mark.parametrize("status", [201, 204, 205, 206, 300, 305])
-async def test_answers_that_are_not_content_keep_the_old(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(201, Failed), (204, Refused), (205, Refused), (206, Failed), (300, Failed), (305, Failed)],
+)
+async def test_answers_that_are_not_content_keep_the_old(status: int, kind: type) -> None:
     async with serving({"/": answer(status)}) as wire, fetching() as fetcher:
         seen = await fetcher.fetch(Request(url=wire.url()))
-    assert isinstance(seen, Failed)
+    assert isinstance(seen, Failed | Refused)
+    assert type(seen) is kind
+    assert (seen.outcome, seen.status_code) == (Outcome.FAILED, status)
     assert "not content" in seen.reason
 
 

@@ -13,6 +13,7 @@ Headers = CIMultiDictProxy[str]
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
 CONTENT = frozenset({200, 203})
+EMPTY = frozenset({204, 205})
 
 _LONGEST_VALIDATOR = 1024
 _UNREAD_KINDS = ("image/", "audio/", "video/", "font/", "model/")
@@ -99,7 +100,8 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
         return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait)
     if 400 <= status < 500:
         return Refused(outcome=Outcome.BLOCKED_4XX, reason=words, status_code=status)
-    return Failed(outcome=Outcome.FAILED, reason=f"{words}: not content", status_code=status)
+    no_content = Refused if status in EMPTY else Failed
+    return no_content(outcome=Outcome.FAILED, reason=f"{words}: not content", status_code=status)
 
 
 def status_words(status: int) -> str:

@@ -19,6 +19,10 @@ class CodingError(Exception):
     """The body is not coded as its header says."""
 
 
+class TooLarge(Exception):
+    """The body is larger than its content may be."""
+
+
 class Decoder:
     """Decodes one body piece by piece; no piece it yields is larger than STEP."""
 
@@ -75,7 +79,10 @@ def coding_of(headers: list[str]) -> str | None:
 
 
 async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], None]) -> bytearray:
-    """The decoded body, or its beginning and at least one byte more than `limit`; `stir` hears each piece."""
+    """The decoded body, or its beginning and at least one byte more than `limit`; `stir` hears each piece.
+
+    TooLarge if so much comes coded that its content cannot be within the limit.
+    """
     decoder = Decoder(coding) if coding else None
     data = bytearray()
     raw = 0
@@ -87,7 +94,7 @@ async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], Non
             if len(data) > limit:
                 return data
         if raw > limit + 64 * 1024:
-            raise CodingError("the coded body is larger than its content may be")
+            raise TooLarge
     if decoder:
         decoder.finish()
     return data

@@ -13,7 +13,7 @@ from yarl import URL
 from afresh.core.looks import Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.urls import canonical
 from afresh.fetchers import answers
-from afresh.fetchers.codings import OFFERED, CodingError, coding_of, gather
+from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.tls import trusted
@@ -174,49 +174,51 @@ class HttpFetcher:
         media, _ = answers.media_of(headers)
         unread = answers.unread(media, response.content_length) if terms.page else None
         if unread:
-            return Refused(outcome=Outcome.FAILED, reason=unread, status_code=status)
+            return _refused(unread, status)
         data = await self._read(response, terms, deadline)
-        if isinstance(data, Failed):
+        if not isinstance(data, bytes):
             return data
         validators = answers.validators_of(headers, url if url != asked else None)
         return answers.body_of(url, data, status, headers, validators, self._options.agent)
 
     async def _read(
         self, response: aiohttp.ClientResponse, terms: _Terms, deadline: Deadline
-    ) -> bytes | Failed:
-        """The decoded body, counted after decoding."""
+    ) -> bytes | Failed | Refused:
+        """The decoded body, counted after decoding; one that announces too much is not begun."""
         coded = response.headers.getall("Content-Encoding", [])
         coding = coding_of(coded)
         if coding is None:
-            return _failed(f"content coding {', '.join(coded)[:60]} is not supported", response.status)
-        data = None  # too large
+            reason = f"content coding {', '.join(coded)[:60]} is not supported"
+            return _refused(reason, response.status)
+        if not terms.cut and (response.content_length or 0) > terms.limit:
+            return _too_large(terms.limit, response.status)
         try:
-            if coding or terms.cut or (response.content_length or 0) <= terms.limit:
-                stir = partial(self._deadlines.stir, deadline)
-                data = await gather(response.content, coding, terms.limit, stir)
+            stir = partial(self._deadlines.stir, deadline)
+            data = await gather(response.content, coding, terms.limit, stir)
+        except TooLarge:
+            return _too_large(terms.limit, response.status)
         except CodingError as error:
             return _failed(str(error), response.status)
-        if data is not None and (terms.cut or len(data) <= terms.limit):
-            return bytes(data[: terms.limit])
-        return _failed(f"body larger than {_size(terms.limit)}", response.status)
+        if not terms.cut and len(data) > terms.limit:
+            return _too_large(terms.limit, response.status)
+        return bytes(data[: terms.limit])
 
-    def _judge(self, hop: _Hop, chain: list[str], terms: _Terms) -> Moved | Refused | Failed | None:
+    def _judge(self, hop: _Hop, chain: list[str], terms: _Terms) -> Moved | Refused | None:
         """What ends the walk at this redirect, or None to follow it."""
         if hop.to is None:
             if not hop.raw:
-                return _failed(f"{answers.status_words(hop.status)} without a target", hop.status)
+                return _refused(f"{answers.status_words(hop.status)} without a target", hop.status)
             reason = f"redirected to {hop.raw[:200]!r}, which is not an http address"
-            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=hop.status)
+            return _refused(reason, hop.status)
         way = " → ".join((*chain, hop.to))
         if hop.to in chain:
-            return _failed(f"redirect loop: {way}", hop.status)
+            return _refused(f"redirect loop: {way}", hop.status)
         if terms.page and len(chain) == 1 and hop.status in answers.PERMANENT:
             return Moved(to=hop.to, status_code=hop.status)
         if len(chain) > self._options.max_redirects:
-            return _failed(f"more than {self._options.max_redirects} redirects: {way}", hop.status)
+            return _refused(f"more than {self._options.max_redirects} redirects: {way}", hop.status)
         if terms.page and not self._admitted(chain[0], hop.to):
-            reason = f"redirected to another site: {hop.to}"
-            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=hop.status)
+            return _refused(f"redirected to another site: {hop.to}", hop.status)
         return None
 
     def _admitted(self, asked: str, to: str) -> bool:
@@ -257,5 +259,11 @@ def _failed(reason: str, status: int) -> Failed:
     return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
 
 
-def _size(count: int) -> str:
-    return f"{count // 1024 // 1024} MB" if count >= 1024 * 1024 else f"{count // 1024} KB"
+def _refused(reason: str, status: int) -> Refused:
+    """What the next try within minutes would find again."""
+    return Refused(outcome=Outcome.FAILED, reason=reason, status_code=status)
+
+
+def _too_large(limit: int, status: int) -> Refused:
+    most = f"{limit // 1024 // 1024} MB" if limit >= 1024 * 1024 else f"{limit // 1024} KB"
+    return _refused(f"body larger than {most}", status)

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request
 from afresh.core.urls import canonical, origin_of
+from afresh.fetchers.answers import EMPTY
 from afresh.fetchers.robots_rules import RobotsRules
 from afresh.ports import Clock, Fetcher
 
@@ -137,7 +138,7 @@ class RobotsGate:
         now = self._clock()
         if isinstance(seen, Body):
             return _Known("ok", now + _KEPT, RobotsRules(_text(seen.data), self._agent))
-        if isinstance(seen, Gone) or (isinstance(seen, Refused) and 400 <= (seen.status_code or 0) < 500):
+        if isinstance(seen, Gone) or (isinstance(seen, Refused) and _says_nothing(seen.status_code or 0)):
             return _Known("none", now + _KEPT)
         if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
             return _Known("unreachable", now + _KEPT, answer=seen)
@@ -161,6 +162,11 @@ def _text(data: bytes) -> str:
     if len(data) >= LARGEST_BYTES:
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
     return data.decode("utf-8-sig", "replace")
+
+
+def _says_nothing(status: int) -> bool:
+    """Whether an answer without content stands for "no rules" (RFC 9309 2.3.1.3; 204 is an empty file)."""
+    return status in EMPTY or 400 <= status < 500
 
 
 def _verdict(known: _Known, url: str) -> Refused | Failed | None:

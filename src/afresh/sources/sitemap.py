@@ -127,5 +127,6 @@ def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool
     if isinstance(seen, Gone):
         return None
     if isinstance(seen, Refused):
-        return None if optional else seen.reason
+        forbidden = seen.status_code is None or 400 <= seen.status_code < 500
+        return None if optional and forbidden else seen.reason
     return seen.reason if isinstance(seen, Failed) else "no content"
