@@ -5,7 +5,7 @@ from datetime import timedelta
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
-from afresh.core.model import ChangeKind, PageId, PageStatus, RunState
+from afresh.core.model import ChangeKind, PageId, PageStatus
 from afresh.ports import Library
 from afresh.testing import Attempts, FrozenClock
 
@@ -160,21 +160,23 @@ async def test_an_empty_store_has_numbers_too(store: Library) -> None:
     assert await store.live_runs() == []
 
 
-async def test_the_numbers_of_a_plan(desk: Desk) -> None:
-    await desk.crawl({**SITE, "d": read("D")})
-    await desk.begin()
-    await desk.enqueue("waiting", depth=1)
-    await desk.finish(RunState.PARTIAL)
-    counts, urls = await desk.store.plan_numbers(desk.source.id, "r1")
-    assert (counts["known"], counts["conditional"], counts["first_looks"], counts["redirects"]) == (
-        3,
-        2,
-        2,
-        0,
+async def test_a_plan_looks_at_what_a_refresh_would_queue(desk: Desk) -> None:
+    """Dead and moved pages only while something links there."""
+    await desk.crawl(
+        {
+            "": read("Root", "a", "gone", "old"),
+            "a": read("Page a", "lost"),
+            "gone": Gone(),
+            "old": Moved(to=at("a")),
+            "lost": read("Page lost"),
+        }
     )
-    assert sorted(urls) == [(ROOT, 0), (at("a"), 1), (at("b"), 1), (at("c"), 2), (at("waiting"), 1)]
-    counts, _ = await desk.store.plan_numbers(desk.source.id, "another recipe")
-    assert counts["conditional"] == 0
+    await desk.crawl({"": read("Root", "a", "gone", "old"), "a": read("Page a"), "lost": Gone()})
+    planned = {page.url for page in await desk.store.pages_to_look_at(desk.source.id)}
+    assert planned == {at(""), at("a"), at("gone"), at("old")}
+    await desk.begin()
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    assert {claim.page.url for claim in await desk.claim()} == planned
 
 
 async def test_the_next_look_is_told_before_it_is_due(desk: Desk) -> None:

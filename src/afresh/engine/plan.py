@@ -2,37 +2,51 @@
 
 from collections.abc import Sequence
 
-from afresh.core.model import Policy, Run, RunMode, Source
+from afresh.core.decide import request_for
+from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.views import Plan
 from afresh.ports import Library
 
+FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
+
 
 async def plan_of(store: Library, source: Source, rules: Rules, policy: Policy) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
-    counts, urls = await store.plan_numbers(source.id, policy.recipe)
-    runs = [run for run in await store.last_runs(source.id, 20) if run.finished_at is not None]
-    known, conditional = counts["known"] or 0, counts["conditional"] or 0
-    refused = [url for url, depth in urls if rules.refusal(url, depth) is not None]
-    waiting = await store.frontier(source.id)
-    notes = [f"{len(waiting)} links wait beyond a limit"] if waiting else []
-    if counts["redirects"]:
-        notes.append(f"{counts['redirects']} addresses that moved are asked again")
+    pages = await store.pages_to_look_at(source.id)
+    looked_at = [page for page in pages if rules.refusal(page.url, page.depth) is None]
+    known = [page for page in looked_at if page.content_hash is not None]
+    conditional = [page for page in known if request_for(page, policy).validators is not None]
+    first = [page for page in looked_at if page.status is PageStatus.PENDING]
+    runs = [run for run in await store.last_runs(source.id, 20) if run.state in FINISHED]
     return Plan(
         source=source.name,
         version=source.version,
         mode="refresh",
-        known=known,
-        conditional=conditional,
-        unconditional=known - conditional,
-        first_looks=counts["first_looks"] or 0,
-        not_looked_at=len(refused),
+        known=len(known),
+        conditional=len(conditional),
+        unconditional=len(known) - len(conditional),
+        first_looks=len(first),
+        not_looked_at=len(pages) - len(looked_at),
         last_run_bytes=_bytes(runs[:1]),
         last_full_bytes=max((_bytes([run]) for run in runs), default=0),
         estimated_seconds=_seconds(runs),
         root=source.url,
-        notes=tuple(notes),
+        notes=await _notes(store, source, len(looked_at) - len(known) - len(first)),
     )
+
+
+async def _notes(store: Library, source: Source, others: int) -> tuple[str, ...]:
+    notes = []
+    if others:
+        addresses = "address without content is" if others == 1 else "addresses without content are"
+        notes.append(f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked")
+    if waiting := len(await store.frontier(source.id)):
+        notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
+    last = await store.last_runs(source.id, 1)
+    if last and last[0].state in (RunState.RUNNING, RunState.CANCELLED):
+        notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
+    return tuple(notes)
 
 
 def _bytes(runs: Sequence[Run]) -> int:

@@ -146,13 +146,10 @@ class Reads:
                     return f"the text index ({config}) does not match its text: {error}"
         return None
 
-    async def plan_numbers(self, source: SourceId, recipe: str) -> tuple[Row, list[tuple[str, int]]]:
-        """The counts and the page addresses from which a plan is made."""
+    async def pages_to_look_at(self, source: SourceId) -> list[Page]:
+        """The pages that a refresh would queue at its start."""
         async with self.db.read() as tx:
-            counts = await tx.one("plan_pages", source=source, recipe=recipe)
-            assert counts is not None  # noqa: S101
-            urls = await tx.all("page_urls", source=source)
-            return counts, [(row["url"], row["depth"]) for row in urls]
+            return [page_from(row) for row in await tx.all("pages_to_look_at", source=source)]
 
 
 def _link(row: Row, edges: Sequence[Row]) -> LinkView:

@@ -61,16 +61,15 @@ select
     (select count(*) from page_crawls where outcome is null and locked_at is not null) as in_flight,
     (select min(scheduled_for) from page_crawls where outcome is null and locked_at is null and run_id is not null) as oldest_pending
 
--- plan_pages
-select
-    sum(case when content_hash is not null then 1 else 0 end) as known,
-    sum(case when content_hash is not null and (etag is not null or last_modified is not null) and recipe = :recipe then 1 else 0 end) as conditional,
-    sum(case when content_hash is null and status in ('pending', 'error') then 1 else 0 end) as first_looks,
-    sum(case when status = 'redirect' then 1 else 0 end) as redirects
-from pages where source_id = :source
-
--- page_urls
-select url, depth from pages where source_id = :source and status <> 'deleted'
+-- pages_to_look_at
+select p.* from pages p
+where p.source_id = :source and (
+    p.status not in ('deleted', 'redirect') or p.listed = 1 or exists (
+        select 1 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+        where l.source_id = :source and l.url = p.url and e.follow = 1
+            and f.status not in ('deleted', 'redirect')
+    )
+)
 
 -- integrity
 pragma quick_check(1)

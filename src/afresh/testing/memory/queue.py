@@ -38,15 +38,16 @@ class MemoryQueue:
 
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
-        linked = self._linked(run.source_id)
-        rows = self.tables.pages_of(run.source_id)
-        wanted = {
-            row.page.url: row.page.depth
-            for row in rows
-            if row.page.status not in LEFT or row.listed or row.page.url in linked
-        }
+        wanted = {page.url: page.depth for page in await self.pages_to_look_at(run.source_id)}
         with self.tables.transaction():
             self.queue_pages(run, wanted, limits, now)
+
+    async def pages_to_look_at(self, source: SourceId) -> list[Page]:
+        """The pages that a refresh would queue at its start."""
+        linked, rows = self._linked(source), self.tables.pages_of(source)
+        return [
+            row.page for row in rows if row.page.status not in LEFT or row.listed or row.page.url in linked
+        ]
 
     def _linked(self, source: SourceId) -> set[str]:
         pages = (row.page for row in self.tables.pages_of(source))

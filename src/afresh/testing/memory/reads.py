@@ -154,22 +154,6 @@ class MemoryReads:
         pieces = [piece for group in self.tables.pieces.values() for piece in group]
         return sum(len(piece.text.encode()) for piece in pieces)
 
-    async def plan_numbers(
-        self, source: SourceId, recipe: str
-    ) -> tuple[dict[str, int], list[tuple[str, int]]]:
-        """The counts and the page addresses from which a plan is made."""
-        pages = [row.page for row in self.tables.pages_of(source)]
-        known = [page for page in pages if page.content_hash is not None]
-        unread = [page for page in pages if page.content_hash is None]
-        validated = [p for p in known if p.validators.etag or p.validators.last_modified]
-        counts = {
-            "known": len(known),
-            "conditional": sum(page.recipe == recipe for page in validated),
-            "first_looks": sum(p.status in (PageStatus.PENDING, PageStatus.ERROR) for p in unread),
-            "redirects": sum(page.status is PageStatus.REDIRECT for page in pages),
-        }
-        return counts, [(p.url, p.depth) for p in pages if p.status is not PageStatus.DELETED]
-
 
 def view_of(page: Page) -> PageView:
     """A page as it is listed."""
