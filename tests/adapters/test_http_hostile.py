@@ -7,15 +7,18 @@ import ssl
 import subprocess
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import aiohttp
 import psutil
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 from tests.adapters.servers import Asked, Names, Raw, answer, fetching, html, serving
 
 from afresh.core.looks import Body, Failed, Outcome, Refused, Request
+from afresh.fetchers.trouble import trouble
 
 MEGABYTE = 1024 * 1024
 
@@ -92,10 +95,44 @@ async def test_F31_a_self_signed_certificate_is_not_trusted(self_signed: ssl.SSL
     assert isinstance(plain, Failed)
 
 
-async def test_F31_tls_against_a_plain_port() -> None:
-    async with serving({"/": html()}) as wire, fetching(total_seconds=0.3) as fetcher:
-        seen = await fetcher.fetch(Request(url=wire.url().replace("http", "https")))
-    assert isinstance(seen, Failed)
+@asynccontextmanager
+async def _listening(last_words: bytes) -> AsyncIterator[str]:
+    """A server that hears a few bytes, says its last words and closes; its https address."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(MEGABYTE)
+        writer.write(last_words)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+@pytest.mark.parametrize(
+    ("last_words", "reason"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
+        (b"", "no TLS connection to 127.0.0.1 (does it speak plain http?)"),
+        (
+            b"\x15\x03\x03\x00\x02\x02\x28",
+            "no TLS connection to 127.0.0.1",
+        ),  # the alert of one who speaks TLS
+    ],
+)
+async def test_F31_tls_against_a_port_that_will_not(last_words: bytes, reason: str) -> None:
+    async with _listening(last_words) as url, fetching() as fetcher:
+        seen = await fetcher.fetch(Request(url=url))
+    assert seen == Failed(outcome=Outcome.FAILED, reason=reason)
+
+
+def test_F31_a_cause_that_is_not_known_is_not_made_up() -> None:
+    for tls, reason in (
+        (True, "no connection to x.org"),
+        (ssl.create_default_context(), "no TLS connection to x.org (does it speak plain http?)"),
+    ):
+        key = ConnectionKey("x.org", 80, tls is not True, tls, None, None, None)
+        error = aiohttp.ClientConnectorError(key, ConnectionResetError())
+        assert trouble(error, "x.org", 1.0) == Failed(outcome=Outcome.FAILED, reason=reason)
 
 
 async def test_F31_a_silent_server_is_left_after_the_idle_deadline() -> None:

@@ -1,7 +1,7 @@
 """Turns what the HTTP library raises into a look that failed or was refused, in one short sentence."""
 
-import errno
 import os
+import ssl
 from collections.abc import Iterator
 
 import aiohttp
@@ -10,6 +10,7 @@ from afresh.core.looks import Failed, Outcome, Refused
 from afresh.fetchers.guard import AddressRefused
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+_PLAIN = " (does it speak plain http?)"
 
 
 def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed | Refused:
@@ -41,11 +42,8 @@ def _words(error: BaseException, host: str) -> str:
             return f"the name {host} cannot be resolved"
         case aiohttp.ClientConnectorCertificateError():
             return f"the TLS certificate of {host} is not valid"
-        case aiohttp.ClientSSLError():
-            return f"no TLS connection to {host}"
         case aiohttp.ClientConnectorError():
-            # the library's own words name the address, which is nobody's business
-            return f"no connection to {host}: {os.strerror(error.errno or errno.ECONNREFUSED).lower()}"
+            return _unconnected(error, host)
         case aiohttp.ServerDisconnectedError():
             return f"{host} closed the connection without an answer"
         case aiohttp.ClientPayloadError():
@@ -55,3 +53,15 @@ def _words(error: BaseException, host: str) -> str:
         case aiohttp.InvalidURL():
             return "the address cannot be asked for"
     return f"the connection to {host} broke"
+
+
+def _unconnected(error: aiohttp.ClientConnectorError, host: str) -> str:
+    """The library's own words name the address, which is nobody's business."""
+    inner = error.os_error
+    if isinstance(inner, ssl.SSLError):
+        spoke_tls = "ALERT" in (inner.reason or "")
+        return f"no TLS connection to {host}" + ("" if spoke_tls else _PLAIN)
+    if error.errno:
+        return f"no connection to {host}: {os.strerror(error.errno).lower()}"
+    tls = isinstance(error.ssl, ssl.SSLContext)
+    return f"no TLS connection to {host}{_PLAIN}" if tls else f"no connection to {host}"
