@@ -90,7 +90,7 @@ async def test_F50_a_temporary_redirect_to_another_site_is_refused() -> None:
         wire.routes["/b"] = html("login")
         seen = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/a"))
     assert isinstance(seen, Refused)
-    assert seen.reason.startswith("redirected to another site: http://login.example.net")
+    assert seen.reason.startswith(f"redirected to http://login.example.net:{wire.port}/b, which is outside")
     assert wire.paths() == ["/a"]
 
 
@@ -109,6 +109,10 @@ async def test_F50_what_a_redirect_may_reach_is_a_hook() -> None:
         bad = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/c"))
     assert isinstance(good, Body)
     assert isinstance(bad, Refused)
+    assert bad.reason == (
+        f"redirected to http://docs.example.org:{wire.port}/private/x, which is outside this source "
+        "or closed by robots.txt; crawl that address instead or widen the scope"
+    )
     assert len(admitted) == 2
 
 

@@ -87,6 +87,17 @@ async def test_F50_a_redirect_to_another_site_is_recorded_and_not_followed(
         assert report.state == "completed"  # a page that is not ours is no failure of the site
 
 
+async def test_G12_a_temporary_redirect_out_of_the_scope_of_the_same_host_says_what_to_do(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    tiny.redirect("/docs/", "/en/docs/", status=302)
+    lay(tiny, {"/en/docs/": []})
+    report = await kb.crawl(tiny.at("/docs/"), name="docs")
+    assert report.state == "failed"
+    assert f"redirected to {tiny.at('/en/docs/')}, which is outside this source" in (report.error or "")
+    assert "another site" not in (report.error or "")
+
+
 async def test_A17_a_root_that_moves_for_good_is_crawled_at_its_new_address(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:

@@ -23,6 +23,9 @@ from afresh.ports import Clock
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
 _LARGEST_HEAD = 64 * 1024
 _MOST_HEADERS = 100
+_OUTSIDE = (
+    "which is outside this source or closed by robots.txt; crawl that address instead or widen the scope"
+)
 
 
 def _utc_now() -> datetime:
@@ -218,7 +221,7 @@ class HttpFetcher:
         if len(chain) > self._options.max_redirects:
             return _refused(f"more than {self._options.max_redirects} redirects: {way}", hop.status)
         if terms.page and not self._admitted(chain[0], hop.to):
-            return _refused(f"redirected to another site: {hop.to}", hop.status)
+            return _refused(f"redirected to {hop.to}, {_OUTSIDE}", hop.status)
         return None
 
     def _admitted(self, asked: str, to: str) -> bool:
