@@ -14,6 +14,7 @@ from afresh.faces.cli.pieces import facts, moment, state, table, text
 from afresh.faces.cli.wording import ago, count, duration, label, size
 
 SHOWN_LINKS = 5
+SHORT_VALUE = 12
 
 
 def why(view: Why, now: datetime) -> RenderableType:
@@ -136,6 +137,7 @@ def settings(told: Iterable[Told]) -> RenderableType:
             )
             for each in told
         ),
+        least=SHORT_VALUE,
     )
 
 

@@ -15,6 +15,7 @@ from afresh.faces.cli.wording import ago, count, label
 
 DIFF_LINES = 30
 KIND_WIDTH = 9
+WORDS = 24  # columns in which a sentence still reads well
 CHANGE_STYLES = {
     ChangeKind.NEW: "green",
     ChangeKind.CHANGED: "yellow",
@@ -29,10 +30,10 @@ def sources(views: Sequence[SourceView], now: datetime) -> RenderableType:
     if not views:
         return empty("No sources yet. Add one:", FIRST)
     columns = ("source", "kind", ">pages", ">errors", "last run", "state", "*address")
-    return table(columns, ([*_source(view, now)] for view in views))
+    return table(columns, (_source(view, now) for view in views), less=("kind", "last run"))
 
 
-def _source(view: SourceView, now: datetime) -> tuple[RenderableType, ...]:
+def _source(view: SourceView, now: datetime) -> tuple[str | Text, ...]:
     return (
         text(label(view.name, view.version), "bold"),
         text(view.kind),
@@ -91,6 +92,7 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
             )
             for view in views
         ),
+        less=("depth", "changed", "checked"),
     )
 
 
@@ -118,10 +120,11 @@ def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:
     """The history of a page, attempt by attempt."""
     if not rows:
         return empty("Nothing was ever tried at this address.")
-    return table(("when", "outcome", ">code", ">run", "*evidence"), (_attempt(row, now) for row in rows))
+    columns = ("when", "outcome", ">code", ">run", "*evidence")
+    return table(columns, (_attempt(row, now) for row in rows), less=("run", "code"), least=WORDS)
 
 
-def _attempt(row: Attempt, now: datetime) -> tuple[RenderableType, ...]:
+def _attempt(row: Attempt, now: datetime) -> tuple[str | Text, ...]:
     done = row.completed_at is not None
     return (
         text(moment(row.completed_at) if done else ago(row.scheduled_for, now), "" if done else "dim"),

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from afresh.faces.cli.clean import clean
+from afresh.faces.cli.listing import READABLE, Listing, listing
 
 STATE_STYLES = {
     "completed": "green",
@@ -42,19 +43,19 @@ def state(value: object) -> Text:
     return text(name.replace("_", " "), STATE_STYLES.get(name, ""))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
-    """A list without lines; columns that start with `>` are right-aligned, with `*` never cut."""
-    drawn = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), show_edge=False)
-    for name in columns:
-        drawn.add_column(
-            name.lstrip(">*"),
-            justify="right" if name.startswith(">") else "left",
-            overflow="fold" if name.startswith("*") else "ellipsis",
-            no_wrap=not name.startswith("*"),
-        )
-    for row in rows:
-        drawn.add_row(*row)
-    return drawn
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    less: Sequence[str] = (),
+    least: int = READABLE,
+) -> Listing:
+    """A list without lines; columns that start with `>` are right-aligned, the one with `*` is never cut.
+
+    Where there is little room, the columns in `less` go first; if `*` still has not `least` columns, it gets
+    lines of its own.
+    """
+    return listing(columns, rows, less, least)
 
 
 def facts(pairs: Iterable[tuple[str, RenderableType]]) -> Padding:
