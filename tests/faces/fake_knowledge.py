@@ -159,6 +159,7 @@ class FakeKnowledge:
     pages_: list[PageView] = field(default_factory=lambda: [page()])
     changes_: list[ChangeView] = field(default_factory=lambda: [change()])
     findings: list[Finding] = field(default_factory=lambda: [Finding(check="store", ok=True, detail="opens")])
+    next_look: datetime = NOW + timedelta(hours=20)
     waits: Waiting | None = None  # what a run waits for before it ends
     error: Exception | None = None
     calls: list[tuple[str, object]] = field(default_factory=list)
@@ -287,7 +288,7 @@ class FakeKnowledge:
             summary='304 by ETag "v1": the content is as it was.',
             page=page(),
             latest=attempt(),
-            next_look=NOW + timedelta(hours=20),
+            next_look=self.next_look,
             linked_from=tuple(f"https://docs.example.org/{number}/" for number in range(8)),
             attempts=4,
         )

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, page, report, source
+from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes, page, report, source
 
 from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.views import Finding, Hit, PageView, Plan, RunReport, SourceView, StoreStatus, Why
@@ -210,6 +210,7 @@ def test_matches_are_highlighted_on_a_terminal(afresh: Afresh, monkeypatch: pyte
 def test_nothing_found_is_said(afresh: Afresh, kb: FakeKnowledge) -> None:
     kb.hits, kb.sources_, kb.pages_, kb.changes_ = [], [], [], []
     assert "Nothing found for zebra." in afresh("search", "zebra").out
+    assert len(afresh("search", "zebra " * 1000).out) < 200
     assert "afresh crawl https://" in afresh("sources").out
     assert afresh("pages", "a").out == "No pages match.\n"
     assert afresh("changes").out == "No changes on record.\n"
@@ -235,6 +236,28 @@ def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: FakeK
     assert "afresh confirm 7" in afresh("status").out
     assert "include" in afresh("show", "a").out
     assert "Retries" in afresh("links", "a").out
+
+
+def test_show_speaks_its_values(afresh: Afresh, kb: FakeKnowledge) -> None:
+    rules = {"include": [], "exclude": ["*/a", "*/b"], "max_params": None}
+    kb.sources_ = [source(rules=rules, policy={"respect_robots": False, "concurrency": 2})]
+    out = re.sub(" +", " ", afresh("show", "harbor@2").out)
+    for line in (
+        "include none",
+        "exclude */a, */b",
+        "max_params no limit",
+        "respect_robots no",
+        "concurrency 2",
+    ):
+        assert f" {line}\n" in out
+
+
+def test_a_look_that_is_late_is_due_now(afresh: Afresh, kb: FakeKnowledge) -> None:
+    assert re.search("next look +in 20 hours", afresh("why", URL).out)
+    kb.next_look = minutes(1)
+    assert re.search("next look +due now", afresh("why", URL).out)
+    assert "due now" in afresh("history", URL).out
+    assert "ago" not in afresh("history", URL).out
 
 
 def test_doctor_names_the_fix(afresh: Afresh, kb: FakeKnowledge) -> None:

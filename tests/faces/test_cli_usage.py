@@ -147,6 +147,8 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
             ("search", ("--json", "a@1", "en", 3, True)),
         ),
+        (["search", "x", "--language", "DE"], ("search", ("x", None, "de", 10, False))),
+        (["search", "x", "--language", "pt_br"], ("search", ("x", None, "pt-BR", 10, False))),
         (["pages", "a"], ("pages", ("a", None, False, None))),
         (
             ["pages", "a", "--status", "error", "--all", "--limit", "2"],
@@ -239,6 +241,10 @@ def test_debug_variable_shows_tracebacks(
         (["sources", "--jsn"], "--json"),
         (["crawl"], "missing argument 'TARGET'"),
         (["search"], "missing argument 'QUERY...'"),
+        (["search", ""], "what should be searched for?"),
+        (["search", " ", "\t"], "what should be searched for?"),
+        (["search", "x", "--language", "klingon!"], "--language: expected a tag such as en or pt-BR"),
+        (["search", "x", "--language", ""], "--language: expected a tag such as en or pt-BR"),
         (["pages", "a", "--status", "odd"], "--status: expected one of pending, "),
         (["search", "x", "--limit", "0"], "--limit"),
         (["confirm", "seven"], "'seven' is not a valid integer"),
@@ -353,3 +359,15 @@ def test_json_is_valid_when_stdout_is_not_utf8(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
     )
     assert json.loads(done.stdout)["crawl"]["include"] == ["*/ä/*"]
+
+
+def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
+    code = (
+        "from afresh.faces.cli import main; raise SystemExit(main(['doctor', '--store', 'sqlite:///kb.db']))"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
+    )
+    assert done.stdout.startswith(b"+ python")
+    assert done.stderr == b""

@@ -14,7 +14,7 @@ from afresh.faces.cli.hits import passage, readable
 from afresh.faces.cli.lists import diff
 from afresh.faces.cli.progress import Lines, Live, Silence, watch_for
 from afresh.faces.cli.session import Session
-from afresh.faces.cli.wording import ago, count, duration, percent, size
+from afresh.faces.cli.wording import ago, count, due, duration, percent, shortened, size
 
 
 def steers(text: str) -> bool:
@@ -54,6 +54,19 @@ def test_controls_become_visible() -> None:
 def test_relative_times(seconds: int, expected: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == expected
     assert ago(None, NOW) == "never"
+
+
+def test_a_time_that_has_come_is_due_now() -> None:
+    assert due(NOW - timedelta(minutes=1), NOW) == "due now"
+    assert due(NOW, NOW) == "due now"
+    assert due(NOW + timedelta(hours=2), NOW) == "in 2 hours"
+    assert due(None, NOW, never="not planned") == "not planned"
+
+
+def test_long_texts_are_shortened() -> None:
+    assert shortened("word") == "word"
+    assert shortened("x" * 60) == "x" * 60
+    assert shortened("x" * 5000) == "x" * 59 + "…"
 
 
 def test_numbers_are_spoken() -> None:

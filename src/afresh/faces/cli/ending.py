@@ -8,12 +8,14 @@ import click
 from afresh.core.errors import AfreshError, ConfigError, StoreError, UsageError
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.program import program
+from afresh.faces.cli.streams import print_anything
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
 def guarded(arguments: list[str]) -> int:
     """Runs the program; whatever happens ends as an exit code."""
+    print_anything()
     try:
         code = program.main(args=arguments or ["--help"], prog_name="afresh", standalone_mode=False)
         sys.stdout.flush()

@@ -11,7 +11,7 @@ from afresh.core.views import Finding, Plan, StoreStatus, Why
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text
-from afresh.faces.cli.wording import ago, count, duration, label, size
+from afresh.faces.cli.wording import ago, count, due, duration, label, size
 
 SHOWN_LINKS = 5
 SHORT_VALUE = 12
@@ -24,7 +24,7 @@ def why(view: Why, now: datetime) -> RenderableType:
         ("status", state(view.status)),
         ("source", text(label(view.source, view.version))),
         ("last look", _last_look(view, now)),
-        ("next look", ago(view.next_look, now, never="when something links here again")),
+        ("next look", due(view.next_look, now, never="when something links here again")),
         ("changed", ago(page.changed_at, now)),
         ("validators", text(_validators(view))),
         ("content hash", text(page.content_hash)),

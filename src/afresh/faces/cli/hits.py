@@ -11,7 +11,7 @@ from rich.text import Text
 from afresh.core.views import Hit
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty
-from afresh.faces.cli.wording import ago, label
+from afresh.faces.cli.wording import ago, label, shortened
 
 LINES = 6
 WIDTH = 280  # of one line of a passage before it is cut around the first match
@@ -21,7 +21,7 @@ MARK = "bold yellow"
 def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
     """Every hit with its best passage and its freshness."""
     if not hits:
-        return empty(f"Nothing found for {clean(query)}.", "afresh sources shows what is indexed.")
+        return empty(f"Nothing found for {shortened(clean(query))}.", "afresh sources shows what is indexed.")
     parts: list[RenderableType] = []
     for number, hit in enumerate(hits, start=1):
         parts += [Text()] if number > 1 else []

@@ -11,7 +11,7 @@ from afresh.core.model import Attempt, ChangeKind
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, state, table, text
-from afresh.faces.cli.wording import ago, count, label
+from afresh.faces.cli.wording import ago, count, due, label
 
 DIFF_LINES = 30
 KIND_WIDTH = 9
@@ -71,7 +71,14 @@ def _last_run(view: SourceView, now: datetime) -> Text:
 
 
 def _value(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case None:
+            return "no limit"
+        case list() | tuple():
+            return ", ".join(map(str, value)) or "none"
+    return str(value)
 
 
 def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
@@ -127,7 +134,7 @@ def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:
 def _attempt(row: Attempt, now: datetime) -> tuple[str | Text, ...]:
     done = row.completed_at is not None
     return (
-        text(moment(row.completed_at) if done else ago(row.scheduled_for, now), "" if done else "dim"),
+        text(moment(row.completed_at) if done else due(row.scheduled_for, now), "" if done else "dim"),
         state(row.outcome) if row.outcome else text("in flight" if row.locked_at else "waiting", "cyan"),
         text(row.status_code),
         text(row.run_id),

@@ -38,8 +38,11 @@ def search(
 ) -> None:
     """Find passages by their words, with how fresh each is."""
     words = " ".join(query)
+    if not words.strip():
+        raise UsageError("what should be searched for? Name some words: afresh search retry with back-off")
+    tag = _language(language)
     found = session.ask(
-        lambda kb: kb.search(words, within=within, language=language, limit=limit, every_chunk=all_passages)
+        lambda kb: kb.search(words, within=within, language=tag, limit=limit, every_chunk=all_passages)
     )
     if session.wrote_json(found):
         return
@@ -167,6 +170,17 @@ def _status(word: str | None) -> PageStatus | None:
         return PageStatus(word.lower())
     except ValueError:
         raise UsageError(f"--status: expected one of {', '.join(PageStatus)}, got {word!r}") from None
+
+
+def _language(typed: str | None) -> str | None:
+    if typed is None:
+        return None
+    from afresh.core.language import normalise_tag
+
+    tag = normalise_tag(typed)
+    if tag is None:
+        raise UsageError(f"--language: expected a tag such as en or pt-BR, got {typed!r}")
+    return tag
 
 
 COMMANDS = (search, sources, show, pages, links, history, changes, why, status)

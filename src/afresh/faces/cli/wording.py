@@ -45,6 +45,16 @@ def ago(when: datetime | None, now: datetime, *, never: str = "never") -> str:
     return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
 
 
+def due(when: datetime | None, now: datetime, *, never: str = "never") -> str:
+    """`in 3 days`, or `due now` for a time that has come."""
+    return "due now" if when is not None and when <= now else ago(when, now, never=never)
+
+
+def shortened(text: str, width: int = 60) -> str:
+    """The text as it may be repeated in a sentence."""
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
 def _near(seconds: float) -> str:
     if seconds >= 10:
         return f"{int(seconds)} seconds ago"
