@@ -128,6 +128,11 @@ def test_a_full_run_saved_no_downloads(afresh: Afresh, kb: FakeKnowledge) -> Non
     assert "skipped" not in out
 
 
+def test_one_chunk_is_not_many(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.reports = [report(chunks_embedded=1, chunks_reused=0)]
+    assert "1 chunk made, 0 reused" in afresh("refresh", "-v").out
+
+
 def test_refused_is_said_so_that_it_holds_for_every_refusal(afresh: Afresh, kb: FakeKnowledge) -> None:
     kb.reports = [report(refused=2)]
     out = afresh("refresh").out

@@ -132,7 +132,7 @@ def _counts(report: RunReport) -> Table:
 def _work(report: RunReport) -> str:
     parts = [f"run {report.run}", f"{size(report.bytes)} read"]
     if report.chunks_embedded or report.chunks_reused:
-        parts.append(f"{count(report.chunks_embedded)} chunks made, {count(report.chunks_reused)} reused")
+        parts.append(f"{count(report.chunks_embedded, 'chunk')} made, {count(report.chunks_reused)} reused")
     return " · ".join(parts)
 
 
