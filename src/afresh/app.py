@@ -73,9 +73,10 @@ class Workshop:
         web, lister = _web(own, rules, self.clock)
         offload = Offload()
         worker = _worker(self.clock())
-        kit = self._kit(own, rules, web, lister, offload, worker.name, full, listener)
+        kit = self._kit(own, rules, web, lister, offload, worker, full, listener)
         try:
-            async with at_work(self.store, worker, kit.pace.lease_seconds, self.clock):
+            pace = kit.pace
+            async with at_work(self.store, worker, pace.lease_seconds, pace.heartbeat_seconds, self.clock):
                 yield kit, rules
         finally:
             await offload.close()
@@ -91,7 +92,7 @@ class Workshop:
         web: "RobotsGate",
         lister: "WebLister",
         offload: Offload,
-        worker: str,
+        worker: Worker,
         full: bool,
         listener: Listener,
     ) -> Kit:
@@ -108,7 +109,7 @@ class Workshop:
             policy=policy_for(own),
             pace=pace_for(own),
             keep_body=own.storage.body == "markdown",
-            worker=worker,
+            me=worker,
             clock=self.clock,
             full=full,
             listener=listener,

@@ -142,7 +142,7 @@ async def test_F72_a_loop_or_a_redirect_to_a_file_is_unreachable(robots: Answer)
 
 async def test_F72_an_outage_is_shared_for_a_second_and_then_asked_about_again() -> None:
     clock = _Clock()
-    routes: dict[str, Answer] = {"/robots.txt": answer(503)} | {f"/{n}": html() for n in range(9)}
+    routes: dict[str, Answer] = {"/robots.txt": answer(503), **{f"/{n}": html() for n in range(9)}}
     async with serving(routes) as wire, fetching() as fetcher:
         gate = _gate(fetcher, clock=clock)
         requests = [Request(url=wire.url(f"/{n}")) for n in range(9)]

@@ -160,7 +160,11 @@ class Desk:
         unreached = await self.store.unreached(self.source.id, ROOT, 20)
         decided = [decide_missing(page, self.run.id, self.policy) for page in unreached]
         await self.store.record_missing(self.source.id, decided, self.clock())
-        doomed = [page for page, target in await self.store.doomed(self.source.id) if may_drop(page, target)]
+        doomed = [
+            page
+            for page, target in await self.store.doomed(self.source.id)
+            if may_drop(page, target, self.run.id)
+        ]
         if doomed:
             await self.store.drop(self.run, doomed, self.clock())
 

@@ -199,7 +199,7 @@ def test_G2_C14_a_page_is_doomed_by_the_run_that_misses_it_for_the_last_time(mis
 
 @pytest.mark.parametrize("target", [None, *PageStatus])
 def test_A7_a_page_that_did_not_move_may_go_at_once(target: PageStatus | None) -> None:
-    assert may_drop(PAGE, target)
+    assert may_drop(replace(PAGE, doomed_by=RunId(7)), target, RunId(7))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,16 @@ def test_G12_a_page_that_moved_stays_until_its_new_address_has_content(
     target: PageStatus | None, may: bool
 ) -> None:
     """Nothing is deleted before its replacement exists; None is an address outside the source."""
-    assert may_drop(replace(PAGE, moved_to="https://docs.test/b"), target) == may
+    moved = replace(PAGE, moved_to="https://docs.test/b", doomed_by=RunId(7))
+    assert may_drop(moved, target, RunId(7)) == may
+
+
+def test_P4_a_run_drops_only_what_it_proved_itself() -> None:
+    """A mark of another run, an outage perhaps, is no proof."""
+    doomed = replace(PAGE, doomed_by=RunId(7))
+    assert may_drop(doomed, None, RunId(7))
+    assert not may_drop(doomed, None, RunId(8))
+    assert not may_drop(PAGE, None, RunId(8))
 
 
 MOVES: dict[str, tuple[PageStatus, str | None]] = {

@@ -82,6 +82,7 @@ class DeadlySite(BusySite):
     """A site that kills the process it is read by, at a moment that pages asked for and written define."""
 
     victim: subprocess.Popen[str] | None = None
+    store: Path | None = None
     free = 0  # pages it still answers
     wanted = 0  # pages that have to be written before the end
     last_words: Callable[[], object] = staticmethod(lambda: None)
@@ -99,14 +100,15 @@ class DeadlySite(BusySite):
         self.store, self.victim = store, victim
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
-        if self.victim is not None and request.path_qs not in SERVICE:
+        again = request.path_qs == "/" and bool(self.store and committed(self.store))  # a resumed run's root
+        if self.victim is not None and request.path_qs not in SERVICE and not again:
             self.free -= 1
             if self.free < 0:
                 await self._kill()
         return await super()._respond(request)
 
     async def _kill(self) -> None:
-        while committed(self.store) < self.wanted:  # noqa: ASYNC110 - another process writes it
+        while self.store and committed(self.store) < self.wanted:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.005)
         victim, self.victim = self.victim, None
         if victim is not None:

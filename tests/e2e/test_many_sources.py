@@ -134,4 +134,4 @@ async def test_A28_a_failed_page_is_due_when_its_back_off_is_over(
         clock.advance(2)
         tiny.restore("/p1")
         (report,) = await kb.refresh(["docs"], due=True)
-        assert (looks(tiny), counts(report)) == ({"/p1": 1}, {"not_modified": 1})
+        assert (looks(tiny), counts(report)) == ({"/": 1, "/p1": 1}, {"not_modified": 2})

@@ -43,7 +43,9 @@ async def test_F10_P12_a_stopped_crawl_says_how_to_go_on_and_goes_on(
         last = program.run("crawl", site.url, "--name", "docs", "--json")
         assert (last.code, last.report["state"], last.report["new"]) == (0, "completed", 41), last
         assert "going on with run 1" in last.err
-        assert set(looks(site).values()) == {1}  # what was under way was finished, so nothing is asked twice
+        asked = looks(site)
+        assert asked.pop("/") == 2  # P4: a run that goes on makes sure that the site is still well
+        assert set(asked.values()) == {1}  # what was under way was finished, so nothing is asked twice
         assert before < set(index_of(store))
         assert_sound(store)
 

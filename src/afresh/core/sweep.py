@@ -67,9 +67,15 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
     return replace(page, missing_count=count, doomed_by=doomed)
 
 
-def may_drop(page: Page, target: PageStatus | None) -> bool:
-    """Whether doomed content may go now: a page that moved stays until its new address is settled."""
-    return page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
+def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
+    """Whether a run may drop content now: it proved it itself, and a move has led somewhere settled."""
+    settled = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
+    return page.doomed_by == run and settled
+
+
+def leads_on(page: Page) -> bool:
+    """Whether the links of a doomed page still count: it moved, or only asks not to be indexed itself."""
+    return page.moved_to is not None or (page.gone_count == 0 and page.missing_count == 0)
 
 
 def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:

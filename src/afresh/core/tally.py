@@ -21,7 +21,7 @@ def tally(visit: Visit) -> dict[str, int]:
     decision = visit.decision
     if decision.retry:
         return {"retried": 1, "bytes": visit.harvest.body_bytes}
-    return {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known_failed(visit)}
+    return {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known(visit)}
 
 
 def _kind(visit: Visit) -> str:
@@ -40,9 +40,11 @@ def _kind(visit: Visit) -> str:
             return "refused" if visit.decision.refused else "failed"
 
 
-def _known_failed(visit: Visit) -> Mapping[str, int]:
-    known = visit.claim.page.content_hash is not None
-    return {"known_failed": 1} if known and _kind(visit) == "failed" else {}
+def _known(visit: Visit) -> Mapping[str, int]:
+    """Pages with content are counted apart: how many of them fail tells an outage."""
+    if visit.claim.page.content_hash is None:
+        return {}
+    return {"known_asked": 1, "known_failed": 1} if _kind(visit) == "failed" else {"known_asked": 1}
 
 
 def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

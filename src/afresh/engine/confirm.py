@@ -14,7 +14,7 @@ async def confirm_run(store: Store, run: Run, source: Source, now: datetime) -> 
     """Delete what a run found gone, as far as no later look has found it again."""
     if run.state is not RunState.NEEDS_CONFIRMATION:
         raise UsageError(f"run {run.id} does not wait for a confirmation: it is {run.state}")
-    doomed = [page for page, target in await store.doomed(source.id) if may_drop(page, target)]
+    doomed = [page for page, target in await store.doomed(source.id) if may_drop(page, target, run.id)]
     if doomed:
         await store.drop(run, doomed, now)
     moved = sum(1 for page in doomed if page.moved_to is not None)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
-from afresh.core.model import Policy
+from afresh.core.model import Policy, Worker
 from afresh.engine.hosts import Hosts
 from afresh.engine.offload import Offload
 from afresh.ports import Clock, Lister, Store
@@ -53,7 +53,12 @@ class Kit:
     policy: Policy
     pace: Pace
     keep_body: bool
-    worker: str
+    me: Worker
     clock: Clock
     full: bool = False
     listener: Listener = field(default=ignore)
+
+    @property
+    def worker(self) -> str:
+        """The name under which claims are held."""
+        return self.me.name

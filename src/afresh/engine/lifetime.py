@@ -1,23 +1,42 @@
 """The life of a worker: it joins, takes back what dead workers held, and leaves nothing locked behind."""
 
+import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
+from afresh.core.errors import StoreError
 from afresh.core.model import Worker
 from afresh.ports import Clock, Store
 
+log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
-async def at_work(store: Store, worker: Worker, lease_seconds: float, clock: Clock) -> AsyncIterator[None]:
-    """Be known as a worker for a while; claims of workers that died are put back first."""
+async def at_work(
+    store: Store, worker: Worker, lease_seconds: float, heartbeat_seconds: float, clock: Clock
+) -> AsyncIterator[None]:
+    """Be known as a worker for a while, heart beating; claims of workers that died are put back first."""
     await store.join(worker)
     await reclaim_dead(store, worker, lease_seconds, clock())
+    heart = asyncio.create_task(_beat(store, worker.name, lease_seconds, heartbeat_seconds, clock))
     try:
         yield
     finally:
+        heart.cancel()
         await store.release(worker.name, clock())
+
+
+async def _beat(store: Store, worker: str, lease: float, every: float, clock: Clock) -> None:
+    while True:
+        await asyncio.sleep(every)
+        now = clock()
+        try:
+            await store.beat(worker, now, now + timedelta(seconds=lease))
+        except StoreError as error:  # the lease outlives a few missed beats
+            log.warning("the heart missed a beat: %s", error)
 
 
 async def reclaim_dead(store: Store, me: Worker, lease_seconds: float, now: datetime) -> int:

@@ -102,10 +102,10 @@ class Offload:
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of a function; a crash or an endless loop of it is an ExtractError."""
-        payload = pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)
+        call = (function, args, kwargs)
         for _ in range(2):  # a call that only waited behind the one that crashed gets a second chance
             try:
-                ok, value = pickle.loads(await self._answer(payload))  # noqa: S301 - our own process
+                ok, value = pickle.loads(await self._answer(call))  # noqa: S301 - our own process
             except Crashed:
                 continue
             if ok:
@@ -113,9 +113,10 @@ class Offload:
             raise ExtractError(str(value))
         raise ExtractError("the parser crashed on this page")
 
-    async def _answer(self, payload: bytes) -> bytes:
+    async def _answer(self, call: object) -> bytes:
         slot = await self._free.get()
         try:
+            payload = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)  # only now: large calls wait as they are
             child = await self._child(slot)
             try:
                 return await asyncio.wait_for(child.call(payload), SECONDS)

@@ -1,9 +1,13 @@
 """The other end of `offload.py`: reads calls from standard input, writes answers to standard output."""
 
+import ctypes
 import gc
+import os
 import pickle
+import signal
 import struct
 import sys
+from contextlib import suppress
 from typing import BinaryIO
 
 HEADER = struct.Struct(">I")
@@ -28,8 +32,16 @@ def _answer(payload: bytes) -> bytes:
         return pickle.dumps((False, str(error) or type(error).__name__))
 
 
+def end_with_parent() -> None:
+    """On Linux the kernel ends this process with its parent, even in an endless loop."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 if __name__ == "__main__":
+    end_with_parent()
     gc.freeze()
-    answers = sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever a library prints must not mix with the answers
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints, also from C, must not mix with the answers
     serve(sys.stdin.buffer, answers)

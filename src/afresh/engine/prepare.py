@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from afresh.core.looks import Document, Link, Moved, Read, Seen
+from afresh.core.looks import Document, Gone, Link, Moved, Read, Seen
 from afresh.core.model import Claim, Content, Decision, Follow, Harvest
 from afresh.engine.kit import Kit
 
@@ -12,6 +12,8 @@ async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Har
     match seen:
         case Moved(to=to):
             return _pointing(to, claim, kit)
+        case Gone() if claim.page.content_hash is None:
+            return Harvest(links=())  # a stub that led on leads nowhere now
         case Read(document=document):
             return await _harvest(claim, decision, document, kit)
         case _:

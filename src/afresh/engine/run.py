@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import Coroutine
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from afresh.core.errors import SourceError
+from afresh.core.errors import RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
 from afresh.core.model import Limits, Listed, Page, Run, RunMode, RunState, Source
@@ -16,6 +17,8 @@ from afresh.core.views import RunReport
 from afresh.engine.kit import Kit
 from afresh.engine.report import report_of
 from afresh.engine.worker import Worker
+
+MANY = 5  # notes of one kind that are worth reading
 
 
 @dataclass(slots=True)
@@ -77,16 +80,38 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
 async def _fill(course: Course, mode: RunMode) -> None:
     """Put what is to be looked at into the queue; repeating it adds nothing."""
     kit, run, now = course.kit, course.run, course.kit.clock()
+    root = [Listed(course.rules.root, 0)]
     if mode is RunMode.DUE:
         await kit.store.enqueue_due(run, now)
+        if (await kit.store.backlog(run.id)).open:
+            await kit.store.enqueue(run, root, course.limits, now)  # is the site well at all?
         return
-    await kit.store.enqueue(run, [Listed(course.rules.root, 0)], course.limits, now)
+    await kit.store.enqueue(run, root, course.limits, now)
     await kit.store.enqueue_known(run, course.limits, now)
-    listed = [item async for item in kit.lister.list()]
+    listed = await _unless_stopped(_listed(course), course.stopping)
+    if listed is None:
+        return
     await kit.store.enqueue(run, listed, course.limits, now)
     if not kit.lister.listing_errors:
         await kit.store.record_listing(course.source.id, listed)
     await _follow_stored(course, now)
+
+
+async def _listed(course: Course) -> list[Listed]:
+    return [item async for item in course.kit.lister.list()]
+
+
+async def _unless_stopped(
+    work: Coroutine[None, None, list[Listed]], stopping: asyncio.Event
+) -> list[Listed] | None:
+    """The result of a longer piece of work, or None if the run is told to stop before."""
+    task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        task.cancel()
+        stop.cancel()
 
 
 async def _follow_stored(course: Course, now: datetime) -> None:
@@ -106,16 +131,19 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     due = run.mode is RunMode.DUE
     verdict = judge(
         Evidence(
-            root_failed=None if due else await _root_failure(course),
+            root_failed=await _root_failure(course) if run.counts.get("checked") or not due else None,
             robots_unreachable=kit.web.state(origin_of(course.rules.root)) == "unreachable",
             listing_complete=not due and not kit.lister.listing_errors,
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
-            known=run.known,
+            known=run.counts.get("known_asked", 0) + left_waiting,
             known_failed=run.counts.get("known_failed", 0) + left_waiting,
             failed=failed,
         )
     )
-    course.notes.extend(kit.lister.listing_errors)
+    errors = kit.lister.listing_errors
+    course.notes.extend(errors[:MANY])
+    if len(errors) > MANY:
+        course.notes.append(f"{len(errors) - MANY} more sitemaps could not be read")
     return verdict
 
 
@@ -172,7 +200,9 @@ async def _count_missing(course: Course, now: datetime) -> int:
 
 async def _doomed(course: Course) -> list[Page]:
     return [
-        page for page, target in await course.kit.store.doomed(course.source.id) if may_drop(page, target)
+        page
+        for page, target in await course.kit.store.doomed(course.source.id)
+        if may_drop(page, target, course.run.id)
     ]
 
 
@@ -187,4 +217,6 @@ async def _reload(course: Course) -> Run:
     run = await course.kit.store.run_by_id(course.run.id)
     if run is None:
         raise SourceError(f"{course.source.label} was removed while it was being read")
+    if run.worker != course.kit.worker or run.state is not RunState.RUNNING:
+        raise RunBusy(f"run {run.id} was taken over by another process while this one slept")
     return run

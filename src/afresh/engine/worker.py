@@ -10,6 +10,7 @@ from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body, Fetched
 from afresh.core.model import Claim, Limits, Run, Visit
 from afresh.engine.kit import Kit
+from afresh.engine.lifetime import reclaim_dead
 from afresh.engine.visit import broken_visit, conclude, look
 
 log = logging.getLogger(__name__)
@@ -19,8 +20,9 @@ BATCH = 256  # visits in one transaction at most
 AHEAD_SECONDS = 1.0  # how much work is claimed ahead
 PROGRESS_SECONDS = 0.1
 BODIES = 32  # bodies that are read into documents at a time, fetched ones that wait included
+BODY_BYTES = 48 * 2**20  # and how large they may be together
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
-TURN = 0.05  # seconds between questions whether it is our turn at a host
+TURN = 0.1  # seconds between questions whether it is our turn at a host
 POLL = 0.5  # seconds between looks at a backlog that others hold
 
 
@@ -39,6 +41,9 @@ class Worker:
         self._held = 0  # claimed and not yet committed
         self._returned: list[Claim] = []
         self._bodies = asyncio.Semaphore(BODIES)
+        self._body_bytes = 0
+        self._door = asyncio.Lock()
+        self._smaller = asyncio.Event()
         self._concluding: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()  # something was committed or taken
         self._batch = 2 * self._lanes
@@ -57,12 +62,11 @@ class Worker:
     async def work(self) -> None:
         """Run to the end; on a stop, finish what is under way, write it down and give back the rest."""
         async with asyncio.TaskGroup() as tasks:
-            heart = tasks.create_task(self._beat())
             committer = tasks.create_task(self._commit())
             lanes = [tasks.create_task(self._lane(tasks)) for _ in range(self._lanes)]
             await self._feed()
             await self._drain()
-            for task in (*lanes, *self._concluding, heart, committer):
+            for task in (*lanes, *self._concluding, committer):
                 task.cancel()
 
     async def _feed(self) -> None:
@@ -127,8 +131,13 @@ class Worker:
             if pause > 1:
                 pages = "page waits" if backlog.open == 1 else "pages wait"
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
-            await self._pause(pause if pause > 0 else TURN)
+            if pause > 0:
+                await self._pause(pause)
+            else:  # somebody else is at the host: alive?
+                await reclaim_dead(kit.store, kit.me, kit.pace.lease_seconds, kit.clock())
+                await self._pause(TURN)
         else:
+            await reclaim_dead(kit.store, kit.me, kit.pace.lease_seconds, kit.clock())
             await self._pause(POLL)
         return True
 
@@ -150,18 +159,29 @@ class Worker:
                 self._returned.append(claim)
                 self._moved.set()
             elif isinstance(fetched, Body):
-                await self._bodies.acquire()
+                await self._make_room(len(fetched.data))
                 task = tasks.create_task(self._conclude_body(claim, fetched))
                 self._concluding.add(task)
                 task.add_done_callback(self._concluding.discard)
             else:
                 await self._conclude(claim, fetched)
 
+    async def _make_room(self, size: int) -> None:
+        """Wait until few enough and small enough bodies are in work for one more."""
+        await self._bodies.acquire()
+        async with self._door:
+            while self._body_bytes and self._body_bytes + size > BODY_BYTES:
+                self._smaller.clear()
+                await self._smaller.wait()
+            self._body_bytes += size
+
     async def _conclude_body(self, claim: Claim, body: Body) -> None:
         try:
             await self._conclude(claim, body)
         finally:
             self._bodies.release()
+            self._body_bytes -= len(body.data)
+            self._smaller.set()
 
     async def _conclude(self, claim: Claim, fetched: Fetched) -> None:
         try:
@@ -217,13 +237,6 @@ class Worker:
         deadline = asyncio.get_running_loop().time() + GRACE
         while self._held > 0 and asyncio.get_running_loop().time() < deadline:
             await self._until_moved(0.05)
-
-    async def _beat(self) -> None:
-        pace = self.kit.pace
-        while True:
-            await asyncio.sleep(pace.heartbeat_seconds)
-            now = self.kit.clock()
-            await self.kit.store.beat(self.kit.worker, now, now + timedelta(seconds=pace.lease_seconds))
 
 
 def _pauses(visits: Sequence[Visit]) -> dict[str, float]:

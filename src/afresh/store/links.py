@@ -26,22 +26,21 @@ class LinkBook:
         if not linked:
             return
         await self._make(tx, run, linked)
-        await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
-        await tx.many(
-            "insert_page_link",
-            [
-                {
-                    "page": visit.claim.page.id,
-                    "link": self._ids[run.source_id, link.url],
-                    "position": position,
-                    "text": link.text,
-                    "follow": int(link.follow),
-                }
-                for visit in linked
-                for position, link in enumerate(visit.harvest.links or ())
-            ],
-        )
-        await tx.run("mark_graph", source=run.source_id, changed=1)
+        removed = await tx.run("delete_page_links", pages=[visit.claim.page.id for visit in linked])
+        edges = [
+            {
+                "page": visit.claim.page.id,
+                "link": self._ids[run.source_id, link.url],
+                "position": position,
+                "text": link.text,
+                "follow": int(link.follow),
+            }
+            for visit in linked
+            for position, link in enumerate(visit.harvest.links or ())
+        ]
+        await tx.many("insert_page_link", edges)
+        if removed or edges:
+            await tx.run("mark_graph", source=run.source_id, changed=1)
         if len(self._ids) > REMEMBERED:
             self.forget()
 

@@ -86,6 +86,7 @@ class Runs:
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
                 row = await tx.one("resume_run", run=row["id"], worker=worker)
+                await tx.run("ask_root_again", source=source)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
@@ -145,9 +146,18 @@ class Runs:
             assert row is not None  # noqa: S101
             if state is not RunState.CANCELLED:
                 await tx.run("free_rows_of_closed_runs", source=row["source_id"], now=now)
-            if state not in (RunState.CANCELLED, RunState.FAILED):
-                await tx.run("supersede_waiting", source=row["source_id"], run=run)
+            await self._settle_marks(tx, row["source_id"], run, state)
             return run_from(row)
+
+    async def _settle_marks(self, tx: Session, source: int, run: RunId, state: RunState) -> None:
+        """A failed run's marks are forgiven; a run that saw clearly replaces what earlier ones saw."""
+        if state is RunState.FAILED:
+            if await tx.run("forgive_run", source=source, run=run):
+                await tx.run("mark_graph", source=source, changed=1)
+        elif state is not RunState.CANCELLED:
+            await tx.run("supersede_waiting", source=source, run=run)
+            if await tx.run("forgive_earlier", source=source, run=run):
+                await tx.run("mark_graph", source=source, changed=1)
 
     async def join(self, worker: Worker) -> None:
         """Make a worker known; its heart beats from now on."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
-from afresh.core.sweep import by_reason, final_status
+from afresh.core.sweep import by_reason, final_status, leads_on
 from afresh.store.database import Database
 from afresh.store.links import LinkBook
 from afresh.store.records import attempt_from, page_from
@@ -77,12 +77,11 @@ class Sweeps:
     async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None:
         """Take pages out of the index in one transaction; their history stays."""
         ids = [page.id for page in pages]
-        kept = {page.id for page in pages if page.moved_to is not None}
         async with self.db.write() as tx:
             await tx.run("drop_chunks", pages=ids)
             await tx.run("drop_documents", pages=ids)
-            await tx.run("drop_page_links", pages=[page for page in ids if page not in kept])
-            for reason, gone in by_reason([page for page in pages if page.id not in kept]).items():
+            await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
+            for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
                 await tx.run("cancel_open", pages=gone, now=now, reason=reason)
             await tx.many("drop_page", [_dropped(page, now) for page in pages])
             await tx.many("insert_change", [_change(run, page, now) for page in pages])

@@ -51,7 +51,7 @@ where p.source_id = :source and coalesce(p.queued_run, 0) <> :run and (
     p.status not in ('deleted', 'redirect') or p.listed = 1 or exists (
         select 1 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
         where l.source_id = :source and l.url = p.url and e.follow = 1
-            and f.status not in ('deleted', 'redirect')
+            and f.status not in ('deleted', 'redirect') and f.missing_count = 0
     )
 )
 

@@ -43,6 +43,16 @@ returning *
 update runs set state = 'partial', error = 'a later run looked again'
 where source_id = :source and id <> :run and state = 'needs_confirmation'
 
+-- forgive_run
+update pages set doomed_by = null where source_id = :source and doomed_by = :run
+
+-- forgive_earlier
+update pages set doomed_by = null where source_id = :source and doomed_by is not null and doomed_by <> :run
+
+-- ask_root_again
+update pages set queued_run = null
+where source_id = :source and url = (select url from sources where id = :source)
+
 -- count_run
 update runs set counts = :counts where id = :run
 

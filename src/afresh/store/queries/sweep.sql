@@ -13,7 +13,8 @@ reached (id) as (
     select id from pages where source_id = :source and (url = :root or listed = 1)
     union
     select t.page_id from reached r
-    join pages f on f.id = r.id and (f.doomed_by is null or f.moved_to is not null)
+    join pages f on f.id = r.id
+        and (f.doomed_by is null or f.moved_to is not null or (f.gone_count = 0 and f.missing_count = 0))
     join page_links e on e.page_id = r.id and e.follow = 1
     join target t on t.link_id = e.link_id
 )

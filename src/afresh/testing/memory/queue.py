@@ -51,7 +51,7 @@ class MemoryQueue:
 
     def _linked(self, source: SourceId) -> set[str]:
         pages = (row.page for row in self.tables.pages_of(source))
-        living = [page.id for page in pages if page.status not in LEFT]
+        living = [page.id for page in pages if page.status not in LEFT and page.missing_count == 0]
         return {edge.url for page in living for edge in self.tables.edges.get(page, ()) if edge.follow}
 
     async def enqueue_due(self, run: Run, now: datetime) -> None:

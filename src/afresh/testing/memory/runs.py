@@ -94,6 +94,9 @@ class MemoryRuns:
         if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
             self.tables.runs[last.id] = going_on
+            root = self.tables.page_at(source, self.tables.sources[source].source.url)
+            if root is not None:
+                self.tables.pages[root.page.id] = replace(root, queued_run=None)
             return going_on, True
         with self.tables.transaction():
             self._give_up_runs(source, now)
@@ -169,9 +172,18 @@ class MemoryRuns:
         self.tables.runs[run] = finished
         if state is not RunState.CANCELLED:
             self._free_rows(run, now)
-        if state not in (RunState.CANCELLED, RunState.FAILED):
-            self._supersede_waiting(finished)
+        self._settle_marks(finished)
         return finished
+
+    def _settle_marks(self, run: Run) -> None:
+        if run.state is RunState.CANCELLED:
+            return
+        for row in self.tables.pages_of(run.source_id):
+            own = row.page.doomed_by == run.id
+            if row.page.doomed_by is not None and own == (run.state is RunState.FAILED):
+                self.tables.change_page(row.page.id, doomed_by=None)
+        if run.state is not RunState.FAILED:
+            self._supersede_waiting(run)
 
     def _supersede_waiting(self, later: Run) -> None:
         for run in list(self.tables.runs.values()):

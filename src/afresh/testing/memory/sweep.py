@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, Run, SourceId
-from afresh.core.sweep import by_reason, final_status
+from afresh.core.sweep import by_reason, final_status, leads_on
 from afresh.testing.memory.commit import MemoryCommits
 from afresh.testing.memory.tables import Edge
 
@@ -67,7 +67,7 @@ class MemorySweeps(MemoryCommits):
 
     def _next_of(self, page: Page) -> list[Page]:
         """Where the links of a page lead; a page that is to go leads nowhere unless it moved."""
-        if page.doomed_by is not None and page.moved_to is None:
+        if page.doomed_by is not None and not leads_on(page):
             return []
         edges = [edge.url for edge in self._edges(page.id) if edge.follow]
         admitted = [url for url in edges if self.tables.links.get((page.source_id, url))]
@@ -110,12 +110,11 @@ class MemorySweeps(MemoryCommits):
         tables = self.tables
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)
-        if page.moved_to is None:
+        if not leads_on(page):
             tables.edges.pop(page.id, None)
-            if page.id in tables.open:
-                crawl = tables.open[page.id]
-                [reason] = by_reason([page])
-                tables.close_attempt(crawl, Outcome.CANCELLED, now, reason=reason)
+        if page.moved_to is None and page.id in tables.open:
+            [reason] = by_reason([page])
+            tables.close_attempt(tables.open[page.id], Outcome.CANCELLED, now, reason=reason)
         tables.change_page(
             page.id,
             status=PageStatus.REDIRECT if page.moved_to else PageStatus.DELETED,
