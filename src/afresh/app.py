@@ -70,7 +70,7 @@ class Workshop:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
         rules = rules_for(source, own)
-        web, lister = _web(own, rules, self.clock)
+        web, lister = _web(own, rules, self.clock, await self.store.lists_pages(source.id))
         offload = Offload()
         worker = _worker(self.clock())
         kit = self._kit(own, rules, web, lister, offload, worker, full, listener)
@@ -121,7 +121,7 @@ def _worker(now: datetime) -> Worker:
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
-def _web(own: Config, rules: Rules, clock: Clock) -> tuple["RobotsGate", "WebLister"]:
+def _web(own: Config, rules: Rules, clock: Clock, listed: bool) -> tuple["RobotsGate", "WebLister"]:
     from afresh.fetchers.guard import AddressPolicy
     from afresh.fetchers.http import HttpFetcher, HttpOptions
     from afresh.fetchers.robots import RobotsGate
@@ -143,7 +143,7 @@ def _web(own: Config, rules: Rules, clock: Clock) -> tuple["RobotsGate", "WebLis
 
     http = HttpFetcher(options, clock=clock, admits=admits)
     gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=clock)
-    lister = WebLister(rules, gate, gate.sitemaps, use_sitemaps=own.crawl.sitemaps)
+    lister = WebLister(rules, gate, gate.sitemaps, use_sitemaps=own.crawl.sitemaps, expects_sitemap=listed)
     return gate, lister
 
 

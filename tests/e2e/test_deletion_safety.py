@@ -156,3 +156,21 @@ async def test_P12_a_stop_is_heard_while_sitemaps_are_read(
         assert (await kb.crawl(tiny.url, name="docs")).state == "completed"
         with pytest.raises(UsageError):
             await kb.confirm(1)
+
+
+async def test_G2_a_sitemap_that_is_forbidden_proves_nothing(
+    store: Path, tiny: TinySite, work: type[InProcess]
+) -> None:
+    """A listing that was there and is refused now is no complete listing; one that is gone is."""
+    lay(tiny, {"/": []})
+    tiny.put("/only-listed", page("/only-listed"))
+    tiny.sitemap(True)
+    async with opened(store, {"policy.missing_after": 1}) as kb:
+        await kb.crawl(tiny.url, name="docs")
+        before = index_of(store)
+        assert tiny.at("/only-listed") in before
+        tiny.fail("/sitemap.xml", 403)
+        (report,) = await kb.refresh(["docs"])
+        assert (report.deleted, report.missing) == (0, 0)
+        assert any("sitemap.xml" in note for note in report.notes)
+        assert index_of(store) == before

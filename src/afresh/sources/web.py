@@ -20,11 +20,13 @@ class WebLister:
         sitemaps: Callable[[str], Awaitable[Sequence[str]]],
         *,
         use_sitemaps: bool = True,
+        expects_sitemap: bool = False,
     ) -> None:
         self._rules = rules
         self._reader = reader
         self._sitemaps = sitemaps
         self._use_sitemaps = use_sitemaps
+        self._expects_sitemap = expects_sitemap  # one was there before, so it may be gone but not forbidden
         self.listing_errors: list[str] = []  # sitemaps that could not be read: the listing is incomplete
         self.dropped: Mapping[str, int] = {}  # addresses of sitemaps left out: why to how many
 
@@ -50,7 +52,8 @@ class WebLister:
         origin = origin_of(self._rules.root)
         named = await self._sitemaps(origin)
         places = named or (f"{origin}/sitemap.xml",)
-        return await read_sitemaps(self._reader, places, refusal=self._left_out, optional=not named)
+        optional = not named and not self._expects_sitemap
+        return await read_sitemaps(self._reader, places, refusal=self._left_out, optional=optional)
 
     def _left_out(self, url: str) -> str | None:
         return self._rules.refusal(self._rules.trim(url), 1)

@@ -25,6 +25,12 @@ class Sweeps:
             if changed:
                 await tx.run("mark_graph", source=source, changed=1)
 
+    async def lists_pages(self, source: SourceId) -> bool:
+        """Whether a listing named pages beside the root when it was last read."""
+        async with self.db.read() as tx:
+            row = await tx.one("listed_pages", source=source)
+            return bool(row and row["number"])
+
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> list[Page]:
         """Pages with content that no way leads to; walked anew only if a link or a listing changed."""
         async with self.db.read() as tx:

@@ -4,6 +4,10 @@ update pages set listed = 1 where source_id = :source and listed = 0 and url in 
 -- clear_listed
 update pages set listed = 0 where source_id = :source and listed = 1 and url not in {list urls}
 
+-- listed_pages
+select count(*) as number from pages p join sources s on s.id = p.source_id
+where p.source_id = :source and p.listed = 1 and p.url <> s.url
+
 -- unreached
 with recursive target (link_id, page_id) as materialized (
     select l.id, p.id from links l join pages p on p.source_id = l.source_id and p.url = l.url
