@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from afresh.chunkers.packing import pack
@@ -9,6 +10,9 @@ from afresh.chunkers.pieces import Piece, Trail, pieces_of
 from afresh.core import recipe
 from afresh.core.looks import Chunk, Document
 from afresh.core.text import text_hash
+
+if TYPE_CHECKING:
+    from afresh.ports import Chunker
 
 _TYPES = ("text", "code", "table", "list")
 
@@ -28,7 +32,8 @@ class MarkdownChunker:
 
 def chunk(document: Document) -> Sequence[Chunk]:
     """The chunks of a document."""
-    return MarkdownChunker().chunk(document)
+    chunker: Chunker = MarkdownChunker()
+    return chunker.chunk(document)
 
 
 def _readable(text: str) -> str:

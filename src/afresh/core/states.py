@@ -1,4 +1,4 @@
-"""The transitions that are possible; nothing else in the code compares two statuses."""
+"""The transitions that are possible: the table that the laws of decide and judge are held to."""
 
 from afresh.core.model import PageStatus, RunState
 

@@ -1,12 +1,16 @@
 """Which extractor reads a body: by media type, checked against its first bytes."""
 
 import re
+from typing import TYPE_CHECKING
 
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.extractors.html import HtmlExtractor
 from afresh.extractors.markdown import MarkdownExtractor
 from afresh.extractors.text import TextExtractor
+
+if TYPE_CHECKING:
+    from afresh.ports import Extractor
 
 SNIFFED_BYTES = 1_024
 
@@ -48,7 +52,7 @@ def extract(body: Body) -> Document:
     return _extractor(body, head).extract(body)
 
 
-def _extractor(body: Body, head: bytes) -> HtmlExtractor | MarkdownExtractor | TextExtractor:
+def _extractor(body: Body, head: bytes) -> "Extractor":
     media_type = body.media_type
     path = body.url.partition("?")[0].partition("#")[0].lower()
     if media_type in _HTML_TYPES:
