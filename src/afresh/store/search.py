@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 
 from afresh.core.model import SourceId
-from afresh.core.query import match_all, match_any, parse
 from afresh.core.views import Hit
 from afresh.store.database import Database, Row, Session
 from afresh.store.records import at
@@ -28,6 +27,8 @@ class Searches:
         every_chunk: bool = False,
     ) -> list[Hit]:
         """The best hits, one per page unless every chunk is wanted; any text is a valid query."""
+        from afresh.core.query import match_all, match_any, parse
+
         parsed = parse(query)
         found: dict[int, tuple[float, str]] = {}  # chunk -> score, the expression it matched
         pages: set[int] = set()
