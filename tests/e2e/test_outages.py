@@ -250,3 +250,13 @@ async def test_F75_a_long_pause_ends_the_run_and_costs_no_page(
     assert report.state in ("partial", "failed")
     assert not [each for each in tiny.requests if each.path not in ("/robots.txt", "/sitemap.xml")]
     assert_sound(store)
+
+
+async def test_F75_a_first_crawl_that_has_to_wait_is_partial(kb: KnowledgeBase, tiny: TinySite) -> None:
+    """Nothing was known before, so nothing known failed: what was read is there, the rest waits."""
+    lay(tiny, star(12))
+    tiny.fail("/p0", 429, retry_after=3000)
+    report = await kb.crawl(tiny.url, name="docs")
+    assert report.state == "partial"
+    assert report.new > 0
+    assert any("left alone until" in note for note in report.notes)

@@ -128,6 +128,8 @@ async def _follow_stored(course: Course, now: datetime) -> None:
 async def _judge(course: Course, left_waiting: int) -> Verdict:
     kit, run = course.kit, await _reload(course)
     failed = run.counts.get("failed", 0) + left_waiting
+    asked = run.counts.get("known_asked", 0)
+    unasked = max(0, min(left_waiting, run.known - asked))  # of the pages that had content
     due = run.mode is RunMode.DUE
     verdict = judge(
         Evidence(
@@ -135,8 +137,8 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             robots_unreachable=kit.web.state(origin_of(course.rules.root)) == "unreachable",
             listing_complete=not due and not kit.lister.listing_errors,
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
-            known=run.counts.get("known_asked", 0) + left_waiting,
-            known_failed=run.counts.get("known_failed", 0) + left_waiting,
+            known=asked + unasked,
+            known_failed=run.counts.get("known_failed", 0) + unasked,
             failed=failed,
         )
     )
