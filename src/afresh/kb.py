@@ -8,8 +8,8 @@ from typing import Protocol
 
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
-from afresh.core.labels import check_name, name_for, parse_label
-from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source, Worker
+from afresh.core.labels import check_name, check_version, name_for, parse_label
+from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source, SourceId, Worker
 from afresh.core.scope import Rules
 from afresh.core.urls import canonical
 from afresh.core.views import (
@@ -208,6 +208,7 @@ class KnowledgeBase:
         url = _address(target)
         known = None if name else await self._store.find_source_by_url(url, version)
         name = check_name(name) if name else known.name if known else name_for(url)
+        check_version(version)
         same = known or await self._store.find_source(name, version)
         if same is not None and same.url != url:
             raise UsageError(
@@ -231,8 +232,19 @@ class KnowledgeBase:
         source = (await self._source(within)).id if within else None
         found = await self._store.find_pages(_address(url), source)
         if not found:
-            raise UsageError(f"{url} is not on record; `afresh pages NAME` lists the addresses that are")
+            raise UsageError(await self._why_not(_address(url), source))
         return found[0]
+
+    async def _why_not(self, url: str, within: SourceId | None) -> str:
+        """Why an address is no page: a link that was left out, or nothing at all."""
+        link = await self._store.link_to(url, within)
+        if link is None:
+            return f"{url} is not on record; `afresh pages NAME` lists the addresses that are"
+        source, page, depth, follow = link
+        reason = self._tools.bounds(source)[0].refusal(url, depth + 1)
+        if reason is None:
+            reason = "max_pages was reached" if follow else "the link or its page says nofollow"
+        return f"{url} is linked from {page} but was left out: {reason}"
 
 
 def _address(raw_url: str) -> str:

@@ -172,6 +172,9 @@ class Library(Store, Protocol):
     async def evidence(
         self, page: Page, shown: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]: ...
+    async def link_to(
+        self, url: str, source: SourceId | None = None
+    ) -> tuple[Source, str, int, bool] | None: ...
     async def links(
         self, source: SourceId, *, page: str | None = None, limit: int | None = None
     ) -> list[LinkView]: ...

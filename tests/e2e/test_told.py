@@ -139,3 +139,20 @@ async def test_an_address_without_a_scheme_is_understood(
 async def test_a_password_in_an_address_is_named(kb: KnowledgeBase) -> None:
     with pytest.raises(UsageError, match="password"):
         await kb.crawl("https://me:secret@docs.example.org/")
+
+
+async def test_why_tells_of_links_that_were_left_out(kb: KnowledgeBase, tiny: TinySite) -> None:
+    shy = '<a rel="nofollow" href="/shy">shy</a><a href="/in">in</a><a href="/out/x">out</a>'
+    tiny.put("/", f"<html><body><main><h1>Root</h1>{shy}</main></body></html>")
+    lay(tiny, {"/in": ["/deep"], "/deep": []})
+    await kb.crawl(tiny.url, name="docs", rules={"exclude": ["/out/*"], "max_depth": 1})
+    for path, reason in (("/out/x", "excluded"), ("/deep", "max_depth"), ("/shy", "nofollow")):
+        with pytest.raises(UsageError, match=f"left out: .*{reason}"):
+            await kb.why(tiny.at(path))
+    with pytest.raises(UsageError, match="not on record"):
+        await kb.why(tiny.at("/nobody"))
+
+
+async def test_a_version_that_cannot_be_typed_is_refused(kb: KnowledgeBase) -> None:
+    with pytest.raises(UsageError, match="cannot be a version"):
+        await kb.crawl("https://docs.example.org/", version="1 2")

@@ -25,6 +25,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def check_version(version: str | None) -> None:
+    """Refuse a version that could not be typed in a label."""
+    if version is not None and not _NAME.fullmatch(version):
+        raise UsageError(f"{version!r} cannot be a version: use letters, digits, dots, dashes and slashes")
+
+
 def name_for(url: str) -> str:
     """A short name for a web address: its host and its path, without what says nothing."""
     host = host_of(url).removeprefix("www.").strip("[]")

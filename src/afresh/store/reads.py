@@ -8,7 +8,7 @@ from typing import Any
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, RunId, Source, SourceId
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.store.database import Database, Row
-from afresh.store.records import at, attempt_from, certain, page_from, page_view
+from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
 
 MANY = 1_000_000_000  # "no limit", in SQL
 SHOWN_PAGES = 20  # of the pages a link stands on
@@ -96,6 +96,12 @@ class Reads:
                 tuple(row["url"] for row in linked),
                 count["attempts"] if count else 0,
             )
+
+    async def link_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool] | None:
+        """The nearest page that links to an address: its source, itself, its depth, may it be followed."""
+        async with self.db.read() as tx:
+            row = await tx.one("links_to", url=url, source=source)
+            return (source_from(row), row["page"], row["page_depth"], bool(row["follow"])) if row else None
 
     async def links(
         self, source: SourceId, *, page: str | None = None, limit: int | None = None

@@ -100,6 +100,19 @@ class MemoryReads:
         found = [r.page for r in rows if any(e.url == url for e in self.tables.edges.get(r.page.id, ()))]
         return sorted(found, key=lambda page: (page.depth, page.url))
 
+    async def link_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool] | None:
+        """The nearest page that links to an address: its source, itself, its depth, may it be followed."""
+        found = [
+            (row.page.depth, not edge.follow, row.page.url, row.page.source_id)
+            for row in self.tables.pages.values()
+            for edge in self.tables.edges.get(row.page.id, ())
+            if edge.url == url and source in (None, row.page.source_id)
+        ]
+        if not found:
+            return None
+        depth, closed, page, owner = min(found)
+        return self.tables.sources[owner].source, page, depth, not closed
+
     async def links(
         self, source: SourceId, *, page: str | None = None, limit: int | None = None
     ) -> list[LinkView]:
