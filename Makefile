@@ -36,7 +36,7 @@ bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
 setup: $(STAMP) ## Only make .venv
 
 clean: ## Remove .venv and everything that was built
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv bench/work build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A clone that was moved has to be installed again.

@@ -11,7 +11,7 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
 from afresh.core.looks import NotModified, Seen
-from afresh.store.database import Session
+from afresh.store.dialect import Session
 from afresh.store.open import open_store, sqlite_path
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.store import SqlStore

@@ -9,7 +9,7 @@ from afresh.core.looks import Chunk
 from afresh.core.model import Content, Visit
 from afresh.core.signals import signals
 from afresh.core.text import headings_in
-from afresh.store.database import Row, Session
+from afresh.store.dialect import Row, Session
 
 
 def search_config(language: str | None) -> str:

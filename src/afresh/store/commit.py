@@ -9,7 +9,7 @@ from afresh.core.model import Content, Limits, Page, Run, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
 from afresh.store.chunks import swap_chunks
-from afresh.store.database import Database, Session
+from afresh.store.dialect import Database, Session
 from afresh.store.links import LinkBook
 from afresh.store.queue import Queue
 from afresh.store.records import run_from

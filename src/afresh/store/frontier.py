@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from afresh.core.model import SourceId
-from afresh.store.database import Database
+from afresh.store.dialect import Database
 
 
 class Frontiers:

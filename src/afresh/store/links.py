@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from afresh.core.model import Run, SourceId, Visit
-from afresh.store.database import Session
+from afresh.store.dialect import Session
 
 REMEMBERED = 50_000  # targets whose row number is kept in memory
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, SourceId
 from afresh.core.urls import domain_of
-from afresh.store.database import Database, Row, Session
+from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, page_from
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, RunId, Source, SourceId
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
-from afresh.store.database import Database, Row
+from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
 
 MANY = 1_000_000_000  # "no limit", in SQL

@@ -20,7 +20,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.views import PageView
-from afresh.store.database import Row
+from afresh.store.dialect import Row
 
 
 def at(value: Any) -> datetime | None:

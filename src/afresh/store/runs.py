@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from afresh.core.errors import RunBusy
 from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
-from afresh.store.database import Database, Session
+from afresh.store.dialect import Database, Session
 from afresh.store.records import run_from, source_from, worker_from
 
 RESUME_WITHIN = timedelta(hours=24)  # what an older run had seen is too old to build on

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from afresh.core.model import SourceId
 from afresh.core.views import Hit
-from afresh.store.database import Database, Row, Session
+from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at
 
 CONFIGS = ("english", "simple")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from afresh.core.errors import SchemaTooNew, StoreError
-from afresh.store.database import Row, Session
+from afresh.store.dialect import Row, Session
 from afresh.store.sql import migrations, queries
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, SourceId
 from afresh.store.commit import Commits
-from afresh.store.database import Database
+from afresh.store.dialect import Database
 from afresh.store.frontier import Frontiers
 from afresh.store.links import LinkBook
 from afresh.store.reads import Reads

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
 from afresh.core.sweep import by_reason, final_status, leads_on
-from afresh.store.database import Database
+from afresh.store.dialect import Database
 from afresh.store.links import LinkBook
 from afresh.store.records import attempt_from, page_from
 

@@ -1,6 +1,7 @@
 """Answers as one JSON document."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from typing import TextIO
 from afresh.core.views import Hit
 from afresh.faces.cli.clean import whole_text
 
+# control characters that JSON lets through, and marks that turn the direction of the text
+UNSEEN = re.compile("[\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
 MARKS = str.maketrans("", "", "\x02\x03")  # what Hit.text puts around matched words
 
 
@@ -50,5 +53,6 @@ def moment(value: datetime) -> str:
 def write(value: object, file: TextIO) -> None:
     """Writes one document and a line end, in whatever encoding the file has."""
     readable = (file.encoding or "").lower().replace("-", "") in {"utf8", ""}
-    file.write(json.dumps(plain(value), indent=2, ensure_ascii=not readable) + "\n")
+    text = json.dumps(plain(value), indent=2, ensure_ascii=not readable)
+    file.write(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     file.flush()
