@@ -13,7 +13,7 @@ from afresh.core.views import Hit
 from afresh.faces.cli.clean import whole_text
 
 # control characters that JSON lets through, and marks that turn the direction of the text
-UNSEEN = re.compile("[\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+UNSEEN = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 MARKS = str.maketrans("", "", "\x02\x03")  # what Hit.text puts around matched words
 
 
