@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 
 from afresh.extractors.decode import codec_of, decode, sniff_encoding
 
-SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 
-
-def test_F60_encodings_are_sniffed_as_browsers_do() -> None:
-    table = SHARED / "data" / "naughty" / "html_encoding_sniff.jsonl"
-    if not table.exists():
-        pytest.skip(f"LOUD: {table} is missing, so the html5lib encoding table was not checked")
+def test_F60_encodings_are_sniffed_as_browsers_do(shared: Path) -> None:
+    table = shared / "data" / "naughty" / "html_encoding_sniff.jsonl"
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     right = 0
     for row in rows:

@@ -12,7 +12,6 @@ from afresh.core.text import content_hash, links_hash
 from afresh.extractors import VERSION, HtmlExtractor, extract
 from afresh.extractors.head import choose_title
 
-SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 URL = "https://docs.example.org/guide/page.html"
 
 
@@ -172,10 +171,8 @@ def test_empty_content_is_a_document() -> None:
 # ---- bad input ------------------------------------------------------------------------------
 
 
-def test_F62_malformed_fragments_never_raise_and_are_quick() -> None:
-    table = SHARED / "data" / "naughty" / "html_fragments.jsonl.gz"
-    if not table.exists():
-        pytest.skip(f"LOUD: {table} is missing, so 1,940 malformed fragments were not tried")
+def test_F62_malformed_fragments_never_raise_and_are_quick(shared: Path) -> None:
+    table = shared / "data" / "naughty" / "html_fragments.jsonl.gz"
     rows = [json.loads(line) for line in gzip.decompress(table.read_bytes()).splitlines()]
     assert len(rows) >= 1_940
     for row in rows:

@@ -7,14 +7,10 @@ import pytest
 
 from afresh.core.language import guess_language, normalise_tag
 
-SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 
-
-def test_tags_of_RFC_5646() -> None:
+def test_tags_of_RFC_5646(shared: Path) -> None:
     """FAULTS 'RFC 5646': the canonical form of every row of bcp47.jsonl."""
-    table = SHARED / "data" / "standards" / "bcp47.jsonl"
-    if not table.exists():
-        pytest.skip(f"LOUD: {table} is missing, so the BCP-47 table was not checked")
+    table = shared / "data" / "standards" / "bcp47.jsonl"
     rows = [json.loads(line) for line in table.read_text(encoding="utf-8").splitlines()]
     wrong = [
         (row["tag"], normalise_tag(row["tag"]))

@@ -10,26 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import pytest
-
 from afresh.core.urls import canonical, domain_of, host_of
-
-SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
-
-
-def shared(name: str) -> Path:
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip(f"NOT CHECKED: shared/data/{name} is missing beside the project")
-    return path
 
 
 def cases(text: str) -> list[dict[str, Any]]:
     return [case for case in json.loads(text) if isinstance(case, dict)]
 
 
-def rows(name: str) -> list[list[str]]:
-    lines = shared(name).read_bytes().decode().split("\n")
+def rows(table: Path) -> list[list[str]]:
+    lines = table.read_bytes().decode().split("\n")
     kept = (line for line in lines if line.strip() and not line.startswith("#"))
     return [[field.strip(" ") for field in next(csv.reader([line], skipinitialspace=True))] for line in kept]
 
@@ -65,10 +54,10 @@ BEYOND_WHATWG: dict[str, Explains] = {
 }
 
 
-def test_F68_wpt_urltestdata() -> None:
+def test_F68_wpt_urltestdata(shared: Path) -> None:
     """WHATWG's own cases: equal but for what `urls` documents; nothing accepted that the standard refuses."""
     accepted, differences, checked = [], [], 0
-    for case in cases(shared("wpt-url/urltestdata.json").read_text("utf-8")):
+    for case in cases((shared / "data" / "wpt-url/urltestdata.json").read_text("utf-8")):
         got = canonical(case["input"], case["base"])
         wanted = case.get("href", "").partition("#")[0]
         if not wanted.startswith(("http://", "https://")):
@@ -87,16 +76,16 @@ def test_F68_wpt_urltestdata() -> None:
     }
 
 
-def test_F69_wpt_toascii() -> None:
+def test_F69_wpt_toascii(shared: Path) -> None:
     """F69: every IDN host comes out as the standard says, or is refused where it refuses."""
-    for case in cases(shared("wpt-url/toascii.json").read_text("utf-8")):
+    for case in cases((shared / "data" / "wpt-url/toascii.json").read_text("utf-8")):
         wanted = f"https://{case['output']}/x" if case["output"] is not None else None
         assert canonical(f"https://{case['input']}/x") == wanted, case
 
 
-def test_F69_idna_test_v2() -> None:
+def test_F69_idna_test_v2(shared: Path) -> None:
     """F69: Unicode's own IDNA cases; only the dots at the end of a host differ, by choice."""
-    text = gzip.decompress(shared("wpt-url/IdnaTestV2.json.gz").read_bytes()).decode()
+    text = gzip.decompress((shared / "data" / "wpt-url/IdnaTestV2.json.gz").read_bytes()).decode()
     found = [
         (c["input"], c["output"], canonical(f"https://{c['input']}/x")) for c in cases(text) if c["input"]
     ]
@@ -122,9 +111,9 @@ BY_CHOICE: dict[str, Explains] = {
 }
 
 
-def test_F68_crawler_commons_normalizer() -> None:
+def test_F68_crawler_commons_normalizer(shared: Path) -> None:
     """A normaliser with other aims: 75 of 112 equal, the rest differ by choice, each kind named."""
-    table = rows("crawler-commons/normalizer/weirdToNormalizedUrls.csv")
+    table = rows(shared / "data" / "crawler-commons/normalizer/weirdToNormalizedUrls.csv")
     found = [(raw_url, wanted, canonical(raw_url)) for raw_url, wanted in table]
     assert len(found) == 112
     assert explained([case for case in found if case[1] != case[2]], BY_CHOICE) == {
@@ -139,14 +128,16 @@ def test_F68_crawler_commons_normalizer() -> None:
     }
 
 
-def test_F68_crawler_commons_invalid_urls() -> None:
+def test_F68_crawler_commons_invalid_urls(shared: Path) -> None:
     """What cannot be an address gives None and never an exception."""
-    assert [canonical(row[0]) for row in rows("crawler-commons/normalizer/invalidUrls.csv")] == [None, None]
+    assert [
+        canonical(row[0]) for row in rows(shared / "data" / "crawler-commons/normalizer/invalidUrls.csv")
+    ] == [None, None]
 
 
-def test_F68_crawler_commons_resolve() -> None:
+def test_F68_crawler_commons_resolve(shared: Path) -> None:
     """Joins agree in 17 of 22 cases; the others differ in what `urls` documents."""
-    table = rows("crawler-commons/url-utils/url-resolve.csv")
+    table = rows(shared / "data" / "crawler-commons/url-utils/url-resolve.csv")
     found = [(raw_url, wanted, canonical(raw_url, base or None)) for raw_url, base, wanted in table]
     kinds: dict[str, Explains] = {
         "other schemes are not crawled": lambda _, wanted, got: got is None and wanted.startswith("file:"),
