@@ -1,6 +1,8 @@
 """What a server can do to make afresh delete what it should keep, and cannot."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, index_of, opened
 from tests.e2e.sites import lay, looks, page, star
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import RunBusy, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 
@@ -174,3 +176,26 @@ async def test_G2_a_sitemap_that_is_forbidden_proves_nothing(
         assert (report.deleted, report.missing) == (0, 0)
         assert any("sitemap.xml" in note for note in report.notes)
         assert index_of(store) == before
+
+
+async def test_F24_a_run_that_was_taken_over_is_not_ended_twice(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    """A process that slept past its lease wakes up to a run that is another's: it counts nothing."""
+    lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
+    await kb.crawl(tiny.url, name="docs")
+    tiny.put("/", page("/", ["/b"]))  # nothing leads to /a any more
+    gate = tiny.hold("/b")
+    refresh = asyncio.create_task(kb.refresh(["docs"]))
+    await gate.arrived()
+    await asyncio.to_thread(_take_over, store)
+    gate.release()
+    with pytest.raises(RunBusy, match="taken over"):
+        await refresh
+    with closing(sqlite3.connect(store)) as other:
+        assert other.execute("select max(missing_count) from pages").fetchone() == (0,)
+
+
+def _take_over(store: Path) -> None:
+    with closing(sqlite3.connect(store, timeout=30)) as other, other:
+        other.execute("update runs set worker = 'another' where state = 'running'")
