@@ -29,7 +29,7 @@ from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
 from afresh.engine.run import run_source
-from afresh.engine.status import status_of
+from afresh.engine.status import alive_workers, status_of, view_of
 from afresh.ports import Clock, Library
 
 _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely speak https
@@ -111,11 +111,12 @@ class KnowledgeBase:
 
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
-        return [await self._store.source_view(source) for source in await self._store.sources()]
+        alive = await self._alive()
+        return [await view_of(self._store, source, alive) for source in await self._store.sources()]
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
-        return await self._store.source_view(await self._source(label))
+        return await view_of(self._store, await self._source(label), await self._alive())
 
     async def pages(
         self,
@@ -192,6 +193,9 @@ class KnowledgeBase:
     async def close(self) -> None:
         """Close the store."""
         await self._store.close()
+
+    async def _alive(self) -> set[str]:
+        return await alive_workers(self._store, *self._tools.identity(), self._clock())
 
     async def _run(self, source: Source, mode: RunMode, full: bool, listener: Listener) -> RunReport:
         async with self._tools.open(source, full, listener) as (kit, rules):

@@ -76,6 +76,8 @@ async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: 
         [run] = status.runs
         assert run.state == "cancelled"
         assert "`afresh refresh docs` goes on" in run.notes[-1]
+        assert [each.last_state for each in await kb.sources()] == ["cancelled"]
+        assert (await kb.show("docs")).last_state == "cancelled"
 
 
 async def test_a_source_removed_while_it_is_read_ends_its_run_in_one_sentence(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.model import Run, RunState, Source, Worker
-from afresh.core.views import RunReport, StoreStatus
+from afresh.core.views import RunReport, SourceView, StoreStatus
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
 from afresh.ports import Library
@@ -13,8 +13,7 @@ from afresh.ports import Library
 async def status_of(store: Library, me: Worker, lease_seconds: float, now: datetime) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
     totals = await store.totals()
-    known = await store.workers()
-    alive = {worker.name for worker in known if is_alive(worker, me, lease_seconds, now)}
+    alive = await alive_workers(store, me, lease_seconds, now)
     reports = []
     for run in await store.live_runs():
         source = await store.source_by_id(run.source_id)
@@ -33,6 +32,20 @@ async def status_of(store: Library, me: Worker, lease_seconds: float, now: datet
         workers=tuple(sorted(alive)),
         size_bytes=await store.size_bytes(),
     )
+
+
+async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: datetime) -> set[str]:
+    """The names of those who really work."""
+    return {each.name for each in await store.workers() if is_alive(each, me, lease_seconds, now)}
+
+
+async def view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
+    """A source with its numbers; a run whose process is gone is not shown as running."""
+    view = await store.source_view(source)
+    run = await store.run_by_id(view.last_run) if view.last_run is not None else None
+    if run is not None and run.state is RunState.RUNNING and run.worker not in alive:
+        return replace(view, last_state=RunState.CANCELLED)
+    return view
 
 
 def _report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
