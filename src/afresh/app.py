@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from afresh.config import Config
+from afresh.core.doubt import PROBE
 from afresh.core.events import Listener
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import VERSIONS
@@ -19,6 +20,7 @@ from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
+from afresh.engine.probe import Probe
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
 from afresh.store.open import open_store
@@ -66,9 +68,12 @@ class Workshop:
         return await examine(self.config, self.store)
 
     @asynccontextmanager
-    async def open(self, source: Source, full: bool, listener: Listener) -> AsyncIterator[tuple[Kit, Rules]]:
+    async def open(
+        self, source: Source, full: bool, trust: bool, listener: Listener
+    ) -> AsyncIterator[tuple[Kit, Rules]]:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
+        own = own.with_overrides({"doubt": False}) if trust else own
         rules = rules_for(source, own)
         web, lister = _web(own, rules, self.clock, await self.store.lists_pages(source.id))
         offload = Offload()
@@ -112,6 +117,7 @@ class Workshop:
             me=worker,
             clock=self.clock,
             full=full,
+            probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
 
@@ -177,6 +183,8 @@ def policy_for(own: Config) -> Policy:
         brake_pages=policy.brake_pages,
         respect_noindex=own.crawl.respect_noindex,
         respect_nofollow=own.crawl.respect_nofollow,
+        doubts=policy.doubt,
+        reread_seconds=policy.reread_seconds,
     )
 
 

@@ -41,7 +41,7 @@ class Tools(Protocol):
     def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
 
     def open(
-        self, source: Source, full: bool, listener: Listener
+        self, source: Source, full: bool, trust: bool, listener: Listener
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
     def identity(self) -> tuple[Worker, float]:
@@ -69,11 +69,12 @@ class KnowledgeBase:
         rules: Mapping[str, object] | None = None,
         policy: Mapping[str, object] | None = None,
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> RunReport:
         """Add the source if it is new, and look at it now."""
         source = await self._add(target, name, version, rules or {}, policy or {})
-        return await self._run(source, RunMode.CRAWL, full, listener)
+        return await self._run(source, RunMode.CRAWL, full, trust, listener)
 
     async def refresh(
         self,
@@ -81,9 +82,10 @@ class KnowledgeBase:
         *,
         due: bool = False,
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
-        """Look again at some sources or all, processing only what changed."""
+        """Look again at some sources or all, processing only what changed; `trust` believes every 200."""
         chosen = [await self._source(label) for label in dict.fromkeys(labels)]
         chosen = chosen or list(await self._store.sources())
         mode = RunMode.DUE if due else RunMode.REFRESH
@@ -91,7 +93,7 @@ class KnowledgeBase:
         for source in chosen:
             if self._stopping.is_set():
                 break
-            reports.append(await self._run(source, mode, full, listener))
+            reports.append(await self._run(source, mode, full, trust, listener))
         return reports
 
     async def search(
@@ -124,11 +126,14 @@ class KnowledgeBase:
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
-        """The pages of a source."""
+        """The pages of a source; on request only those whose last look is not believed."""
         source = await self._source(label)
-        return await self._store.pages(source.id, status=status, everything=everything, limit=limit)
+        return await self._store.pages(
+            source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
+        )
 
     async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
         """The links of a source, or of one of its pages."""
@@ -165,7 +170,7 @@ class KnowledgeBase:
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
         source = await self._source(label)
-        return await plan_of(self._store, source, *self._tools.bounds(source))
+        return await plan_of(self._store, source, *self._tools.bounds(source), self._clock())
 
     async def remove(self, label: str) -> int:
         """Delete a source and its pages; the answer is how many had content."""
@@ -197,8 +202,10 @@ class KnowledgeBase:
     async def _alive(self) -> set[str]:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())
 
-    async def _run(self, source: Source, mode: RunMode, full: bool, listener: Listener) -> RunReport:
-        async with self._tools.open(source, full, listener) as (kit, rules):
+    async def _run(
+        self, source: Source, mode: RunMode, full: bool, trust: bool, listener: Listener
+    ) -> RunReport:
+        async with self._tools.open(source, full, trust, listener) as (kit, rules):
             return await run_source(kit, source, rules, mode, self._stopping)
 
     async def _add(

@@ -9,6 +9,7 @@ from afresh.core.model import (
     Attempt,
     Backlog,
     Claim,
+    Held,
     Limits,
     Listed,
     Page,
@@ -129,7 +130,7 @@ class Store(Protocol):
     async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None: ...
 
     # reading
-    async def markdown_of(self, pages: Sequence[PageId]) -> Mapping[PageId, str]: ...
+    async def held(self, page: PageId) -> Held: ...
     async def history(self, page: PageId) -> Sequence[Attempt]: ...
 
 
@@ -163,6 +164,7 @@ class Library(Store, Protocol):
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]: ...
     async def find_pages(

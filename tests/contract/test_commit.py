@@ -24,7 +24,7 @@ async def test_A1_A6_a_new_page_is_stored_whole(desk: Desk) -> None:
     assert page.content_hash is not None
     assert page.links_hash is not None
     assert page.checked_at == page.changed_at == page.last_scraped == now
-    assert await desk.store.markdown_of([page.id]) == {page.id: "Apples grow here"}
+    assert (await desk.store.held(page.id)).markdown == "Apples grow here"
     [hit] = await desk.store.search("apples")
     assert (hit.url, hit.title, hit.checked_at, hit.changed_at) == (at("a"), "Apples", now, now)
 
@@ -47,7 +47,7 @@ async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]
         replace(hit, checked_at=None) for word in ("root", "apples") for hit in await desk.store.search(word)
     ]
     links = [replace(link, crawl_time=None) for link in await desk.store.links(desk.source.id)]
-    texts = await desk.store.markdown_of([page.id for page in pages])
+    texts = [await desk.store.held(page.id) for page in pages]
     still = [replace(page, checked_at=None, crawl_time=None, last_seen=None) for page in pages]
     return hits, links, texts, still
 
@@ -109,7 +109,7 @@ async def test_A5_A24_changed_content_is_replaced_together_with_its_etag(desk: D
     assert after.changed_at == desk.clock()
     assert await desk.store.search("apples") == []
     assert [hit.url for hit in await desk.store.search("pears")] == [at("a")]
-    assert await desk.store.markdown_of([after.id]) == {after.id: "Pears grow here"}
+    assert (await desk.store.held(after.id)).markdown == "Pears grow here"
     assert (await desk.page("c")).depth == 2
     [change] = await desk.store.changes(run=desk.run.id)
     assert (change.kind, change.url, change.at) == (ChangeKind.CHANGED, at("a"), desk.clock())

@@ -85,7 +85,7 @@ async def test_a_reader_sees_a_commit_of_another_process_whole(
     await writer.crawl({"": read("Root", "a"), "a": read("Quokka")})
     [hit] = await reader.search("quokka")
     [(page, *_)] = await reader.find_pages(hit.url)
-    assert await reader.markdown_of([page.id]) == {page.id: "Quokka"}
+    assert (await reader.held(page.id)).markdown == "Quokka"
     assert [link.url for link in await reader.links(writer.source.id)] == [at("a")]
 
 

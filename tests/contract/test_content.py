@@ -81,7 +81,7 @@ async def test_B17_without_a_body_a_page_is_found_but_not_shown(desk: Desk) -> N
     await desk.crawl({"": read(SENTENCE, title="Animals")})
     page = await desk.page("")
     assert page.content_hash is not None
-    assert await desk.store.markdown_of([page.id]) == {}
+    assert (await desk.store.held(page.id)).markdown is None
     [hit] = await desk.store.search("quokka umbrellas")
     assert (hit.url, hit.title, hit.text) == (at(""), "Animals", "")
 
@@ -106,7 +106,7 @@ async def test_B17_a_body_kept_before_goes_with_the_next_change(desk: Desk) -> N
     desk.keep_body = False
     await desk.crawl({"": read(f"{SENTENCE}\n\nNew end")})
     page = await desk.page("")
-    assert await desk.store.markdown_of([page.id]) == {}
+    assert (await desk.store.held(page.id)).markdown is None
     assert await _counts(desk) == (0, 2)
     [hit] = await desk.store.search("quokka")
     assert hit.text == ""

@@ -13,6 +13,7 @@ from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
 from afresh.core.looks import NotModified, Seen
 from afresh.store.dialect import Session
 from afresh.store.open import open_store, sqlite_path
+from afresh.store.sql import migrations
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock
@@ -48,7 +49,7 @@ async def test_a_file_and_its_folder_are_made(tmp_path: Path) -> None:
     store = await open_store(f"sqlite:///{path}")
     assert store.url == f"sqlite:///{path}"
     await store.close()
-    assert _rows(path, "pragma user_version") == [(1,)]
+    assert _rows(path, "pragma user_version") == [(migrations("sqlite")[-1][0],)]
     assert _rows(path, "pragma journal_mode") == [("wal",)]
 
 

@@ -62,6 +62,7 @@ policies = st.builds(
     gone_after=st.integers(1, 4),
     respect_noindex=st.sampled_from((True, True, False)),
     respect_nofollow=st.sampled_from((True, True, False)),
+    reread_seconds=st.sampled_from((0.0, 0.0, 2_592_000.0)),
 )
 brakes = st.builds(Policy, brake_percent=st.integers(0, 100).map(float), brake_pages=st.integers(0, 30))
 
@@ -94,6 +95,7 @@ held_pages = st.builds(
     missing_count=st.integers(0, 3),
     doomed_by=st.sampled_from((None, RunId(4))),
     moved_to=st.sampled_from((None, "https://docs.test/b")),
+    last_scraped=st.sampled_from((_LONG_AGO, NOON - timedelta(days=10), NOON)),
 )
 
 

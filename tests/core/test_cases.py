@@ -46,7 +46,7 @@ def test_A4_A12_304_makes_nothing_and_follows_stored_links() -> None:
 def test_A18_same_size_and_mtime_of_a_file_is_not_modified_and_an_edit_is_a_change() -> None:
     stat = Validators(size=3, mtime_ns=0)
     page = replace(LIVE, validators=stat)
-    assert request_for(page, POLICY).validators == stat
+    assert request_for(page, POLICY, LATER).validators == stat
     same = decide(page, NotModified(status_code=None), POLICY, LATER)
     assert (same.content, same.reason) == (Content.KEEP, "same size and modification time")
     edited = decide(page, a_read(B, A, Validators(size=4, mtime_ns=1)), POLICY, LATER)
@@ -69,7 +69,7 @@ def test_A5_F44_200_with_another_hash_replaces_even_under_the_same_etag() -> Non
 
 def test_another_recipe_makes_the_page_anew_although_its_hash_is_the_same() -> None:
     policy = replace(POLICY, recipe="r2")
-    assert request_for(LIVE, policy).validators is None
+    assert request_for(LIVE, policy, LATER).validators is None
     assert decide(LIVE, a_read(), policy, LATER).content is Content.REPLACE
 
 
@@ -146,7 +146,7 @@ def test_noindex_drops_content_forgets_validators_and_still_follows_links(
     decision = decide(page, seen, POLICY, LATER)
     assert (decision.content, decision.follow) == (Content.DROP, Follow.NEW)
     assert (decision.page.status, decision.page.content_hash) == (status, page.content_hash)
-    assert request_for(decision.page, POLICY).validators is None
+    assert request_for(decision.page, POLICY, LATER).validators is None
 
 
 def test_G10_a_language_once_known_is_not_overruled_by_new_content() -> None:

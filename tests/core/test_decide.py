@@ -22,7 +22,7 @@ from tests.core.strategies import (
     wanted,
 )
 
-from afresh.core.decide import decide, request_for
+from afresh.core.decide import decide, is_stale, request_for
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Seen, Validators
 from afresh.core.model import Content, Follow, Page, PageStatus, Policy
 
@@ -117,13 +117,13 @@ def test_law_3_not_modified_without_content_fails_and_forgets_validators(
 
 
 @law
-@given(pages, policies, st.booleans())
+@given(pages, policies, st.booleans(), times)
 def test_law_3_requests_are_conditional_only_for_held_content_of_the_same_recipe(
-    page: Page, policy: Policy, full: bool
+    page: Page, policy: Policy, full: bool, now: datetime
 ) -> None:
-    request = request_for(page, policy, full=full)
+    request = request_for(page, policy, now, full=full)
     held = page.content_hash is not None and page.moved_to is None
-    may_ask = held and page.recipe == policy.recipe and not full
+    may_ask = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
     can_ask = bool(page.validators.etag or page.validators.last_modified) or (
         page.validators.mtime_ns is not None
     )
@@ -278,5 +278,5 @@ def test_G13_trouble_after_a_change_leaves_the_change_to_be_seen_again(
     """The embedder was down: the next look asks as before, and decides as it would have."""
     page = replace(page, validators=held)
     after = decide(page, trouble, policy, now).page
-    assert request_for(after, policy) == request_for(page, policy)
+    assert request_for(after, policy, now) == request_for(page, policy, now)
     assert decide(after, read, policy, now) == decide(page, read, policy, now)

@@ -183,7 +183,7 @@ def test_F48_a_304_that_was_asked_for_is_always_believed(life: list[Step], polic
     """A4: over a life, a conditional request is only sent where its 304 can be honoured."""
     for told in live(NEWBORN, life, policy):
         after = told.decision.page
-        if request_for(after, policy).validators is not None:
+        if request_for(after, policy, NOON).validators is not None:
             answer = decide(after, NotModified(), policy, NOON)
             assert (answer.outcome, answer.page.content_hash) == (Outcome.NOT_MODIFIED, after.content_hash)
 

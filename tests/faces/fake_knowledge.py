@@ -80,6 +80,7 @@ def source(**more: object) -> SourceView:
         "chunks": 8000,
         "links": 20000,
         "errors": 3,
+        "doubtful": 1,
         "oldest_check": minutes(90),
         "last_run": RunId(7),
         "last_state": "completed",
@@ -187,10 +188,11 @@ class FakeKnowledge:
         rules: Mapping[str, object] = {},
         policy: Mapping[str, object] = {},
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> RunReport:
         """One scripted report."""
-        self._asked("crawl", target, name, version, dict(rules), dict(policy), full)
+        self._asked("crawl", target, name, version, dict(rules), dict(policy), full, trust)
         await self._work(listener)
         return self.reports[0]
 
@@ -200,10 +202,11 @@ class FakeKnowledge:
         *,
         due: bool = False,
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """The scripted reports."""
-        self._asked("refresh", tuple(labels), due, full)
+        self._asked("refresh", tuple(labels), due, full, trust)
         await self._work(listener)
         return self.reports
 
@@ -243,10 +246,11 @@ class FakeKnowledge:
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
         """The scripted pages."""
-        self._asked("pages", label, status, everything, limit)
+        self._asked("pages", label, status, everything, doubtful, limit)
         return self.pages_
 
     async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
@@ -300,6 +304,7 @@ class FakeKnowledge:
             store="sqlite:///kb.db",
             sources=1,
             pages=1234,
+            doubtful=3,
             chunks=8000,
             attempts=5000,
             pending=12,

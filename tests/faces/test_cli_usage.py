@@ -20,7 +20,7 @@ SITE = "https://docs.example.org/"
 
 def test_only_the_flags_given_become_rules_and_policy(afresh: Afresh, kb: FakeKnowledge) -> None:
     assert afresh("crawl", SITE).code == 0
-    assert kb.calls == [("crawl", (SITE, None, None, {}, {}, False))]
+    assert kb.calls == [("crawl", (SITE, None, None, {}, {}, False, False))]
     assert kb.closed
 
 
@@ -48,7 +48,7 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: FakeKnowledge) ->
         "respect_robots": False,
         "body": "none",
     }
-    assert kb.calls == [("crawl", (SITE, "n", "2", rules, policy, True))]
+    assert kb.calls == [("crawl", (SITE, "n", "2", rules, policy, True, False))]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_was_remembered_can_be_taken_back(
     policy: dict[str, object],
 ) -> None:
     assert afresh("crawl", SITE, *flags).code == 0
-    assert kb.calls == [("crawl", (SITE, None, None, rules, policy, False))]
+    assert kb.calls == [("crawl", (SITE, None, None, rules, policy, False, False))]
     strict = {
         "max_params": 1,
         "max_components": 1,
@@ -139,9 +139,10 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "call"),
     [
-        (["refresh"], ("refresh", ((), False, False))),
-        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True))),
-        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False))),
+        (["refresh"], ("refresh", ((), False, False, False))),
+        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True, False))),
+        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False, False))),
+        (["refresh", "t", "--trust"], ("refresh", (("t",), False, False, True))),
         (["search", "event", "loop"], ("search", ("event loop", None, None, 10, False))),
         (
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
@@ -149,11 +150,12 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
         ),
         (["search", "x", "--language", "DE"], ("search", ("x", None, "de", 10, False))),
         (["search", "x", "--language", "pt_br"], ("search", ("x", None, "pt-BR", 10, False))),
-        (["pages", "a"], ("pages", ("a", None, False, None))),
+        (["pages", "a"], ("pages", ("a", None, False, False, None))),
         (
             ["pages", "a", "--status", "error", "--all", "--limit", "2"],
-            ("pages", ("a", PageStatus.ERROR, True, 2)),
+            ("pages", ("a", PageStatus.ERROR, True, False, 2)),
         ),
+        (["pages", "a", "--doubtful"], ("pages", ("a", None, False, True, None))),
         (["links", "a", "--page", SITE, "--limit", "2"], ("links", ("a", SITE, 2))),
         (["history", SITE, "--in", "a"], ("history", (SITE, "a"))),
         (["changes", "a", "--run", "7", "--limit", "2"], ("changes", ("a", 7, 2))),

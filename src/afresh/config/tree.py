@@ -115,6 +115,9 @@ class CrawlSettings:
     include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=_glob)
     exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=_glob)
     sitemaps: bool = flag(True, "also look at the addresses that the site's sitemaps list")
+    probe: bool = flag(
+        True, "ask each site once a run for an address that cannot exist, to know its error page"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +142,15 @@ class PolicySettings:
     )
     backoff_max_seconds: float = number(float(DAY), "the longest wait after failures", 0, YEAR)
     retries: int = whole(2, "further looks within one run after a failure that may pass", 0, 20)
+    doubt: bool = flag(
+        True, "keep what is on record when a page shows an error page, a wall or nothing, although with a 200"
+    )
+    reread_seconds: float = number(
+        30.0 * DAY,
+        'age at which a page is read anew, whatever "not modified" says; 0: never',
+        0,
+        YEAR,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

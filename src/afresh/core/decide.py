@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of
 from afresh.core.looks import (
-    Document,
     Failed,
     Gone,
     Moved,
@@ -17,17 +17,23 @@ from afresh.core.looks import (
     Seen,
     Validators,
 )
-from afresh.core.model import Content, Decision, Follow, Page, PageStatus, Policy
+from afresh.core.model import Content, Decision, Follow, Page, PageStatus, Policy, RunId
 from afresh.core.schedule import next_look_after_failure, next_regular_look
 
-EMPTIED = "200, but the page is empty now: the content of the last good look is kept"
 
-
-def request_for(page: Page, policy: Policy, *, full: bool = False) -> Request:
+def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
     """The look to take: conditional only while the content it would vouch for is really held."""
     held = page.content_hash is not None and page.moved_to is None
-    trusted = held and page.recipe == policy.recipe and not full
+    trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
     return Request(url=page.url, validators=page.validators if trusted and page.validators else None)
+
+
+def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
+    """Whether "not modified" was believed long enough; pages read together do not all get stale together."""
+    if not policy.reread_seconds or page.last_scraped is None:
+        return False
+    spread = 0.75 + page.id * 2_654_435_761 % 2**32 / 2**33
+    return (now - page.last_scraped).total_seconds() > policy.reread_seconds * spread
 
 
 def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
@@ -51,16 +57,21 @@ def decide(page: Page, seen: Seen, policy: Policy, now: datetime) -> Decision:
 
 def _answered(page: Page, now: datetime) -> Page:
     """The page after any answer that proves it is still there."""
-    return replace(page, failures=0, gone_count=0, doomed_by=None, checked_at=now)
+    return replace(_undoubted(page), failures=0, gone_count=0, doomed_by=None, checked_at=now)
+
+
+def _undoubted(page: Page) -> Page:
+    """The page after an answer that says clearly what is so."""
+    return replace(page, crashes=0, doubt=None, doubt_hash=None, doubt_run=None)
 
 
 def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     document = seen.document
+    doubt = doubt_of(page, document, seen.signs, policy)
+    if doubt is not None and doubt.trust is not Trust.FLAG:
+        return _doubted(page, seen, doubt, policy, now)
     if policy.respect_noindex and not document.index:
         return _unwanted(page, seen, policy, now)
-    if _emptied(page, document):
-        kept = Refused(outcome=Outcome.FAILED, reason=EMPTIED, status_code=seen.status_code)
-        return _refused(page, kept, policy, now)
     same = page.content_hash == document.content_hash and page.recipe == policy.recipe
     follow = _follow(page, seen, policy)
     after = replace(
@@ -76,6 +87,8 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         moved_to=None,
         last_scraped=now,
         changed_at=page.changed_at if same else now,
+        doubt=doubt.text if doubt is not None else None,
+        doubt_run=RunId(seen.signs.run) if doubt is not None else None,
     )
     return Decision(
         page=after,
@@ -88,9 +101,30 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     )
 
 
-def _emptied(page: Page, document: Document) -> bool:
-    """Whether a page that had content came without any: more often a fault of the site than a change."""
-    return page.content_hash not in (None, document.content_hash) and not document.markdown.strip()
+def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime) -> Decision:
+    """Content that is not believed, or not yet: what is on record stays, with a flag."""
+    again = doubt.trust is Trust.AGAIN
+    after = page if again else _without_answer(page, now)
+    after = replace(
+        after,
+        crashes=0,
+        doubt=doubt.text,
+        doubt_hash=seen.document.content_hash,
+        doubt_run=RunId(seen.signs.run),
+    )
+    return Decision(
+        page=after,
+        outcome=Outcome.FAILED,
+        content=Content.KEEP,
+        follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
+        next_at=now if again else next_regular_look(now, policy),
+        retry=again,
+        last=again,
+        doubtful=True,
+        reason=f"{seen.status_code}, but {doubt.text}",
+        status_code=seen.status_code,
+        error_message=doubt.text,
+    )
 
 
 def _follow(page: Page, seen: Read, policy: Policy) -> Follow:
@@ -137,15 +171,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             status_code=seen.status_code,
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    after = replace(
-        page,
-        failures=0,
-        gone_count=0,
-        doomed_by=None,
-        checked_at=now,
-        validators=page.validators.renewed(seen.validators),
-        moved_to=None,
-    )
+    after = replace(_answered(page, now), validators=page.validators.renewed(seen.validators), moved_to=None)
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,
@@ -168,7 +194,7 @@ def _not_modified_reason(asked: Validators) -> str:
 def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     count = page.gone_count + 1
     proven = page.content_hash is None or count >= policy.gone_after
-    after = replace(page, failures=0, gone_count=count, moved_to=None, checked_at=now)
+    after = replace(_undoubted(page), failures=0, gone_count=count, moved_to=None, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.DELETED)
     said = seen.status_code or "the file is not there"
@@ -184,7 +210,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
 
 
 def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
-    after = replace(page, failures=0, gone_count=0, moved_to=seen.to, checked_at=now)
+    after = replace(_undoubted(page), failures=0, gone_count=0, moved_to=seen.to, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.REDIRECT)
     return Decision(
@@ -222,14 +248,25 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
     after = _without_answer(page, now)
+    if seen.poison is not None:
+        after = _crashed(after, seen.poison)
+    quarantined = seen.poison is not None and after.crashes >= CRASHES
     return Decision(
         page=after,
         outcome=seen.outcome,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=next_look_after_failure(now, after.failures, policy, seen.retry_after),
-        retry=after.failures <= policy.retries,
+        retry=after.failures <= policy.retries and not quarantined,
+        doubtful=quarantined,
         reason=seen.reason,
         status_code=seen.status_code,
         error_message=seen.reason,
     )
+
+
+def _crashed(page: Page, body_hash: str) -> Page:
+    """A page on which the parser crashed; after a few times its body is not given to it again."""
+    crashes = page.crashes + 1
+    said = f"reading it crashed the parser {crashes} times" if crashes >= CRASHES else page.doubt
+    return replace(page, crashes=crashes, doubt=said, doubt_hash=body_hash)

@@ -6,6 +6,7 @@ AfreshError
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
 ├── ExtractError       a body could not be read into a document
+│   └── ParserCrashed  the process that read it ended or had to be ended
 └── StoreError         the store cannot be used
     └── SchemaTooNew   the store was written by a newer afresh
 """
@@ -33,6 +34,10 @@ class RunBusy(AfreshError):
 
 class ExtractError(AfreshError):
     """A body could not be read into a document."""
+
+
+class ParserCrashed(ExtractError):
+    """The process that read a body ended, or had to be ended."""
 
 
 class StoreError(AfreshError):

@@ -110,6 +110,7 @@ class Failed:
     reason: str
     status_code: int | None = None
     retry_after: float | None = None  # seconds the server asked for, already capped
+    poison: str | None = None  # the hash of a body on which the parser crashed
 
 
 Fetched = Body | NotModified | Gone | Moved | Refused | Failed
@@ -133,8 +134,20 @@ class Document:
     language: str | None = None
     content_hash: str
     links_hash: str
+    sketch: str = ""  # tells how alike it is to others (core/sketch.py)
     index: bool = True  # the page does not ask to be left out (meta robots, X-Robots-Tag)
     follow: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What was seen around a document: how far it is to be believed."""
+
+    run: int = 0
+    likeness: float | None = None  # to the content on record, None if that is not known
+    length: int | None = None  # of the content on record, in characters
+    twins: int = 0  # other addresses that turned into the same page in this run
+    like_missing: bool = False  # the site says the same for an address that cannot exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +158,7 @@ class Read:
     validators: Validators
     media_type: str
     status_code: int = 200
+    signs: Signs = Signs()
 
 
 Seen = Read | NotModified | Gone | Moved | Refused | Failed

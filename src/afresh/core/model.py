@@ -130,12 +130,26 @@ class Page:
     gone_count: int = 0  # 404/410 in a row
     missing_count: int = 0  # complete runs in a row that did not reach the page
     doomed_by: RunId | None = None  # the run whose sweep is to drop the content
+    crashes: int = 0  # of the parser on this page, in a row
+    doubt: str | None = None  # why what was last seen is not believed, or is worth a look
+    doubt_hash: str | None = None  # of the content or the body that is not believed
+    doubt_run: RunId | None = None  # the run that had the doubt
     moved_to: str | None = None
     crawl_time: datetime | None = None  # start of the last run that looked at it
     last_seen: datetime | None = None  # start of the last complete run that reached it
     last_scraped: datetime | None = None
     checked_at: datetime | None = None
     changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The content on record of a page, as far as it is kept."""
+
+    markdown: str | None = None  # None where only the words are kept
+    sketch: str = ""
+    length: int | None = None
+    former: str | None = None  # the text before a change that is flagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +199,8 @@ class Policy:
     brake_pages: int = 10
     respect_noindex: bool = True
     respect_nofollow: bool = True
+    doubts: bool = True  # False: whatever comes with a 200 is believed
+    reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +213,9 @@ class Decision:
     follow: Follow
     next_at: datetime | None  # when to look again; None: when something links here again
     retry: bool = False  # the next look belongs to this run
+    last: bool = False  # that look is the last thing the run does
     refused: bool = False  # we may not read the page: not a failure of the source
+    doubtful: bool = False  # content came and is not believed
     reason: str = ""
     status_code: int | None = None
     error_message: str | None = None

@@ -1,11 +1,13 @@
 """How a run ends: whether it may delete, what it misses, and when the brake holds."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState
 
 OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
+FEW = 2  # pages that may turn into something odd, or move to one place, however small the source is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,7 @@ class Evidence:
     stopped: bool
     known: int  # pages that had content when the run began
     known_failed: int  # of those, how many could not be looked at
+    known_doubtful: int = 0  # and how many showed what is not believed
     failed: int  # pages that ended in a failure
 
 
@@ -52,12 +55,24 @@ def _outage(evidence: Evidence) -> str | None:
         return "robots.txt could not be read, so nothing was fetched"
     if evidence.known and evidence.known_failed > evidence.known * OUTAGE_SHARE:
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
+    odd = evidence.known_failed + evidence.known_doubtful
+    if evidence.known_doubtful > FEW and odd > evidence.known * OUTAGE_SHARE:
+        return f"{odd} of {evidence.known} known pages show no content of theirs (an error page, a wall?)"
     return None
 
 
-def brake_holds(live: int, doomed: int, policy: Policy) -> bool:
-    """Whether so many deletions wait for a human: more than the share and more than the count allow."""
-    return doomed > policy.brake_pages and doomed * 100 > live * policy.brake_percent
+def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> bool:
+    """Whether deletions wait for a human: too many at once, or too many that moved to one address."""
+    return any(
+        number > allowed and number * 100 > live * policy.brake_percent
+        for number, allowed in ((doomed, policy.brake_pages), (to_one, FEW))
+    )
+
+
+def moved_to_one(pages: Iterable[Page]) -> int:
+    """How many pages moved to the same address, where most did: all to a login page, say."""
+    targets = Counter(page.moved_to for page in pages if page.moved_to is not None)
+    return max(targets.values(), default=0)
 
 
 def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:

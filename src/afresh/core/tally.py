@@ -21,7 +21,9 @@ def tally(visit: Visit) -> dict[str, int]:
     decision = visit.decision
     if decision.retry:
         return {"retried": 1, "bytes": visit.harvest.body_bytes}
-    return {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known(visit)}
+    counts = {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known(visit)}
+    flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
+    return {**counts, "flagged": 1} if flagged else counts
 
 
 def _kind(visit: Visit) -> str:
@@ -37,14 +39,16 @@ def _kind(visit: Visit) -> str:
         case Outcome.MOVED:
             return "redirects"
         case _:
-            return "refused" if visit.decision.refused else "failed"
+            decision = visit.decision
+            return "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
 
 
 def _known(visit: Visit) -> Mapping[str, int]:
     """Pages with content are counted apart: how many of them fail tells an outage."""
     if visit.claim.page.content_hash is None:
         return {}
-    return {"known_asked": 1, "known_failed": 1} if _kind(visit) == "failed" else {"known_asked": 1}
+    kind = _kind(visit)
+    return {"known_asked": 1, f"known_{kind}": 1} if kind in ("failed", "doubtful") else {"known_asked": 1}
 
 
 def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

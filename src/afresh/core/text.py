@@ -17,6 +17,11 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def bytes_hash(data: bytes) -> str:
+    """SHA-256 (hex) of a body as it came."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def content_hash(text: str) -> str:
     """SHA-256 (hex) of the normal form of the text: it gates index, embeddings and summary."""
     return text_hash(normalise(text))

@@ -26,6 +26,8 @@ class RunReport:
     moved: int = 0
     failed: int = 0
     refused: int = 0
+    doubtful: int = 0  # 200, but not believed: the content on record stays
+    flagged: int = 0  # of the changed: those that lost nearly all of their text
     held: int = 0  # deletions the brake holds until `afresh confirm`
     bytes: int = 0
     chunks_embedded: int = 0
@@ -65,6 +67,7 @@ class SourceView:
     chunks: int
     links: int
     errors: int
+    doubtful: int
     oldest_check: datetime | None
     last_run: RunId | None
     last_state: str | None
@@ -93,6 +96,7 @@ class PageView:
     changed_at: datetime | None
     missing_count: int
     moved_to: str | None
+    doubt: str | None = None  # why its last look is not believed, or was believed with a flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +144,7 @@ class Why:
     next_look: datetime | None
     linked_from: tuple[str, ...]
     attempts: int
+    former: str | None = None  # the text before a change that is flagged, kept until the next run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +173,7 @@ class StoreStatus:
     store: str
     sources: int
     pages: int
+    doubtful: int  # pages whose last look is not believed, or is worth a look
     chunks: int
     attempts: int
     pending: int

@@ -19,6 +19,7 @@ async def explain(store: Library, page: Page, view: PageView, name: str, version
         next_look=next_look,
         linked_from=linked_from,
         attempts=attempts,
+        former=(await store.held(page.id)).former if page.doubt is not None else None,
     )
 
 
@@ -30,6 +31,8 @@ def _summary(page: Page, latest: Attempt | None) -> str:
         parts.append(f"run {page.doomed_by} wants to drop it and waits for a confirmation")
     elif page.status is PageStatus.ACTIVE and latest.error_message:
         parts.append("the content of the last good look is kept")
+    if page.doubt is not None and page.doubt not in parts[0]:
+        parts.append(page.doubt)
     if page.missing_count:
         times = "run" if page.missing_count == 1 else "runs in a row"
         parts.append(f"no link led here in {page.missing_count} complete {times}")

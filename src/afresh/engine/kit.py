@@ -7,8 +7,10 @@ from typing import Protocol
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
 from afresh.core.model import Policy, Worker
+from afresh.engine.crowd import Crowd
 from afresh.engine.hosts import Hosts
 from afresh.engine.offload import Offload
+from afresh.engine.probe import Probe
 from afresh.ports import Clock, Lister, Store
 
 
@@ -56,6 +58,8 @@ class Kit:
     me: Worker
     clock: Clock
     full: bool = False
+    probe: Probe | None = None
+    crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
 
     @property

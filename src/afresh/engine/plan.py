@@ -1,6 +1,7 @@
 """What a refresh would do and cost, told from what is on record."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from afresh.core.decide import request_for
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
@@ -11,12 +12,12 @@ from afresh.ports import Library
 FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
 
 
-async def plan_of(store: Library, source: Source, rules: Rules, policy: Policy) -> Plan:
+async def plan_of(store: Library, source: Source, rules: Rules, policy: Policy, now: datetime) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
     looked_at = [page for page in pages if rules.refusal(page.url, page.depth) is None]
     known = [page for page in looked_at if page.content_hash is not None]
-    conditional = [page for page in known if request_for(page, policy).validators is not None]
+    conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]
     runs = [run for run in await store.last_runs(source.id, 20) if run.state in FINISHED]
     return Plan(

@@ -14,6 +14,8 @@ COUNTS = (
     "moved",
     "failed",
     "refused",
+    "doubtful",
+    "flagged",
     "held",
     "bytes",
     "chunks_embedded",

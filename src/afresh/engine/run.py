@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from afresh.core.events import Notice
 from afresh.core.looks import Outcome
 from afresh.core.model import Limits, Listed, Page, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
-from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop
+from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
 from afresh.engine.kit import Kit
@@ -139,6 +139,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
             known=asked + unasked,
             known_failed=run.counts.get("known_failed", 0) + unasked,
+            known_doubtful=run.counts.get("known_doubtful", 0),
             failed=failed,
         )
     )
@@ -173,11 +174,13 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
         counts["missing"] = await _count_missing(course, now)
     if verdict.may_delete:
         doomed = await _doomed(course)
-        if brake_holds(await store.live_count(course.source.id), len(doomed), course.kit.policy):
+        live, to_one = await store.live_count(course.source.id), moved_to_one(doomed)
+        if brake_holds(live, len(doomed), course.kit.policy, to_one=to_one):
             counts["held"] = len(doomed)
             state = RunState.NEEDS_CONFIRMATION
         else:
             counts |= await _drop(course, doomed, now)
+    course.notes.extend(_doubts(counts, course.source.label))
     if dead := counts.get("dead", 0):
         course.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
@@ -190,6 +193,21 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
         run.id, state, course.kit.clock(), counts=counts, notes=course.notes, error=verdict.error
     )
     return report_of(finished, course.source)
+
+
+def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
+    """What came with a 200 and was not believed, or believed with a flag."""
+    notes = []
+    if odd := counts.get("doubtful", 0):
+        pages = "page shows" if odd == 1 else "pages show"
+        notes.append(
+            f"{odd} {pages} something that is not believed; what was on record stays. "
+            f"`afresh pages {label} --doubtful` tells why, `afresh refresh {label} --trust` takes it as it is"
+        )
+    if short := counts.get("flagged", 0):
+        pages = "page" if short == 1 else "pages"
+        notes.append(f"{short} {pages} lost nearly all text: `afresh pages {label} --doubtful` names them")
+    return notes
 
 
 async def _count_missing(course: Course, now: datetime) -> int:

@@ -23,6 +23,7 @@ async def status_of(store: Library, me: Worker, lease_seconds: float, now: datet
         store=store.url,
         sources=totals["sources"],
         pages=totals["pages"],
+        doubtful=totals["doubtful"],
         chunks=totals["chunks"],
         attempts=totals["attempts"],
         pending=totals["pending"],

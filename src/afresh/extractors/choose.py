@@ -1,10 +1,12 @@
 """Which extractor reads a body: by media type, checked against its first bytes."""
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
+from afresh.core.sketch import sketch_of
 from afresh.extractors.html import HtmlExtractor
 from afresh.extractors.markdown import MarkdownExtractor
 from afresh.extractors.text import TextExtractor
@@ -49,7 +51,8 @@ def extract(body: Body) -> Document:
     foreign = _foreign(head)
     if foreign is not None:
         raise ExtractError(f"sent as {body.media_type or 'no type'}, but the body is {foreign}")
-    return _extractor(body, head).extract(body)
+    document = _extractor(body, head).extract(body)
+    return replace(document, sketch=sketch_of(document.markdown))
 
 
 def _extractor(body: Body, head: bytes) -> "Extractor":

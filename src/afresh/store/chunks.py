@@ -104,4 +104,7 @@ def _document(visit: Visit, keep_body: bool) -> dict[str, object]:
     return {
         "page": visit.claim.page.id,
         "markdown": document.markdown if document is not None and keep_body else None,
+        "sketch": document.sketch if document is not None else None,
+        "length": len(document.markdown) if document is not None else None,
+        "flagged": int(visit.decision.page.doubt is not None),
     }

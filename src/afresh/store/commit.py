@@ -14,6 +14,8 @@ from afresh.store.links import LinkBook
 from afresh.store.queue import Queue
 from afresh.store.records import run_from
 
+LAST = -1_000_000  # the priority of what a run looks at when it has seen everything else
+
 
 class Commits(Queue):
     """The choke point through which every outcome becomes state."""
@@ -77,7 +79,7 @@ async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) 
                 "run": run.id if visit.decision.retry else None,
                 "url": visit.claim.page.url,
                 "domain": domain_of(visit.claim.page.url),
-                "priority": -visit.claim.page.depth,
+                "priority": LAST if visit.decision.last else -visit.claim.page.depth,
                 "at": visit.decision.next_at,
                 "now": now,
             }
@@ -94,8 +96,16 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
         [{"page": visit.claim.page.id, "crawl_time": run.started_at, "now": now} for visit in checked],
     )
     await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
+    believed = [visit.claim.page.id for visit in visits if _doubt_ended(visit)]
+    if believed:
+        await tx.run("forget_former", pages=believed)
     if any(_changes_ways(visit) for visit in visits):
         await tx.run("mark_graph", source=run.source_id, changed=1)
+
+
+def _doubt_ended(visit: Visit) -> bool:
+    """Whether a page was flagged and no longer is."""
+    return visit.claim.page.doubt is not None and visit.decision.page.doubt is None
 
 
 def _changes_ways(visit: Visit) -> bool:
@@ -112,6 +122,8 @@ def _only_checked(visit: Visit) -> bool:
         decision.outcome is Outcome.NOT_MODIFIED
         and decision.page.validators == before.validators
         and before.moved_to is None
+        and before.doubt_hash is None
+        and before.doubt is None
     )
 
 
@@ -135,6 +147,10 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
         "failures": page.failures,
         "gone_count": page.gone_count,
         "doomed_by": _doomed_by(page, visit, run),
+        "crashes": page.crashes,
+        "doubt": page.doubt,
+        "doubt_hash": page.doubt_hash,
+        "doubt_run": page.doubt_run,
         "moved_to": page.moved_to,
         "crawl_time": run.started_at,
         "last_seen": run.started_at if answered else page.last_seen,

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, RunId, Source, SourceId
+from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, PageStatus, RunId, Source, SourceId
+from afresh.core.sketch import sketch_of
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
@@ -35,6 +36,7 @@ class Reads:
                 chunks=numbers["chunks"],
                 links=numbers["links"],
                 errors=numbers["errors"],
+                doubtful=numbers["doubtful"],
                 oldest_check=at(numbers["oldest_check"]),
                 last_run=RunId(run["id"]) if run else None,
                 last_state=run["state"] if run else None,
@@ -49,12 +51,18 @@ class Reads:
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
         """The pages of a source, nearest to the root first; deleted ones only when asked for."""
         async with self.db.read() as tx:
             rows = await tx.all(
-                "pages", source=source, status=status, everything=int(everything), limit=limit or MANY
+                "pages",
+                source=source,
+                status=status,
+                everything=int(everything),
+                doubtful=int(doubtful),
+                limit=limit or MANY,
             )
             return [page_view(row) for row in rows]
 
@@ -122,11 +130,14 @@ class Reads:
         async with self.db.read() as tx:
             return [_change(row) for row in await tx.all("changes", source=source, run=run, limit=limit)]
 
-    async def markdown_of(self, pages: Sequence[PageId]) -> dict[PageId, str]:
-        """The stored Markdown of pages that have one."""
+    async def held(self, page: PageId) -> Held:
+        """The content on record of a page."""
         async with self.db.read() as tx:
-            rows = await tx.all("markdown_of", pages=list(pages))
-            return {PageId(row["page_id"]): row["markdown"] for row in rows if row["markdown"] is not None}
+            row = await tx.one("held_document", page=page)
+            if row is None:
+                return Held()
+            sketch = row["sketch"] or sketch_of(row["markdown"] or "")
+            return Held(markdown=row["markdown"], sketch=sketch, length=row["length"], former=row["former"])
 
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""

@@ -96,6 +96,10 @@ def page_from(row: Row) -> Page:
         gone_count=row["gone_count"],
         missing_count=row["missing_count"],
         doomed_by=row["doomed_by"],
+        crashes=row["crashes"],
+        doubt=row["doubt"],
+        doubt_hash=row["doubt_hash"],
+        doubt_run=row["doubt_run"],
         moved_to=row["moved_to"],
         crawl_time=at(row["crawl_time"]),
         last_seen=at(row["last_seen"]),
@@ -124,6 +128,7 @@ def page_view(row: Row) -> PageView:
         changed_at=at(row["changed_at"]),
         missing_count=row["missing_count"],
         moved_to=row["moved_to"],
+        doubt=row["doubt"],
     )
 
 

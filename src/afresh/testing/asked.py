@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 
+from afresh.core.doubt import PROBE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -24,21 +26,23 @@ class Asked:
 
 
 class RequestLog:
-    """The requests in the order of their answers; safe to read from any thread."""
+    """The requests in the order of their answers, probes apart; safe to read from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._asked: list[Asked] = []
+        self.probes: list[Asked] = []  # questions for an address that cannot exist
 
     def add(self, asked: Asked) -> None:
         """Record one request."""
         with self._lock:
-            self._asked.append(asked)
+            (self.probes if PROBE in asked.path else self._asked).append(asked)
 
     def clear(self) -> None:
         """Forget all requests so far."""
         with self._lock:
             self._asked.clear()
+            self.probes.clear()
 
     def count(self, path: str | None = None, *, status: int | None = None) -> int:
         """How many requests there were, for one path or with one status."""

@@ -33,7 +33,15 @@ def why(view: Why, now: datetime) -> RenderableType:
     ]
     if page.missing_count:
         pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
+    if view.former is not None:
+        kept = f"{count(len(view.former), 'character')} of the text before, until the next run; --former shows it"
+        pairs.append(("kept", kept))
     return Group(text(view.summary, "bold"), text(view.url, "blue"), facts(pairs))
+
+
+def former(view: Why) -> RenderableType:
+    """The text that a page had before it lost nearly all of it."""
+    return Text(clean(view.former or "", lines=True), overflow="fold")
 
 
 def _last_look(view: Why, now: datetime) -> Text:
@@ -67,6 +75,7 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         ("store", Text(f"{clean(view.store)} ({size(view.size_bytes)})", overflow="fold")),
         ("sources", count(view.sources)),
         ("pages", count(view.pages)),
+        ("doubtful", _doubtful(view)),
         ("chunks", count(view.chunks)),
         ("attempts", count(view.attempts)),
         ("waiting", _waiting(view, now)),
@@ -78,6 +87,12 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         parts += [Text(), report.headline(run)]
         parts += [Text.assemble("  ", line) for line in report.next_steps(run)]
     return Group(*parts)
+
+
+def _doubtful(view: StoreStatus) -> Text:
+    if not view.doubtful:
+        return Text("0")
+    return Text.assemble((count(view.doubtful), "yellow"), ", named by afresh pages LABEL --doubtful")
 
 
 def _waiting(view: StoreStatus, now: datetime) -> str:

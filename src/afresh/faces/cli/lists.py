@@ -55,6 +55,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("chunks", count(view.chunks)),
         ("links", count(view.links)),
         ("errors", text(count(view.errors), "red" if view.errors else "")),
+        ("doubtful", text(count(view.doubtful), "yellow" if view.doubtful else "")),
         ("last run", _last_run(view, now)),
         ("oldest check", ago(view.oldest_check, now)),
     ]
@@ -100,6 +101,17 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
             for view in views
         ),
         less=("depth", "changed", "checked"),
+    )
+
+
+def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
+    """Pages that show what is not believed, each with why."""
+    if not views:
+        return empty("Nothing is doubtful.")
+    return table(
+        ("checked", "*address", "why"),
+        ((ago(view.checked_at, now), text(view.url, "blue"), text(view.doubt)) for view in views),
+        less=("checked",),
     )
 
 

@@ -32,6 +32,7 @@ class Knowledge(Protocol):
         rules: Mapping[str, object] = ...,
         policy: Mapping[str, object] = ...,
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> RunReport: ...
 
@@ -41,6 +42,7 @@ class Knowledge(Protocol):
         *,
         due: bool = False,
         full: bool = False,
+        trust: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
 
@@ -64,6 +66,7 @@ class Knowledge(Protocol):
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]: ...
 

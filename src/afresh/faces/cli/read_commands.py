@@ -78,22 +78,26 @@ def show(session: Session, label: str) -> None:
 @argument(*LABEL)
 @option("--status", metavar="STATUS", text="Only pages in this state, as active or error.")
 @switch("--all", "everything", text="Also deleted pages and redirects.")
+@switch("--doubtful", text="Only pages that show what is not believed, or lost nearly all text.")
 @at_most
 def pages(
     session: Session,
     label: str,
     status: str | None,
     everything: bool,
+    doubtful: bool,
     limit: int | None,
 ) -> None:
     """List the pages of a source."""
     wanted = _status(status)
-    views = session.ask(lambda kb: kb.pages(label, status=wanted, everything=everything, limit=limit))
+    views = session.ask(
+        lambda kb: kb.pages(label, status=wanted, everything=everything, doubtful=doubtful, limit=limit)
+    )
     if session.wrote_json(views):
         return
     from afresh.faces.cli import lists
 
-    session.show(lists.pages(views, session.now))
+    session.show(lists.doubts(views, session.now) if doubtful else lists.pages(views, session.now))
 
 
 @command("Look into", "afresh links react@19 --page https://react.dev/reference/react")
@@ -142,14 +146,19 @@ def changes(session: Session, label: str | None, run: int | None, limit: int, di
 @command("Look into", "afresh why https://react.dev/reference/react")
 @argument(*URL)
 @within
-def why(session: Session, url: str, within: str | None) -> None:
+@switch("--former", text="Print the text that a flagged page had before it lost nearly all of it.")
+def why(session: Session, url: str, within: str | None, former: bool) -> None:
     """Tell why a page is in its present state, with the evidence."""
     view = session.ask(lambda kb: kb.why(url, within=within))
+    if former and view.former is None:
+        raise UsageError(
+            f"no former text of {view.url} is kept; it is for one run after a page lost its text"
+        )
     if session.wrote_json(view):
         return
     from afresh.faces.cli import evidence
 
-    session.show(evidence.why(view, session.now))
+    session.show(evidence.former(view) if former else evidence.why(view, session.now))
 
 
 @command("Look into", "afresh status")

@@ -23,11 +23,12 @@ MEANINGS = (
     ("missing", "", "not reached this time, kept"),
     ("held", "yellow", "deletions that wait for your word"),
     ("refused", "magenta", "not read: robots.txt, 401/403, not text, or outside the rules"),
+    ("doubtful", "yellow", "an error page, a wall or nothing: kept as they were"),
     ("failed", "bold red", "kept as they were, tried again later"),
 )
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
-    *("refused", "held", "bytes", "chunks_embedded", "chunks_reused", "ai_calls"),
+    *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused", "ai_calls"),
 )
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SECTION = "Keep fresh"
 full_flag = switch("--full", text="Download every page again, changed or not.")
+trust_flag = switch(
+    "--trust", text="Believe every 200, also what looks like an error page, a wall or an emptied page."
+)
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
@@ -60,12 +63,14 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "--storage-body", "body", metavar="HOW", text="markdown, or none: only the words, for search; no text."
 )
 @full_flag
+@trust_flag
 def crawl(
     session: Session,
     target: str,
     name: str | None,
     version: str | None,
     full: bool,
+    trust: bool,
     **flags: object,
 ) -> int:
     """Add a site if it is new, and read it now.
@@ -81,7 +86,14 @@ def crawl(
 
     async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
         return await kb.crawl(
-            target, name=name, version=version, rules=rules, policy=policy, full=full, listener=listener
+            target,
+            name=name,
+            version=version,
+            rules=rules,
+            policy=policy,
+            full=full,
+            trust=trust,
+            listener=listener,
         )
 
     from afresh.faces.cli.running import run
@@ -98,11 +110,13 @@ def crawl(
 @argument("labels", "[LABEL]...", "Sources, as NAME or NAME@VERSION; else all.", nargs=-1)
 @switch("--due", text="Only pages whose time for another look has come.")
 @full_flag
-def refresh(session: Session, labels: tuple[str, ...], due: bool, full: bool) -> int:
+@trust_flag
+def refresh(session: Session, labels: tuple[str, ...], due: bool, full: bool, trust: bool) -> int:
     """Look again at what is known, and process only what changed."""
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
-        return await kb.refresh(tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener)
+        chosen = tuple(dict.fromkeys(labels))
+        return await kb.refresh(chosen, due=due, full=full, trust=trust, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

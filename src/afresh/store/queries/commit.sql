@@ -25,8 +25,8 @@ set status = r.status, title = r.title, language = r.language, etag = r.etag, la
     content_hash = r.content_hash, links_hash = r.links_hash, recipe = r.recipe, failures = r.failures,
     gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
     last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
-    updated_at = r.now
-from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash recipe failures gone_count doomed_by moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
+    crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, updated_at = r.now
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash recipe failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
 where pages.id = r.page
 
 -- check_page
@@ -37,8 +37,13 @@ from {rows page crawl_time now} r
 where pages.id = r.page
 
 -- upsert_document
-insert into documents (page_id, markdown) values (:page, :markdown)
-on conflict (page_id) do update set markdown = excluded.markdown, summary = null
+insert into documents (page_id, markdown, sketch, length) values (:page, :markdown, :sketch, :length)
+on conflict (page_id) do update
+set former = case when :flagged = 1 then documents.markdown end,
+    markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length, summary = null
+
+-- forget_former
+update documents set former = null where page_id in {list pages} and former is not null
 
 -- chunks_of
 select id, page_id, sort_order, title, config, whole, text_hash, embedding from chunks where page_id in {list pages}

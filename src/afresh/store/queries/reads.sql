@@ -3,6 +3,7 @@ select * from pages
 where source_id = :source
     and (:status is null or status = :status)
     and (:everything = 1 or :status is not null or status <> 'deleted')
+    and (:doubtful = 0 or doubt is not null)
 order by depth, url
 limit :limit
 
@@ -54,13 +55,14 @@ where (:source is null or c.source_id = :source) and (:run is null or c.run_id =
 order by c.id desc
 limit :limit
 
--- markdown_of
-select page_id, markdown from documents where page_id in {list pages}
+-- held_document
+select markdown, sketch, length, former from documents where page_id = :page
 
 -- totals
 select
     (select count(*) from sources) as sources,
     (select count(*) from pages where status = 'active') as pages,
+    (select count(*) from pages where doubt is not null) as doubtful,
     (select count(*) from chunks) as chunks,
     (select count(*) from page_crawls where outcome is not null) as attempts,
     (select count(*) from page_crawls where outcome is null and locked_at is null and run_id is not null) as pending,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind, Content, Limits, Page, Run, Visit
+from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, Visit
 from afresh.core.signals import signals
 from afresh.core.tally import change_of, tally, total
 from afresh.core.views import ChangeView
@@ -58,7 +58,8 @@ class MemoryCommits(MemoryQueue):
             reason=decision.reason,
         )
         if decision.next_at is not None:
-            self.tables.open_attempt(page, run.id if decision.retry else None, decision.next_at, now)
+            run_id = run.id if decision.retry else None
+            self.tables.open_attempt(page, run_id, decision.next_at, now, last=decision.last)
 
     def _write_page(self, run: Run, visit: Visit) -> None:
         """The page as decided; where it lies and how often it was missed is not for a visit to say."""
@@ -78,6 +79,7 @@ class MemoryCommits(MemoryQueue):
         """Swap the chunks of a page whose content is replaced; a chunk whose text stays keeps its number."""
         if visit.decision.content is not Content.REPLACE:
             self._retitle(visit)
+            self._forget_former(visit)
             return {}
         page, document = visit.decision.page, visit.harvest.document
         spare: dict[str, list[Piece]] = defaultdict(list)
@@ -92,8 +94,21 @@ class MemoryCommits(MemoryQueue):
             number = old.id if old is not None and same else next(self.tables.numbers)
             pieces.append(Piece(id=number, chunk=chunk, title=page.title or "", text=text))
         self.tables.pieces[page.id] = tuple(pieces)
-        self.tables.documents[page.id] = document.markdown if document and keep_body else None
+        before = self.tables.documents.get(page.id, Held())
+        self.tables.documents[page.id] = Held(
+            markdown=document.markdown if document and keep_body else None,
+            sketch=document.sketch if document else "",
+            length=len(document.markdown) if document else None,
+            former=before.markdown if page.doubt is not None else None,
+        )
         return {"chunks_reused": kept, "chunks_made": len(pieces) - kept}
+
+    def _forget_former(self, visit: Visit) -> None:
+        """A page whose flag is taken off needs its old text no more."""
+        page = visit.claim.page
+        if page.doubt is not None and visit.decision.page.doubt is None and page.id in self.tables.documents:
+            held = self.tables.documents[page.id]
+            self.tables.documents[page.id] = replace(held, former=None)
 
     def _retitle(self, visit: Visit) -> None:
         """A page whose title alone changed is found by its new one."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from afresh.core.model import Attempt, Page, PageId, PageStatus, Run, Source, SourceId
+from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, Source, SourceId
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import Tables
 
@@ -33,6 +33,7 @@ class MemoryReads:
             chunks=sum(len(self.tables.pieces.get(page.id, ())) for page in pages),
             links=sum(key[0] == source.id for key in self.tables.links),
             errors=sum(page.status is PageStatus.ERROR for page in pages),
+            doubtful=sum(page.doubt is not None for page in pages),
             oldest_check=min(checks, default=None),
             last_run=last.id if last else None,
             last_state=last.state if last else None,
@@ -47,6 +48,7 @@ class MemoryReads:
         *,
         status: PageStatus | None = None,
         everything: bool = False,
+        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
         """The pages of a source, nearest to the root first; deleted ones only when asked for."""
@@ -55,6 +57,7 @@ class MemoryReads:
             pages = [page for page in pages if page.status is status]
         elif not everything:
             pages = [page for page in pages if page.status is not PageStatus.DELETED]
+        pages = [page for page in pages if page.doubt is not None or not doubtful]
         return [view_of(page) for page in sorted(pages, key=lambda page: (page.depth, page.url))][:limit]
 
     async def find_pages(
@@ -143,10 +146,9 @@ class MemoryReads:
         rows = reversed(self.tables.changes.values())
         return [v for owner, v in rows if source in (None, owner) and run in (None, v.run)][:limit]
 
-    async def markdown_of(self, pages: Sequence[PageId]) -> dict[PageId, str]:
-        """The stored Markdown of pages that have one."""
-        held = {page: self.tables.documents.get(page) for page in pages}
-        return {page: text for page, text in held.items() if text is not None}
+    async def held(self, page: PageId) -> Held:
+        """The content on record of a page."""
+        return self.tables.documents.get(page, Held())
 
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
@@ -155,6 +157,7 @@ class MemoryReads:
         return {
             "sources": len(self.tables.sources),
             "pages": sum(row.page.status is PageStatus.ACTIVE for row in self.tables.pages.values()),
+            "doubtful": sum(row.page.doubt is not None for row in self.tables.pages.values()),
             "chunks": sum(len(pieces) for pieces in self.tables.pieces.values()),
             "attempts": len(self.tables.crawls) - len(rows),
             "pending": len(pending),

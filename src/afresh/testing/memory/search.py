@@ -51,7 +51,7 @@ class MemorySearches:
         return Hit(
             url=found.url,
             title=found.title or found.url,
-            text=_marked(piece.text, words) if self.tables.documents.get(page) is not None else "",
+            text=_marked(piece.text, words) if self.tables.documents[page].markdown is not None else "",
             path=piece.chunk.path,
             score=score,
             source=source.name,

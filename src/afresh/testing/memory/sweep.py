@@ -124,6 +124,10 @@ class MemorySweeps(MemoryCommits):
             validators=Validators(),
             doomed_by=None,
             missing_count=0,
+            crashes=0,
+            doubt=None,
+            doubt_hash=None,
+            doubt_run=None,
             changed_at=now,
         )
         kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED

@@ -8,9 +8,11 @@ from itertools import count
 from typing import Any
 
 from afresh.core.looks import Chunk, Outcome
-from afresh.core.model import Attempt, CrawlId, Page, PageId, Run, RunId, Source, SourceId, Worker
+from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
+
+LAST = -1_000_000  # the priority of what a run looks at when it has seen everything else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ class Tables:
     addresses: dict[tuple[SourceId, str], PageId] = field(default_factory=dict)
     crawls: dict[CrawlId, Attempt] = field(default_factory=dict)
     open: dict[PageId, CrawlId] = field(default_factory=dict)  # the queue: at most one open row per page
-    documents: dict[PageId, str | None] = field(default_factory=dict)
+    documents: dict[PageId, Held] = field(default_factory=dict)
     pieces: dict[PageId, tuple[Piece, ...]] = field(default_factory=dict)
     links: dict[tuple[SourceId, str], bool] = field(default_factory=dict)  # is it part of the source?
     edges: dict[PageId, tuple[Edge, ...]] = field(default_factory=dict)
@@ -126,10 +128,13 @@ class Tables:
 
     # ---- attempts
 
-    def open_attempt(self, page: Page, run: RunId | None, at: datetime, now: datetime) -> None:
+    def open_attempt(
+        self, page: Page, run: RunId | None, at: datetime, now: datetime, *, last: bool = False
+    ) -> None:
         """Queue a look at a page: the open row is taken over where there is one."""
+        priority = LAST if last else -page.depth
         if page.id in self.open:
-            self.change_attempt(self.open[page.id], now, run_id=run, scheduled_for=at, priority=-page.depth)
+            self.change_attempt(self.open[page.id], now, run_id=run, scheduled_for=at, priority=priority)
             return
         self.open[page.id] = CrawlId(next(self.numbers))
         self.crawls[self.open[page.id]] = Attempt(
@@ -138,7 +143,7 @@ class Tables:
             run_id=run,
             url=page.url,
             domain=domain_of(page.url),
-            priority=-page.depth,
+            priority=priority,
             scheduled_for=at,
             created_at=now,
             updated_at=now,

@@ -1,0 +1,131 @@
+"""Whether content is to be believed: error pages, walls and emptied pages come with a 200, too.
+
+| what came with a 200                                         | known page              | new page |
+|--------------------------------------------------------------|-------------------------|----------|
+| what the site answers for an address that cannot exist       | held                    | held     |
+| a challenge ("verify you are human")                         | held                    | held     |
+| a login or consent page, unlike the content on record        | held                    | believed |
+| nothing but blanks                                           | held, believed when a later run sees the same | believed |
+| something quite different, the same at three addresses       | held                    | believed |
+| something quite different, at this address alone             | looked at again when the run has seen the rest, then believed | |
+| less than a twentieth of the content on record               | believed and flagged    |          |
+
+Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from afresh.core.looks import Document, Signs
+from afresh.core.model import Page, Policy
+
+STRANGE = 0.2  # a page that keeps less of its words than this has become another page
+SAME = 0.85  # two pages that share more of their words than this are one
+TWINS = 2  # other addresses that turned into the same page: from here on it is a wall
+SHRUNK = 0.05  # of its old length
+SHORT = 2_000  # characters: a challenge says little
+CURT = 600  # characters: a login form says even less
+PROBE = "afresh-probe-"  # how the name of an address that cannot exist begins
+CRASHES = 3  # of the parser on one page, then it is not given to it again
+
+_CHALLENGE = re.compile(
+    r"just a moment\.\.\.|checking your browser before|enable javascript and cookies to continue"
+    r"|verif(?:y|ying) (?:that )?you are (?:a )?human|attention required! \| cloudflare"
+    r"|complete the security check|unusual traffic from your|are you a robot\?|ddos protection by"
+    r"|request unsuccessful\. incapsula|pardon our interruption",
+    re.IGNORECASE,
+)
+_WALL = re.compile(
+    r"\b(?:log|sign) ?in\b|\bpassword\b|\banmelden\b|\bpasswort\b|\bse connecter\b|\bmot de passe\b"
+    r"|\biniciar sesión\b|\bcontraseña\b|\baccept (?:all )?cookies\b|\bbefore you continue\b"
+    r"|\bwe value your privacy\b",
+    re.IGNORECASE,
+)
+
+
+class Trust(StrEnum):
+    """How far content is believed."""
+
+    HOLD = "hold"  # not at all: what is on record stays
+    AGAIN = "again"  # not yet: it is looked at again at the end of the run
+    FLAG = "flag"  # it is taken, and a person may want to know
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why content is not simply believed."""
+
+    trust: Trust
+    text: str
+
+
+def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
+    """What speaks against the content that came; None if nothing does, or if nobody wants to know."""
+    if not policy.doubts or page.content_hash == document.content_hash:
+        return None
+    if page.content_hash is None:
+        return _of_new_page(document, signs)
+    return (
+        _no_content(page, document, signs) or _not_its_own(page, document, signs) or _shrunk(document, signs)
+    )
+
+
+def is_strange(likeness: float | None) -> bool:
+    """Whether a page has become another one."""
+    return likeness is not None and likeness < STRANGE
+
+
+def is_poison(page: Page, body_hash: str) -> bool:
+    """Whether a body has crashed the parser so often that it is not given to it again."""
+    return page.crashes >= CRASHES and page.doubt_hash == body_hash
+
+
+def _of_new_page(document: Document, signs: Signs) -> Doubt | None:
+    if signs.like_missing:
+        return Doubt(Trust.HOLD, "the site says the same for addresses that do not exist (soft 404)")
+    if _says(_CHALLENGE, document, SHORT):
+        return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
+    return None
+
+
+def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
+    """An answer that no site means as the content of a page that had some."""
+    other = signs.likeness is None or signs.likeness < 0.5
+    if signs.like_missing and other:
+        return Doubt(
+            Trust.HOLD, "the site now says the same for addresses that do not exist (soft 404 or a wall)"
+        )
+    if other and _says(_CHALLENGE, document, SHORT):
+        return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
+    if is_strange(signs.likeness) and document.markdown.strip() and _says(_WALL, document, CURT):
+        return Doubt(Trust.HOLD, "it looks like a login or consent page")
+    seen_before = page.doubt_hash == document.content_hash and page.doubt_run != signs.run
+    if not document.markdown.strip() and not seen_before:
+        return Doubt(Trust.HOLD, "the page is empty now; if a later run finds it so again, that is believed")
+    return None
+
+
+def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
+    """A page that became another one: the same other one as its neighbours, or too early to tell."""
+    if not is_strange(signs.likeness) or not document.markdown.strip():
+        return None
+    if signs.twins >= TWINS:
+        return Doubt(Trust.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
+    if page.doubt_run == signs.run and page.doubt_hash is not None:
+        return None
+    return Doubt(Trust.AGAIN, "it has become another page: looked at again when the others were seen")
+
+
+def _shrunk(document: Document, signs: Signs) -> Doubt | None:
+    size = len(document.markdown)
+    if signs.length and size < signs.length * SHRUNK:
+        return Doubt(Trust.FLAG, f"it shrank from {signs.length:,} to {size:,} characters")
+    return None
+
+
+def _says(pattern: re.Pattern[str], document: Document, longest: int) -> bool:
+    """Whether a short page says something."""
+    return len(document.markdown) <= longest and bool(
+        pattern.search(f"{document.title}\n{document.markdown}")
+    )

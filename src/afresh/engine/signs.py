@@ -1,0 +1,49 @@
+"""What stands around a document: how like the old content it is, and who else shows the same."""
+
+from afresh.core.doubt import is_strange
+from afresh.core.errors import ExtractError
+from afresh.core.looks import Body, Document, Request, Signs
+from afresh.core.model import Claim
+from afresh.core.sketch import likeness
+from afresh.core.urls import domain_of
+from afresh.engine.kit import Kit
+from afresh.engine.politely import fetch_politely
+
+
+async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
+    """What `core/doubt.py` wants to know; nothing is asked about content that stayed the same."""
+    page, run = claim.page, claim.run_id
+    if not kit.policy.doubts or page.content_hash == document.content_hash:
+        return Signs(run=run)
+    if page.content_hash is None:
+        at_root = page.depth == 0  # where everything starts, whatever it looks like
+        return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
+    held = await kit.store.held(page.id)
+    alike = likeness(held.sketch, document.sketch) if held.sketch else None
+    twins = kit.crowd.join(page.url, document.sketch) if is_strange(alike) and document.sketch else 0
+    return Signs(
+        run=run,
+        likeness=alike,
+        length=held.length,
+        twins=twins,
+        like_missing=await _like_missing(claim, document, kit),
+    )
+
+
+async def _like_missing(claim: Claim, document: Document, kit: Kit) -> bool:
+    async def ask(url: str) -> str:
+        return await _sketch_at(url, kit)
+
+    return kit.probe is not None and await kit.probe.says_the_same(claim.page.url, document.sketch, ask)
+
+
+async def _sketch_at(url: str, kit: Kit) -> str:
+    """The sketch of what stands at an address; "" where there is nothing to read."""
+    fetched = await fetch_politely(domain_of(url), Request(url=url), kit)
+    if not isinstance(fetched, Body):
+        return ""
+    try:
+        document = await kit.offload.call(kit.extract, fetched)
+    except ExtractError:
+        return ""
+    return document.sketch

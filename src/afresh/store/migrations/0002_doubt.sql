@@ -1,0 +1,9 @@
+alter table pages add column crashes integer not null default 0;
+alter table pages add column doubt text;
+alter table pages add column doubt_hash text;
+alter table pages add column doubt_run integer;
+create index pages_doubt on pages (source_id) where doubt is not null;
+
+alter table documents add column sketch text;
+alter table documents add column length integer;
+alter table documents add column former text;
