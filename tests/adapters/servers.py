@@ -5,25 +5,17 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from afresh.fetchers.guard import AddressPolicy
 from afresh.fetchers.http import HttpFetcher, HttpOptions
+from afresh.testing import Asked
+from afresh.testing.wire import answer, next_request
 
+__all__ = ["Asked", "Names", "Raw", "Wire", "answer", "fetching", "html", "redirect", "serving"]
 LOOPBACK = ("127.0.0.0/8", "::1")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request as it arrived."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]  # names in lower case
-    host: str
 
 
 @dataclass(frozen=True)
@@ -34,15 +26,6 @@ class Raw:
 
 
 Answer = bytes | Callable[[Asked], bytes] | Raw
-
-
-def answer(status: int = 200, body: bytes = b"", **headers: str) -> bytes:
-    """The bytes of a well-framed answer; `content_type="…"` becomes `Content-Type: …`."""
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in list(HTTPStatus) else 'Odd'}"]
-    lines += [f"{name.replace('_', '-').title()}: {value}" for name, value in headers.items()]
-    if status != 304 and "content_length" not in headers:
-        lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join((*lines, "", "")).encode("utf-8") + body
 
 
 def html(text: str = "<p>hello</p>", **headers: str) -> bytes:
@@ -82,11 +65,9 @@ class Wire:
             writer.close()
 
     async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        except asyncio.IncompleteReadError:
+        asked = await next_request(reader)
+        if asked is None:
             return False
-        asked = _parsed(head)
         self.asked.append(asked)
         script = self.routes.get(asked.path, answer(404, b"no such page"))
         if isinstance(script, Raw):
@@ -95,14 +76,6 @@ class Wire:
         writer.write(script(asked) if callable(script) else script)
         await writer.drain()
         return True
-
-
-def _parsed(head: str) -> Asked:
-    first, *lines = head.split("\r\n")
-    method, path, _ = first.split(" ")
-    pairs = (line.partition(":") for line in lines if line)
-    headers = {name.lower(): value.strip() for name, _, value in pairs}
-    return Asked(method, path, headers, headers.get("host", ""))
 
 
 @asynccontextmanager

@@ -1,14 +1,14 @@
 """Whether content is to be believed: error pages, walls and emptied pages come with a 200, too.
 
-| what came with a 200                                         | known page              | new page |
-|--------------------------------------------------------------|-------------------------|----------|
-| what the site answers for an address that cannot exist       | held                    | held     |
-| a challenge ("verify you are human")                         | held                    | held     |
-| a login or consent page, unlike the content on record        | held                    | believed |
-| nothing but blanks                                           | held, believed when a later run sees the same | believed |
-| something quite different, the same at three addresses       | held                    | believed |
-| something quite different, at this address alone             | looked at again when the run has seen the rest, then believed | |
-| less than a twentieth of the content on record               | believed and flagged    |          |
+| what came with a 200                                   | of a known page         | of a new one |
+|--------------------------------------------------------|-------------------------|--------------|
+| what the site answers for an address that cannot exist | held                    | held         |
+| a challenge ("verify you are human")                   | held                    | held         |
+| a login or consent page, unlike the content on record  | held                    | believed     |
+| nothing but blanks                                     | held until another run sees the same | believed |
+| something quite different, the same at three addresses | held                    | believed     |
+| something quite different, at this address alone       | believed at a second look | believed |
+| less than a twentieth of the content on record         | believed and flagged    |              |
 
 Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
 """
@@ -21,7 +21,7 @@ from afresh.core.looks import Document, Signs
 from afresh.core.model import Page, Policy
 
 STRANGE = 0.2  # a page that keeps less of its words than this has become another page
-SAME = 0.85  # two pages that share more of their words than this are one
+SAME = 0.8  # two pages that share more of their words than this are one
 TWINS = 2  # other addresses that turned into the same page: from here on it is a wall
 SHRUNK = 0.05  # of its old length
 SHORT = 2_000  # characters: a challenge says little

@@ -7,12 +7,19 @@ from zlib import crc32
 SIZE = 48  # numbers in a sketch: likeness is right within about 0.07
 WIDTH = 8  # hex digits of one number
 MOST = 400_000  # characters that are looked at
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\b[^\W\d]+\b")  # what holds a digit is a number, a date or an id: left out
 
 
-def sketch_of(text: str) -> str:
-    """The smallest hashes of the word pairs of a text, in order, as hex; "" for a text without words."""
-    words = _WORD.findall(text[:MOST].casefold())
+def sketch_of(text: str, url: str = "") -> str:
+    """The smallest hashes of the word pairs of a text, in order, as hex; "" for a text without words.
+
+    The address of the page is left out: an error page that names it is the same error page everywhere.
+    """
+    text = text[:MOST]
+    path = "/" + url.partition("://")[2].partition("/")[2]
+    for name in (url, path):
+        text = text.replace(name, " ") if len(name) > 1 else text
+    words = _WORD.findall(text.casefold())
     pairs = {f"{first} {second}" for first, second in pairwise(words)} or set(words)
     hashes = {crc32(pair.encode("utf-8", "surrogatepass")) for pair in pairs}
     return "".join(f"{number:0{WIDTH}x}" for number in sorted(hashes)[:SIZE])

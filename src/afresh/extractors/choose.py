@@ -52,7 +52,7 @@ def extract(body: Body) -> Document:
     if foreign is not None:
         raise ExtractError(f"sent as {body.media_type or 'no type'}, but the body is {foreign}")
     document = _extractor(body, head).extract(body)
-    return replace(document, sketch=sketch_of(document.markdown))
+    return replace(document, sketch=sketch_of(document.markdown, body.url))
 
 
 def _extractor(body: Body, head: bytes) -> "Extractor":

@@ -5,6 +5,7 @@ from afresh.testing.attempts import Attempts
 from afresh.testing.clock import FrozenClock
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
+from afresh.testing.hostile import HostileSite
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.tinysite import TinySite
 
@@ -13,6 +14,7 @@ __all__ = [
     "Attempts",
     "FrozenClock",
     "Gate",
+    "HostileSite",
     "MemoryStore",
     "RequestLog",
     "ScriptedFetcher",

@@ -1,7 +1,7 @@
 """What a scripted site was asked."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 
 from afresh.core.doubt import PROBE
@@ -9,15 +9,32 @@ from afresh.core.doubt import PROBE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request that reached the site; `status` is None when the site hung up before its answer."""
+    """One request that reached the site.
+
+    `status` is None when the site hung up before its answer, and always for a raw answer of HostileSite.
+    """
 
     method: str
     path: str  # as sent, with its query
-    status: int | None
-    if_none_match: str | None
-    if_modified_since: str | None
-    user_agent: str | None
-    at: float  # time.monotonic() when it came in
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    visit: int = 1  # the number of this request for its path; only HostileSite counts
+    at: float = 0.0  # time.monotonic() when it came in
+
+    @property
+    def if_none_match(self) -> str | None:
+        """The ETag it named."""
+        return self.headers.get("if-none-match")
+
+    @property
+    def if_modified_since(self) -> str | None:
+        """The date it named."""
+        return self.headers.get("if-modified-since")
+
+    @property
+    def user_agent(self) -> str | None:
+        """Who it said it was."""
+        return self.headers.get("user-agent")
 
     @property
     def conditional(self) -> bool:
@@ -26,7 +43,7 @@ class Asked:
 
 
 class RequestLog:
-    """The requests in the order of their answers, probes apart; safe to read from any thread."""
+    """The requests in the order they were added, probes apart; safe to read from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,31 +1,28 @@
-"""A loopback HTTP server in a thread of its own, which can stop listening and come back on its port."""
+"""A loopback server in a thread of its own, which can stop listening and come back on its port."""
 
 import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from aiohttp import web
+from typing import TypeVar
 
 HOST = "127.0.0.1"
-PATIENCE = 0.01  # seconds for answers under way when it hangs up; aiohttp takes 0 as "for ever"
 T = TypeVar("T")
+
+HangUp = Callable[[], Awaitable[None]]
+Listen = Callable[[socket.socket], Awaitable[HangUp]]  # begins to serve on a bound socket
 
 
 class LoopbackServer:
-    """Serves `respond` on 127.0.0.1 from its own thread and event loop."""
+    """Serves on 127.0.0.1 from its own thread and event loop; `listen` says what."""
 
-    def __init__(
-        self, respond: "Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]", port: int = 0
-    ) -> None:
+    def __init__(self, listen: Listen, port: int = 0) -> None:
         self.port = port
-        self._respond = respond
+        self._listen = listen
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="tinysite", daemon=True)
-        self._runner: web.ServerRunner | None = None
+        self._hang_up: HangUp | None = None
         self._place: socket.socket | None = None  # holds the port while nobody listens
 
     def start(self) -> None:
@@ -39,16 +36,16 @@ class LoopbackServer:
 
     def up(self) -> None:
         """Listen again on the same port."""
-        self._call(self._listen())
+        self._call(self._open())
 
     def down(self) -> None:
         """Hang up on everyone and refuse connections until `up`."""
-        self._call(self._hang_up())
+        self._call(self._shut())
         self._place = _bound(self.port)
 
     def close(self) -> None:
         """Stop for good."""
-        self._call(self._hang_up())
+        self._call(self._shut())
         self._end()
 
     def _call(self, work: Coroutine[object, object, T]) -> T:
@@ -64,23 +61,18 @@ class LoopbackServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    async def _listen(self) -> None:
-        from aiohttp import web
-
-        if self._runner is not None:
+    async def _open(self) -> None:
+        if self._hang_up is not None:
             return
         self._let_go()
         listener = _bound(self.port)
-        runner = web.ServerRunner(web.Server(self._respond, access_log=None), shutdown_timeout=PATIENCE)
-        await runner.setup()
-        await web.SockSite(runner, listener, backlog=128).start()
-        self._runner = runner
+        self._hang_up = await self._listen(listener)
         self.port = listener.getsockname()[1]
 
-    async def _hang_up(self) -> None:
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+    async def _shut(self) -> None:
+        hang_up, self._hang_up = self._hang_up, None
+        if hang_up is not None:
+            await hang_up()
         self._let_go()
 
     def _let_go(self) -> None:

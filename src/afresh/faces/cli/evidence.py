@@ -34,8 +34,8 @@ def why(view: Why, now: datetime) -> RenderableType:
     if page.missing_count:
         pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
     if view.former is not None:
-        kept = f"{count(len(view.former), 'character')} of the text before, until the next run; --former shows it"
-        pairs.append(("kept", kept))
+        size_before = count(len(view.former), "character")
+        pairs.append(("kept", f"the {size_before} before, until the next run; --former shows them"))
     return Group(text(view.summary, "bold"), text(view.url, "blue"), facts(pairs))
 
 
