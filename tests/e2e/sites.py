@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from afresh.testing import TinySite
 from afresh.testing.answers import Answer
+from afresh.testing.script import SiteScript
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -35,7 +36,7 @@ def word(path: str) -> str:
     return "w" + "".join(each if each.isalnum() else "x" for each in path)
 
 
-def lay(site: TinySite, graph: Mapping[str, Sequence[str]]) -> None:
+def lay(site: SiteScript, graph: Mapping[str, Sequence[str]]) -> None:
     """Place pages that link as the graph says; each can be found by `word(path)`."""
     for path, links in graph.items():
         site.put(path, page(path, links))

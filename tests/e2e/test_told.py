@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import found, index_of, opened, rows
+from tests.e2e.library import found, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, page, star, word
 
@@ -14,19 +14,6 @@ from afresh.core.events import Event
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
-
-
-async def test_F42_a_page_that_comes_empty_keeps_its_content(
-    kb: KnowledgeBase, tiny: TinySite, store: Path
-) -> None:
-    lay(tiny, star(3))
-    await kb.crawl(tiny.url, name="docs")
-    before = index_of(store)
-    tiny.put("/p1", "")
-    (report,) = await kb.refresh(["docs"])
-    assert (report.state, report.changed, report.refused) == ("completed", 0, 1)
-    assert index_of(store) == before
-    assert "empty" in (await kb.why(tiny.at("/p1"))).summary
 
 
 async def test_A16_a_page_that_left_by_absence_says_so(kb: KnowledgeBase, tiny: TinySite) -> None:

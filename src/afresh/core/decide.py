@@ -104,16 +104,15 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
 def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime) -> Decision:
     """Content that is not believed, or not yet: what is on record stays, with a flag."""
     again = doubt.trust is Trust.AGAIN
-    after = page if again else _without_answer(page, now)
-    after = replace(
-        after,
+    flagged = replace(
+        _without_answer(page, now),
         crashes=0,
         doubt=doubt.text,
         doubt_hash=seen.document.content_hash,
         doubt_run=RunId(seen.signs.run),
     )
     return Decision(
-        page=after,
+        page=page if again else flagged,
         outcome=Outcome.FAILED,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,

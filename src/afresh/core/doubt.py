@@ -60,6 +60,9 @@ class Doubt:
     text: str
 
 
+AGAIN = Doubt(Trust.AGAIN, "it has become another page: looked at again when the others were seen")
+
+
 def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
     """What speaks against the content that came; None if nothing does, or if nobody wants to know."""
     if not policy.doubts or page.content_hash == document.content_hash:
@@ -100,10 +103,16 @@ def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
     if is_strange(signs.likeness) and document.markdown.strip() and _says(_WALL, document, CURT):
         return Doubt(Trust.HOLD, "it looks like a login or consent page")
-    seen_before = page.doubt_hash == document.content_hash and page.doubt_run != signs.run
-    if not document.markdown.strip() and not seen_before:
+    return None if document.markdown.strip() else _emptied(page, document, signs)
+
+
+def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
+    """A page without content is believed when two runs saw it so, unless others lost theirs with it."""
+    if page.doubt_hash != document.content_hash or page.doubt_run == signs.run:
         return Doubt(Trust.HOLD, "the page is empty now; if a later run finds it so again, that is believed")
-    return None
+    if signs.twins >= TWINS:
+        return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
+    return None if signs.last else AGAIN
 
 
 def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
@@ -112,9 +121,7 @@ def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return None
     if signs.twins >= TWINS:
         return Doubt(Trust.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
-    if page.doubt_run == signs.run and page.doubt_hash is not None:
-        return None
-    return Doubt(Trust.AGAIN, "it has become another page: looked at again when the others were seen")
+    return None if signs.last else AGAIN
 
 
 def _shrunk(document: Document, signs: Signs) -> Doubt | None:

@@ -182,6 +182,7 @@ class Claim:
     page: Page
     run_id: RunId
     domain: str
+    last: bool = False  # everything else of the run was looked at before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,8 +70,8 @@ def brake_holds(live: int, doomed: int, policy: Policy, *, to_one: int = 0) -> b
 
 
 def moved_to_one(pages: Iterable[Page]) -> int:
-    """How many pages moved to the same address, where most did: all to a login page, say."""
-    targets = Counter(page.moved_to for page in pages if page.moved_to is not None)
+    """How many pages moved to one address, whatever its query, where most did: all to a login page, say."""
+    targets = Counter(page.moved_to.partition("?")[0] for page in pages if page.moved_to is not None)
     return max(targets.values(), default=0)
 
 

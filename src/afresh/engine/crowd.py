@@ -15,7 +15,7 @@ class Crowd:
 
     def join(self, url: str, sketch: str) -> int:
         """Note what an address turned into; the answer is how many other addresses did the same."""
-        keys = [sketch[at : at + WIDTH] for at in range(0, KEYS * WIDTH, WIDTH)]
+        keys = [sketch[at : at + WIDTH] for at in range(0, KEYS * WIDTH, WIDTH)]  # "" of an empty page
         group = next((found for key in keys if (found := self._found(key, sketch))), None)
         if group is None:
             group = (sketch, set())

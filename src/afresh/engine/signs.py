@@ -20,11 +20,12 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
     held = await kit.store.held(page.id)
     alike = likeness(held.sketch, document.sketch) if held.sketch else None
-    twins = kit.crowd.join(page.url, document.sketch) if is_strange(alike) and document.sketch else 0
+    twins = kit.crowd.join(page.url, document.sketch) if is_strange(alike) else 0
     return Signs(
         run=run,
         likeness=alike,
         length=held.length,
+        last=claim.last,
         twins=twins,
         like_missing=await _like_missing(claim, document, kit),
     )

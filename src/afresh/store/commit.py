@@ -6,6 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome
 from afresh.core.model import Content, Limits, Page, Run, Visit
+from afresh.core.schedule import LAST
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
 from afresh.store.chunks import swap_chunks
@@ -13,8 +14,6 @@ from afresh.store.dialect import Database, Session
 from afresh.store.links import LinkBook
 from afresh.store.queue import Queue
 from afresh.store.records import run_from
-
-LAST = -1_000_000  # the priority of what a run looks at when it has seen everything else
 
 
 class Commits(Queue):

@@ -190,4 +190,5 @@ def view_of(page: Page) -> PageView:
         changed_at=page.changed_at,
         missing_count=page.missing_count,
         moved_to=page.moved_to,
+        doubt=page.doubt,
     )

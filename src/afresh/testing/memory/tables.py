@@ -9,10 +9,9 @@ from typing import Any
 
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
+from afresh.core.schedule import LAST
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
-
-LAST = -1_000_000  # the priority of what a run looks at when it has seen everything else
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,198 @@
+"""The laws of doubt: what is held keeps everything, and nobody is doubted without a reason."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.strategies import NOON, empty_pages, held_pages, law, policies, reads, times
+
+from afresh.core.decide import decide, is_stale, request_for
+from afresh.core.doubt import CRASHES, TWINS, Doubt, Trust, doubt_of, is_poison
+from afresh.core.looks import Document, Failed, NotModified, Outcome, Read, Signs, Validators
+from afresh.core.model import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
+
+TEXT = "A guide to harbours, piers and the ships that lie there. " * 80
+KNOWN = Page(
+    id=PageId(1),
+    source_id=SourceId(1),
+    url="https://docs.test/a",
+    status=PageStatus.ACTIVE,
+    content_hash="old",
+    validators=Validators(etag='"v1"'),
+    last_scraped=NOON,
+)
+NEW = replace(KNOWN, status=PageStatus.PENDING, content_hash=None, validators=Validators())
+RUN = RunId(7)
+signs = st.builds(
+    Signs,
+    run=st.integers(1, 3),
+    likeness=st.none() | st.floats(0, 1),
+    length=st.none() | st.integers(0, 100_000),
+    twins=st.integers(0, 5),
+    last=st.booleans(),
+    like_missing=st.booleans(),
+)
+
+
+def document(text: str = TEXT, title: str = "Harbours", content_hash: str = "new") -> Document:
+    return Document(title=title, markdown=text, content_hash=content_hash, links_hash="l")
+
+
+def told(page: Page = KNOWN, doc: Document | None = None, **seen: object) -> Doubt | None:
+    return doubt_of(page, doc or document(), Signs(**{"run": RUN, **seen}), Policy())  # type: ignore[arg-type]
+
+
+@law
+@given(held_pages, reads, signs, policies, times)
+def test_F39_F40_F42_content_that_is_held_changes_nothing_but_the_flag(
+    page: Page, read: Read, around: Signs, policy: Policy, now: datetime
+) -> None:
+    read = replace(read, signs=around)
+    doubt = doubt_of(page, read.document, around, policy)
+    decision = decide(page, read, policy, now)
+    if doubt is None or doubt.trust is Trust.FLAG:
+        assert not decision.doubtful
+        return
+    assert (decision.content, decision.follow, decision.doubtful) == (Content.KEEP, Follow.STORED, True)
+    assert decision.retry == decision.last == (doubt.trust is Trust.AGAIN)
+    after = decision.page
+    if doubt.trust is Trust.AGAIN:
+        assert after == page
+        return
+    assert after.doubt == doubt.text
+    fields = {"failures", "checked_at", "crashes", "doubt", "doubt_hash", "doubt_run"}
+    assert all(getattr(after, name) == getattr(page, name) for name in Page.__slots__ if name not in fields)
+
+
+@law
+@given(held_pages | empty_pages, reads, signs, policies)
+def test_whoever_trusts_doubts_nothing_and_the_same_content_is_never_doubted(
+    page: Page, read: Read, around: Signs, policy: Policy
+) -> None:
+    assert doubt_of(page, read.document, around, replace(policy, doubts=False)) is None
+    same = replace(page, content_hash=read.document.content_hash)
+    assert doubt_of(same, read.document, around, policy) is None
+
+
+@law
+@given(held_pages, reads, times)
+def test_an_ordinary_edit_is_never_doubted(page: Page, read: Read, now: datetime) -> None:
+    """P7: likeness of a fifth and more, nothing like it elsewhere, not much shorter: simply believed."""
+    around = Signs(run=3, likeness=0.2, length=len(read.document.markdown))
+    assert not decide(page, replace(read, signs=around), Policy(), now).doubtful
+
+
+def test_F39_what_the_site_says_for_missing_addresses_is_no_content() -> None:
+    for page in (NEW, KNOWN):
+        doubt = told(page, like_missing=True, likeness=0.1)
+        assert doubt is not None
+        assert doubt.trust is Trust.HOLD
+        assert "do not exist" in doubt.text
+
+
+def test_F39_a_home_page_that_stands_in_for_missing_ones_may_still_change() -> None:
+    assert told(KNOWN, like_missing=True, likeness=0.7) is None
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Just a moment...", "Enable JavaScript and cookies to continue"),
+        ("Attention Required! | Cloudflare", "Please complete the security check"),
+        ("x", "Verifying you are human. This may take a few seconds."),
+    ],
+)
+@pytest.mark.parametrize("page", [NEW, KNOWN])
+def test_F40_a_challenge_is_held_for_new_and_known_pages(page: Page, title: str, text: str) -> None:
+    doubt = told(page, document(text, title), likeness=0.0)
+    assert doubt is not None
+    assert doubt.trust is Trust.HOLD
+
+
+def test_F40_a_login_page_in_place_of_content_is_held_and_a_login_page_of_its_own_is_a_page() -> None:
+    login = document("Please sign in to continue. User name Password", "Sign in")
+    doubt = told(KNOWN, login, likeness=0.02)
+    assert doubt is not None
+    assert doubt.trust is Trust.HOLD
+    assert told(NEW, login) is None
+    assert told(KNOWN, login, likeness=0.9) is None
+
+
+def test_a_long_page_about_challenges_and_passwords_is_a_page() -> None:
+    guide = document("How to sign in with a password; just a moment... verify you are human. " + TEXT)
+    assert told(NEW, guide) is None
+    assert told(KNOWN, guide, likeness=0.4) is None
+
+
+def test_F40_one_page_at_many_addresses_is_held_and_a_rewritten_one_is_believed_at_the_second_look() -> None:
+    first = told(likeness=0.05, length=len(TEXT))
+    assert first is not None
+    assert first.trust is Trust.AGAIN
+    assert told(likeness=0.05, length=len(TEXT), last=True) is None
+    wall = told(likeness=0.05, twins=TWINS, last=True)
+    assert wall is not None
+    assert wall.trust is Trust.HOLD
+
+
+def test_F42_an_emptied_page_is_believed_only_when_another_run_sees_the_same() -> None:
+    blank = document(" \n", content_hash="blank")
+    doubt = told(KNOWN, blank, likeness=0.0, length=500)
+    assert doubt is not None
+    assert doubt.trust is Trust.HOLD
+    held = decide(KNOWN, _read(blank, likeness=0.0, length=500), Policy(), NOON).page
+    again = told(held, blank, likeness=0.0, length=500)
+    assert again is not None
+    assert again.trust is Trust.HOLD
+    later = {"likeness": 0.0, "length": 500, "run": RUN + 1}
+    second = [told(held, blank, **later, **more) for more in ({}, {"last": True}, {"last": True, "twins": 2})]
+    assert [doubt and doubt.trust for doubt in second] == [Trust.AGAIN, Trust.FLAG, Trust.HOLD]
+
+
+def test_F43_a_page_that_shrinks_is_taken_and_flagged_until_the_next_look() -> None:
+    stub = document("Harbours are closed for now.", content_hash="stub")
+    decision = decide(KNOWN, _read(stub, likeness=0.5, length=len(TEXT)), Policy(), NOON)
+    assert (decision.content, decision.page.content_hash) == (Content.REPLACE, "stub")
+    assert decision.page.doubt == f"it shrank from {len(TEXT):,} to 28 characters"
+    assert decide(decision.page, NotModified(), Policy(), NOON).page.doubt is None
+
+
+def test_F27_three_crashes_quarantine_a_body_and_another_body_is_tried_again() -> None:
+    page = KNOWN
+    for number in range(1, CRASHES + 1):
+        assert not is_poison(page, "body")
+        crash = Failed(outcome=Outcome.FAILED, reason="the parser crashed", poison="body")
+        decision = decide(page, crash, Policy(retries=10), NOON)
+        page = decision.page
+        assert (page.crashes, decision.content) == (number, Content.KEEP)
+        assert (decision.retry, decision.doubtful) == (number < CRASHES, number >= CRASHES)
+    assert page.doubt == "reading it crashed the parser 3 times"
+    assert is_poison(page, "body")
+    assert not is_poison(page, "another body")
+    cured = decide(page, _read(document(), likeness=0.9), Policy(), NOON).page
+    assert (cured.crashes, cured.doubt) == (0, None)
+
+
+@law
+@given(held_pages, times, st.floats(1, 1e7))
+def test_F45_a_304_is_not_believed_for_ever(page: Page, now: datetime, reread: float) -> None:
+    policy = Policy(recipe=page.recipe or "", reread_seconds=reread)
+    assert page.last_scraped is not None
+    old = replace(page, last_scraped=now - timedelta(seconds=reread * 1.3))
+    young = replace(page, last_scraped=now - timedelta(seconds=reread * 0.7))
+    assert is_stale(old, policy, now)
+    assert request_for(old, policy, now).validators is None
+    assert not is_stale(young, policy, now)
+    assert not is_stale(old, replace(policy, reread_seconds=0.0), now)
+
+
+def test_F45_pages_read_together_do_not_all_get_stale_in_one_run() -> None:
+    policy, now = Policy(reread_seconds=1000.0), NOON + timedelta(seconds=1000)
+    stale = sum(is_stale(replace(KNOWN, id=PageId(number)), policy, now) for number in range(1000))
+    assert 400 < stale < 600
+
+
+def _read(doc: Document, **seen: object) -> Read:
+    around = Signs(**{"run": RUN, **seen})  # type: ignore[arg-type]
+    return Read(document=doc, validators=Validators(), media_type="text/html", signs=around)

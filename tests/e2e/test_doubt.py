@@ -1,0 +1,242 @@
+"""Bad content with a 200: the old content stays searchable, the page is flagged, and the run says so."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import index_of, opened
+from tests.e2e.sites import lay, page, star, word
+
+from afresh.core.errors import ParserCrashed
+from afresh.core.looks import Body
+from afresh.core.model import PageStatus
+from afresh.kb import KnowledgeBase
+from afresh.testing import FrozenClock, HostileSite
+from afresh.testing.hostile import Script
+from afresh.testing.lies import always_304, emptied, shrunken, soft_404, to_login, wall
+
+P = ParamSpec("P")
+R = TypeVar("R")
+LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
+
+
+@pytest.fixture
+def site() -> Iterator[HostileSite]:
+    """A site of six pages that can be told to misbehave."""
+    with HostileSite() as site:
+        lay(site, star(5))
+        yield site
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        wall("login"),
+        wall("challenge"),
+        wall("consent"),
+        to_login(302),
+        to_login(301),
+        emptied("none"),
+        emptied("blanks"),
+        emptied("shell"),
+        soft_404(),
+    ],
+    ids=["login", "challenge", "consent", "302", "301", "none", "blanks", "shell", "soft 404"],
+)
+async def test_F40_F52_a_wall_for_every_address_loses_nothing_however_often_it_is_seen(
+    kb: KnowledgeBase, site: HostileSite, store: Path, script: Script
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say_everywhere(script)
+    for _ in range(4):
+        (report,) = await kb.refresh(["docs"])
+        assert report.state in ("failed", "needs_confirmation")
+        assert (report.changed, report.deleted, report.moved) == (0, 0, 0)
+    assert {url: held for url, held in index_of(store).items() if "login" not in url} == before
+    assert await kb.search(word("/p3"))
+    site.behave()
+    reports = await kb.refresh(["docs"]) + await kb.refresh(["docs"])
+    assert reports[-1].state == "completed"
+    assert index_of(store) == before
+    assert (await kb.show("docs")).doubtful == 0
+
+
+async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """Unknown addresses still say 404, and the wall says nothing that walls usually say."""
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    for path in [*star(5)["/"], "/"]:
+        site.put(path, page("Maintenance", text="The harbour master is having lunch and will be back."))
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.doubtful) == ("failed", 0, 6)
+    assert index_of(store) == before
+    why = await kb.why(site.at("/p1"))
+    assert "other addresses show the same" in why.summary
+    assert why.page.doubt is not None
+    assert [view.url for view in await kb.pages("docs", doubtful=True)][:1] == [site.url]
+
+
+async def test_trust_takes_what_is_there(kb: KnowledgeBase, site: HostileSite, store: Path) -> None:
+    await kb.crawl(site.url, name="docs")
+    for path in star(5)["/"]:
+        site.put(path, page("Closed", text="This part of the documentation is closed for good, thank you."))
+    (held,) = await kb.refresh(["docs"])
+    assert (held.changed, held.doubtful) == (0, 5)
+    assert any("--trust" in note for note in held.notes)
+    (taken,) = await kb.refresh(["docs"], trust=True)
+    assert (taken.state, taken.changed, taken.doubtful) == ("completed", 5, 0)
+    assert (await kb.status()).doubtful == 0
+    assert "closed for good" in (index_of(store)[site.at("/p1")].markdown or "")
+
+
+async def test_F40_one_page_that_is_written_anew_costs_a_second_look_and_is_believed(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    site.requests.clear()
+    site.put("/p1", page("Ferries", text="Boats that carry people and cars over short distances of water."))
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.doubtful) == ("completed", 1, 0)
+    assert "Boats that carry" in (index_of(store)[site.at("/p1")].markdown or "")
+    assert site.requests.count("/p1") == 2
+    assert (await kb.why(site.at("/p1"))).page.doubt is None
+
+
+async def test_F39_soft_404_is_found_by_one_probe_and_kept_out_of_a_first_crawl(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    site.say_unknown(soft_404())
+    site.put("/p0", page("/p0", ["/nowhere", "/neither"]))
+    report = await kb.crawl(site.url, name="docs")
+    assert (report.state, report.new, report.doubtful) == ("completed", 6, 2)
+    assert len(site.requests.probes) == 1
+    assert not [url for url in index_of(store) if "nowhere" in url]
+    why = await kb.why(site.at("/nowhere"))
+    assert why.status is PageStatus.ERROR
+    assert "do not exist" in why.summary
+
+
+async def test_F39_a_page_that_turns_into_the_soft_404_keeps_its_content(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    site.say_unknown(soft_404())
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.delete("/p2")
+    for _ in range(3):
+        (report,) = await kb.refresh(["docs"])
+        assert (report.changed, report.doubtful, report.deleted) == (0, 1, 0)
+    assert index_of(store) == before
+
+
+async def test_F39_a_refresh_in_which_nothing_is_read_asks_no_probe(
+    kb: KnowledgeBase, site: HostileSite
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    site.requests.clear()
+    (report,) = await kb.refresh(["docs"])
+    assert (report.not_modified, len(site.requests.probes)) == (6, 0)
+
+
+async def test_the_probe_can_be_switched_off(store: Path, site: HostileSite, work: type[InProcess]) -> None:
+    async with opened(store, {"crawl.probe": False}) as kb:
+        await kb.crawl(site.url, name="docs")
+    assert not site.requests.probes
+
+
+@pytest.mark.parametrize("kind", ["none", "blanks", "shell"])
+async def test_F42_one_emptied_page_is_kept_flagged_and_believed_in_the_second_run(
+    kb: KnowledgeBase, site: HostileSite, store: Path, kind: str
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say("/p1", emptied(kind))  # type: ignore[arg-type]
+    (first,) = await kb.refresh(["docs"])
+    assert (first.state, first.changed, first.doubtful) == ("completed", 0, 1)
+    assert index_of(store) == before
+    assert "empty" in (await kb.why(site.at("/p1"))).summary
+    (second,) = await kb.refresh(["docs"])
+    assert (second.state, second.changed, second.flagged) == ("completed", 1, 1)
+    assert index_of(store)[site.at("/p1")].markdown == ""
+    site.restore("/p1")
+    await kb.refresh(["docs"])
+    assert index_of(store) == before
+
+
+async def test_F43_a_page_that_shrinks_is_taken_flagged_and_kept_one_run(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    site.put("/p1", page("/p1", text=LONG))
+    await kb.crawl(site.url, name="docs")
+    site.say("/p1", shrunken(0.02))
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.flagged) == ("completed", 1, 1)
+    why = await kb.why(site.at("/p1"))
+    assert "shrank from" in (why.page.doubt or "")
+    assert "writes down which ship" in (why.former or "")
+    assert any("lost nearly all" in note for note in report.notes)
+    await kb.refresh(["docs"])
+    after = await kb.why(site.at("/p1"))
+    assert (after.page.doubt, after.former) == (None, None)
+
+
+async def test_F45_a_304_for_ever_is_seen_through_after_a_month(
+    store: Path, site: HostileSite, work: type[InProcess]
+) -> None:
+    clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
+    site.say("/p1", always_304())
+    async with opened(store, clock=clock) as kb:
+        await kb.crawl(site.url, name="docs")
+        site.put("/p1", page("/p1", ["/"], "This page speaks of wxp1 and of something new."))
+        (early,) = await kb.refresh(["docs"])
+        assert (early.changed, early.not_modified) == (0, 6)
+        clock.advance(days=40)
+        (late,) = await kb.refresh(["docs"])
+        assert (late.state, late.changed) == ("completed", 1)
+    assert "something new" in (index_of(store)[site.at("/p1")].markdown or "")
+
+
+class Fragile(InProcess):
+    """A parser that one page crashes."""
+
+    crashes = 0
+
+    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result, unless the page is the poisoned one."""
+        body = args[0] if args else None
+        if isinstance(body, Body) and b"poison" in body.data:
+            type(self).crashes += 1
+            raise ParserCrashed("the parser crashed on this page")
+        return await super().call(function, *args, **kwargs)
+
+
+async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest_goes_on(
+    store: Path, site: HostileSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Fragile.crashes = 0
+    monkeypatch.setattr("afresh.app.Offload", Fragile)
+    async with opened(store) as kb:
+        await kb.crawl(site.url, name="docs")
+        before = index_of(store)
+        site.put("/p1", page("/p1", text="poison"))
+        site.put("/new", page("/new", text="poison"))
+        site.put("/p0", page("/p0", ["/", "/new"]))
+        (report,) = await kb.refresh(["docs"])
+        assert (Fragile.crashes, report.changed, report.doubtful) == (6, 1, 2)
+        assert index_of(store)[site.at("/p1")] == before[site.at("/p1")]
+        for path, status in (("/p1", PageStatus.ACTIVE), ("/new", PageStatus.ERROR)):
+            why = await kb.why(site.at(path))
+            assert (why.status, why.page.doubt) == (status, "reading it crashed the parser 3 times")
+        await kb.refresh(["docs"])
+        assert Fragile.crashes == 6
+        assert "not read again" in (await kb.why(site.at("/p1"))).summary
+        site.put("/p1", page("/p1", text="a cure"))
+        (cured,) = await kb.refresh(["docs"])
+        assert (cured.state, cured.changed) == ("completed", 1)
+        assert (await kb.why(site.at("/p1"))).page.doubt is None
