@@ -1,4 +1,4 @@
-"""Doubt on record: flags, the text before a flagged change, and what waits until all else was seen."""
+"""Doubt on record: flags, the text before a flagged change, and who is flagged."""
 
 from dataclasses import replace
 
@@ -67,29 +67,3 @@ async def test_the_sketch_of_a_page_is_kept_with_it(desk: Desk) -> None:
     seen = replace(seen, document=replace(seen.document, sketch="0000000a"))
     await desk.crawl({"": seen})
     assert (await desk.store.held((await desk.page("")).id)).sketch == "0000000a"
-
-
-async def test_F40_a_page_to_be_seen_again_is_claimed_when_nothing_else_is_left(desk: Desk) -> None:
-    await desk.crawl(SITE)
-    await desk.begin(RunMode.REFRESH)
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
-    [root] = await desk.claim(1)
-    assert not root.last
-    strange = odd(read("Something else"), likeness=0.0, run=desk.run.id)
-    await desk.commit(desk.visit(root, strange))
-    order = [claim for _ in range(3) for claim in await desk.claim(1)]
-    assert [claim.page.url for claim in order][-1] == root.page.url
-    assert [claim.last for claim in order] == [False, False, True]
-    assert (await desk.page("")).content_hash == root.page.content_hash
-
-
-async def test_a_page_to_be_seen_again_stays_last_when_its_worker_dies(desk: Desk) -> None:
-    await desk.crawl({"": read("The root")})
-    await desk.begin(RunMode.REFRESH)
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
-    [root] = await desk.claim(1)
-    await desk.commit(desk.visit(root, odd(read("Something else"), likeness=0.0)))
-    await desk.claim(1)
-    await desk.store.reclaim([desk.worker], desk.clock())
-    [again] = await desk.claim(1)
-    assert again.last

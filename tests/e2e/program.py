@@ -101,7 +101,8 @@ class DeadlySite(BusySite):
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
         again = request.path_qs == "/" and bool(self.store and committed(self.store))  # a resumed run's root
-        if self.victim is not None and request.path_qs not in SERVICE and not again:
+        service = request.path_qs in SERVICE or PROBE in request.path_qs
+        if self.victim is not None and not service and not again:
             self.free -= 1
             if self.free < 0:
                 await self._kill()

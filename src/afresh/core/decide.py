@@ -102,8 +102,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
 
 
 def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime) -> Decision:
-    """Content that is not believed, or not yet: what is on record stays, with a flag."""
-    again = doubt.trust is Trust.AGAIN
+    """Content that is not believed: what is on record stays, with a flag."""
     flagged = replace(
         _without_answer(page, now),
         crashes=0,
@@ -112,13 +111,11 @@ def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime
         doubt_run=RunId(seen.signs.run),
     )
     return Decision(
-        page=page if again else flagged,
+        page=flagged,
         outcome=Outcome.FAILED,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
-        next_at=now if again else next_regular_look(now, policy),
-        retry=again,
-        last=again,
+        next_at=next_regular_look(now, policy),
         doubtful=True,
         reason=f"{seen.status_code}, but {doubt.text}",
         status_code=seen.status_code,

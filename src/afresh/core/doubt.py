@@ -7,7 +7,7 @@
 | a login or consent page, unlike the content on record  | held                    | believed     |
 | nothing but blanks                                     | held until another run sees the same | believed |
 | something quite different, the same at three addresses | held                    | believed     |
-| something quite different, at this address alone       | believed at a second look | believed |
+| something quite different, at this address alone       | believed at the end of the run | believed |
 | less than a twentieth of the content on record         | believed and flagged    |              |
 
 Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from afresh.core.looks import Document, Signs
+from afresh.core.looks import Document, Read, Signs
 from afresh.core.model import Page, Policy
 
 STRANGE = 0.2  # a page that keeps less of its words than this has become another page
@@ -48,7 +48,7 @@ class Trust(StrEnum):
     """How far content is believed."""
 
     HOLD = "hold"  # not at all: what is on record stays
-    AGAIN = "again"  # not yet: it is looked at again at the end of the run
+    WAIT = "wait"  # that shows when the run has seen the rest
     FLAG = "flag"  # it is taken, and a person may want to know
 
 
@@ -60,7 +60,7 @@ class Doubt:
     text: str
 
 
-AGAIN = Doubt(Trust.AGAIN, "it has become another page: looked at again when the others were seen")
+WAIT = Doubt(Trust.WAIT, "it has become another page: that shows when the others were seen")
 
 
 def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
@@ -72,6 +72,12 @@ def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Do
     return (
         _no_content(page, document, signs) or _not_its_own(page, document, signs) or _shrunk(document, signs)
     )
+
+
+def must_wait(page: Page, seen: Read, policy: Policy) -> bool:
+    """Whether content is judged only when the run has seen the rest."""
+    doubt = doubt_of(page, seen.document, seen.signs, policy)
+    return doubt is not None and doubt.trust is Trust.WAIT
 
 
 def is_strange(likeness: float | None) -> bool:
@@ -112,7 +118,7 @@ def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, "the page is empty now; if a later run finds it so again, that is believed")
     if signs.twins >= TWINS:
         return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
-    return None if signs.last else AGAIN
+    return None if signs.last else WAIT
 
 
 def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
@@ -121,7 +127,7 @@ def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return None
     if signs.twins >= TWINS:
         return Doubt(Trust.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
-    return None if signs.last else AGAIN
+    return None if signs.last else WAIT
 
 
 def _shrunk(document: Document, signs: Signs) -> Doubt | None:

@@ -182,7 +182,6 @@ class Claim:
     page: Page
     run_id: RunId
     domain: str
-    last: bool = False  # everything else of the run was looked at before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +213,6 @@ class Decision:
     follow: Follow
     next_at: datetime | None  # when to look again; None: when something links here again
     retry: bool = False  # the next look belongs to this run
-    last: bool = False  # that look is the last thing the run does
     refused: bool = False  # we may not read the page: not a failure of the source
     doubtful: bool = False  # content came and is not believed
     reason: str = ""

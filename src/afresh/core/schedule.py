@@ -4,8 +4,6 @@ from datetime import datetime, timedelta
 
 from afresh.core.model import Policy
 
-LAST = -1_000_000  # the priority of what a run looks at when it has seen everything else
-
 
 def backoff_seconds(failures: int, base: float, longest: float) -> float:
     """The pause after the n-th failure in a row: base, doubled each time, never above `longest`."""

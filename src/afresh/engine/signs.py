@@ -25,7 +25,6 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         run=run,
         likeness=alike,
         length=held.length,
-        last=claim.last,
         twins=twins,
         like_missing=await _like_missing(claim, document, kit),
     )

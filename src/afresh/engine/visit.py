@@ -1,9 +1,9 @@
 """The walk of one page: six steps, of which the worker takes the last for many pages at once."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from afresh.core.decide import decide, request_for
-from afresh.core.doubt import is_poison
+from afresh.core.doubt import is_poison, must_wait
 from afresh.core.errors import AfreshError, ExtractError, ParserCrashed
 from afresh.core.events import Step
 from afresh.core.looks import Body, Failed, Fetched, Outcome, Read, Refused, Request, Seen
@@ -25,12 +25,41 @@ async def look(claim: Claim, kit: Kit) -> Fetched | None:
     return fetched
 
 
-async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A look whose meaning shows when the run has seen the rest."""
+
+    claim: Claim
+    fetched: Fetched
+    seen: Read
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps."""
+        return len(self.fetched.data) if isinstance(self.fetched, Body) else 0
+
+
+async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
-    url = claim.page.url
     seen = await _extract(claim, fetched, kit)
     if isinstance(fetched, Body):
-        kit.listener(Step(name="extract", url=url))
+        kit.listener(Step(name="extract", url=claim.page.url))
+    if isinstance(seen, Read):
+        seen = replace(seen, signs=await signs_of(claim, seen.document, kit))
+        if must_wait(claim.page, seen, kit.policy):
+            return Waiting(claim=claim, fetched=fetched, seen=seen)
+    return await _finish(claim, fetched, seen, kit)
+
+
+async def conclude_last(waiting: Waiting, kit: Kit) -> Visit:
+    """The same for a look that waited until the rest was seen."""
+    signs = await signs_of(waiting.claim, waiting.seen.document, kit)
+    seen = replace(waiting.seen, signs=replace(signs, last=True))
+    return await _finish(waiting.claim, waiting.fetched, seen, kit)
+
+
+async def _finish(claim: Claim, fetched: Fetched, seen: Seen, kit: Kit) -> Visit:
+    url = claim.page.url
     decision = decide(claim.page, seen, kit.policy, kit.clock())
     kit.listener(Step(name="decide", url=url))
     decision, harvest = await _prepare(claim, fetched, decision, seen, kit)
@@ -76,7 +105,6 @@ async def _extract(claim: Claim, fetched: Fetched, kit: Kit) -> Seen:
         validators=fetched.validators,
         media_type=fetched.media_type,
         status_code=fetched.status_code,
-        signs=await signs_of(claim, document, kit),
     )
 
 

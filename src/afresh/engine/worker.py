@@ -2,16 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from afresh.core.events import Notice, Progress, Step
-from afresh.core.looks import Body, Fetched
+from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, Visit
 from afresh.engine.kit import Kit
 from afresh.engine.lifetime import reclaim_dead
-from afresh.engine.visit import broken_visit, conclude, look
+from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ AHEAD_SECONDS = 1.0  # how much work is claimed ahead
 PROGRESS_SECONDS = 0.1
 BODIES = 32  # bodies that are read into documents at a time, fetched ones that wait included
 BODY_BYTES = 48 * 2**20  # and how large they may be together
+UNDECIDED_BYTES = 32 * 2**20  # of bodies that wait until the rest was seen
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
 TURN = 0.1  # seconds between questions whether it is our turn at a host
 POLL = 0.5  # seconds between looks at a backlog that others hold
@@ -40,6 +41,8 @@ class Worker:
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
         self._returned: list[Claim] = []
+        self._undecided: list[Waiting] = []  # judged when the rest was seen
+        self._undecided_bytes = 0
         self._bodies = asyncio.Semaphore(BODIES)
         self._body_bytes = 0
         self._door = asyncio.Lock()
@@ -79,7 +82,9 @@ class Worker:
             claims = await self._claim()
             if claims:
                 continue
-            if self._held:
+            if self._held and self._held == len(self._undecided):
+                await self._decide_last()
+            elif self._held:
                 await self._until_moved()
             elif not await self._wait_for_backlog():
                 return
@@ -164,7 +169,7 @@ class Worker:
                 self._concluding.add(task)
                 task.add_done_callback(self._concluding.discard)
             else:
-                await self._conclude(claim, fetched)
+                await self._conclude(claim, conclude(claim, fetched, self.kit))
 
     async def _make_room(self, size: int) -> None:
         """Wait until few enough and small enough bodies are in work for one more."""
@@ -177,19 +182,33 @@ class Worker:
 
     async def _conclude_body(self, claim: Claim, body: Body) -> None:
         try:
-            await self._conclude(claim, body)
+            await self._conclude(claim, conclude(claim, body, self.kit))
         finally:
             self._bodies.release()
             self._body_bytes -= len(body.data)
             self._smaller.set()
 
-    async def _conclude(self, claim: Claim, fetched: Fetched) -> None:
+    async def _decide_last(self) -> None:
+        """Judge the pages that turned into something else, now that the rest was seen."""
+        undecided, self._undecided, self._undecided_bytes = self._undecided, [], 0
+        for waiting in undecided:
+            await self._conclude(waiting.claim, conclude_last(waiting, self.kit))
+
+    async def _conclude(self, claim: Claim, work: Awaitable[Visit | Waiting]) -> None:
+        """Hand in what a look means; what shows only when the rest was seen waits while there is room."""
         try:
-            visit = await conclude(claim, fetched, self.kit)
+            done = await work
+            if isinstance(done, Waiting) and self._undecided_bytes > UNDECIDED_BYTES:
+                done = await conclude_last(done, self.kit)
         except Exception as error:
             log.exception("concluding the look at %s failed", claim.page.url)
-            visit = broken_visit(claim, error, self.kit)
-        self._finished.put_nowait(visit)
+            done = broken_visit(claim, error, self.kit)
+        if isinstance(done, Waiting):
+            self._undecided.append(done)
+            self._undecided_bytes += done.size
+            self._moved.set()
+        else:
+            self._finished.put_nowait(done)
 
     async def _commit(self) -> None:
         while True:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome
 from afresh.core.model import Content, Limits, Page, Run, Visit
-from afresh.core.schedule import LAST
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
 from afresh.store.chunks import swap_chunks
@@ -78,7 +77,7 @@ async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) 
                 "run": run.id if visit.decision.retry else None,
                 "url": visit.claim.page.url,
                 "domain": domain_of(visit.claim.page.url),
-                "priority": LAST if visit.decision.last else -visit.claim.page.depth,
+                "priority": -visit.claim.page.depth,
                 "at": visit.decision.next_at,
                 "now": now,
             }

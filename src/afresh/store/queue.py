@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, SourceId
-from afresh.core.schedule import LAST
 from afresh.core.urls import domain_of
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, page_from
@@ -190,5 +189,4 @@ def _claim(row: Row) -> Claim:
         page=page_from(dict(row)),  # a dict finds a column faster than a row does
         run_id=RunId(row["run_id"]),
         domain=row["domain"],
-        last=row["priority"] <= LAST,
     )

@@ -76,7 +76,7 @@ where (locked_by is not null and locked_by <> :worker and locked_until > :now)
     or (locked_by = :worker and wanted_by <> :worker and used = 1)
 
 -- claimable
-select c.id as crawl_id, c.run_id, c.domain, c.priority, p.*
+select c.id as crawl_id, c.run_id, c.domain, p.*
 from page_crawls c join pages p on p.id = c.page_id
 where c.run_id = :run and c.outcome is null and c.locked_at is null and c.scheduled_for <= :now
     and c.domain not in {list blocked}

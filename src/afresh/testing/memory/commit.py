@@ -58,8 +58,7 @@ class MemoryCommits(MemoryQueue):
             reason=decision.reason,
         )
         if decision.next_at is not None:
-            run_id = run.id if decision.retry else None
-            self.tables.open_attempt(page, run_id, decision.next_at, now, last=decision.last)
+            self.tables.open_attempt(page, run.id if decision.retry else None, decision.next_at, now)
 
     def _write_page(self, run: Run, visit: Visit) -> None:
         """The page as decided; where it lies and how often it was missed is not for a visit to say."""

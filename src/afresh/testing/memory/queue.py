@@ -18,7 +18,6 @@ from afresh.core.model import (
     RunId,
     SourceId,
 )
-from afresh.core.schedule import LAST
 from afresh.testing.memory.tables import Host, PageRow, Tables
 
 LEFT = (PageStatus.DELETED, PageStatus.REDIRECT)  # looked at again only while something leads there
@@ -171,8 +170,7 @@ class MemoryQueue:
 
     def _claim(self, row: Attempt, run: RunId) -> Claim:
         page = self.tables.pages[PageId(row.page_id or 0)].page
-        last = row.priority <= LAST
-        return Claim(crawl_id=row.id, page=page, run_id=run, domain=row.domain, last=last)
+        return Claim(crawl_id=row.id, page=page, run_id=run, domain=row.domain)
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
@@ -212,7 +210,7 @@ class MemoryQueue:
                 said = f"the worker stopped before it finished: {row.locked_by}"
                 self.tables.close_attempt(row.id, Outcome.ABANDONED, now, error_message=said)
                 page = self.tables.pages[PageId(row.page_id or 0)].page
-                self.tables.open_attempt(page, row.run_id, now, now, last=row.priority <= LAST)
+                self.tables.open_attempt(page, row.run_id, now, now)
             self._forget(dead)
         return len(left)
 

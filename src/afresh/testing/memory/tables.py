@@ -9,7 +9,6 @@ from typing import Any
 
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
-from afresh.core.schedule import LAST
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -127,13 +126,10 @@ class Tables:
 
     # ---- attempts
 
-    def open_attempt(
-        self, page: Page, run: RunId | None, at: datetime, now: datetime, *, last: bool = False
-    ) -> None:
+    def open_attempt(self, page: Page, run: RunId | None, at: datetime, now: datetime) -> None:
         """Queue a look at a page: the open row is taken over where there is one."""
-        priority = LAST if last else -page.depth
         if page.id in self.open:
-            self.change_attempt(self.open[page.id], now, run_id=run, scheduled_for=at, priority=priority)
+            self.change_attempt(self.open[page.id], now, run_id=run, scheduled_for=at, priority=-page.depth)
             return
         self.open[page.id] = CrawlId(next(self.numbers))
         self.crawls[self.open[page.id]] = Attempt(
@@ -142,7 +138,7 @@ class Tables:
             run_id=run,
             url=page.url,
             domain=domain_of(page.url),
-            priority=priority,
+            priority=-page.depth,
             scheduled_for=at,
             created_at=now,
             updated_at=now,
