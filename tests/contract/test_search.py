@@ -52,6 +52,25 @@ async def test_a_page_is_one_hit_unless_every_chunk_is_wanted(filled: Desk) -> N
     assert every.count(at("retries")) > 1
 
 
+async def test_F68_one_content_under_two_addresses_is_one_hit_that_names_both(desk: Desk) -> None:
+    """index.html and its folder: neither is lost, and search does not repeat itself."""
+    same = read("Quinces grow here")
+    await desk.crawl(
+        {
+            "": read("The root", "q/", "q/index.html", "r"),
+            "q/": same,
+            "q/index.html": same,
+            "r": read("Quinces, too"),
+        }
+    )
+    hits = await desk.store.search("quinces")
+    assert {hit.url: hit.also_at for hit in hits} == {
+        at("q/"): (at("q/index.html"),),
+        at("r"): (),
+    }
+    assert len(await desk.store.search("quinces", every_chunk=True)) == 3
+
+
 async def test_matched_words_are_marked(filled: Desk) -> None:
     [hit] = await filled.store.search("snails")
     assert hit.text == "\x02Snails\x03 sleep"

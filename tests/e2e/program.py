@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SETTINGS = """\
 store: {{url: "sqlite:///{store}"}}
 network: {{allow: ["127.0.0.1/32"]}}
+crawl: {{probe: false}}
 policy: {{backoff_base_seconds: 0.01, backoff_max_seconds: 0.02}}
 """
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,8 +102,7 @@ class DeadlySite(BusySite):
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
         again = request.path_qs == "/" and bool(self.store and committed(self.store))  # a resumed run's root
-        service = request.path_qs in SERVICE or PROBE in request.path_qs
-        if self.victim is not None and not service and not again:
+        if self.victim is not None and request.path_qs not in SERVICE and not again:
             self.free -= 1
             if self.free < 0:
                 await self._kill()

@@ -52,6 +52,7 @@ class Hit:
     language: str | None
     checked_at: datetime | None
     changed_at: datetime | None
+    also_at: tuple[str, ...] = ()  # other addresses with the same content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

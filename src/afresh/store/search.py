@@ -1,7 +1,8 @@
 """Full-text search: all words first, then any of them, the best passage of each page."""
 
 import json
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from afresh.core.model import SourceId
 from afresh.core.views import Hit
@@ -9,6 +10,7 @@ from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at
 
 CONFIGS = ("english", "simple")
+SHOWN = 5  # other addresses of one content
 WIDTH = 20  # candidates looked at per hit asked for: a page may own many of the best chunks
 
 
@@ -31,7 +33,7 @@ class Searches:
 
         parsed = parse(query)
         found: dict[int, tuple[float, str]] = {}  # chunk -> score, the expression it matched
-        pages: set[int] = set()
+        contents: set[tuple[int, str]] = set()  # one page under two addresses is one answer
         async with self.db.read() as tx:
             for tier, match in enumerate((match_all(parsed), match_any(parsed))):
                 if match is None or len(found) >= limit:
@@ -40,9 +42,10 @@ class Searches:
                 for row in rows:
                     if len(found) >= limit:
                         break
-                    if row["id"] in found or (not every_chunk and row["page_id"] in pages):
+                    content = (row["source_id"], row["content_hash"])
+                    if row["id"] in found or (not every_chunk and content in contents):
                         continue
-                    pages.add(row["page_id"])
+                    contents.add(content)
                     found[row["id"]] = (-row["rank"] * 0.1**tier, match)
             return await _hits(tx, found)
 
@@ -58,10 +61,21 @@ async def _candidates(
 
 async def _hits(tx: Session, found: dict[int, tuple[float, str]]) -> list[Hit]:
     rows = {row["id"]: row for row in await tx.all("chunk_pages", chunks=list(found))}
+    addresses = await _addresses(tx, rows.values())
     passages = {chunk: text async for chunk, text in _passages(tx, found)}
     return [
-        _hit(rows[chunk], score, passages.get(chunk)) for chunk, (score, _) in found.items() if chunk in rows
+        _hit(rows[chunk], score, passages.get(chunk), addresses)
+        for chunk, (score, _) in found.items()
+        if chunk in rows
     ]
+
+
+async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:
+    """Where the content of some pages stands, by source and hash."""
+    addresses: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for row in await tx.all("same_content", hashes=[row["content_hash"] for row in rows]):
+        addresses[row["source_id"], row["content_hash"]].append(row["url"])
+    return addresses
 
 
 async def _passages(tx: Session, found: dict[int, tuple[float, str]]) -> AsyncIterator[tuple[int, str]]:
@@ -72,7 +86,9 @@ async def _passages(tx: Session, found: dict[int, tuple[float, str]]) -> AsyncIt
                 yield row["id"], row["text"]
 
 
-def _hit(row: Row, score: float, passage: str | None) -> Hit:
+def _hit(
+    row: Row, score: float, passage: str | None, addresses: Mapping[tuple[int, str], Sequence[str]]
+) -> Hit:
     metadata = json.loads(row["metadata"])
     return Hit(
         url=row["url"],
@@ -85,4 +101,7 @@ def _hit(row: Row, score: float, passage: str | None) -> Hit:
         language=row["language"],
         checked_at=at(row["checked_at"]),
         changed_at=at(row["changed_at"]),
+        also_at=tuple(url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"])[
+            :SHOWN
+        ],
     )

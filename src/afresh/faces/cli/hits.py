@@ -34,6 +34,8 @@ def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[Rendera
     title = Text.assemble((f"{number}  ", "dim"), (clean(hit.title) or clean(hit.url), "bold"))
     title.append(f"  {clean(label(hit.source, hit.version))}", "cyan")
     body: list[RenderableType] = [Text(clean(hit.url), style="blue", overflow="fold")]
+    if hit.also_at:
+        body.append(Text(f"also at {', '.join(map(clean, hit.also_at))}", style="dim", overflow="fold"))
     if trail := trail_of(hit):
         body.append(Text(trail, style="dim"))
     body.append(passage(hit.text, whole=verbose))

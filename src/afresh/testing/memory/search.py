@@ -33,11 +33,22 @@ class MemorySearches:
             if self._is_wanted(page, source, language)
             for piece in pieces
         ]
-        found = sorted((each for each in scored if each[0] > 0), key=lambda each: -each[0])
+        matches = [each for each in scored if each[0] > 0]
+        found = sorted(matches, key=lambda each: (-each[0], self.tables.pages[each[1]].page.depth, each[1]))
         if not every_chunk:
-            best = {page: each for each in reversed(found) for page in [each[1]]}
+            best = {self._content(each[1]): each for each in reversed(found)}
             found = sorted(best.values(), key=lambda each: -each[0])
         return [self._hit(page, piece, score, words) for score, page, piece in found[:limit]]
+
+    def _content(self, page: PageId) -> tuple[SourceId, str | None]:
+        """One page under two addresses is one answer."""
+        found = self.tables.pages[page].page
+        return found.source_id, found.content_hash
+
+    def _also_at(self, page: PageId) -> tuple[str, ...]:
+        rows = self.tables.pages_of(self.tables.pages[page].page.source_id)
+        pages = sorted((row.page for row in rows), key=lambda each: (each.depth, each.id))
+        return tuple(p.url for p in pages if p.id != page and self._content(p.id) == self._content(page))
 
     def _is_wanted(self, page: PageId, source: SourceId | None, language: str | None) -> bool:
         found = self.tables.pages[page].page
@@ -59,6 +70,7 @@ class MemorySearches:
             language=found.language,
             checked_at=found.checked_at,
             changed_at=found.changed_at,
+            also_at=self._also_at(page)[:5],
         )
 
 
