@@ -201,12 +201,12 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
     if odd := counts.get("doubtful", 0):
         pages = "page shows" if odd == 1 else "pages show"
         notes.append(
-            f"{odd} {pages} something that is not believed; what was on record stays. "
-            f"`afresh pages {label} --doubtful` tells why, `afresh refresh {label} --trust` takes it as it is"
+            f"{odd} {pages} what is not believed, so the old content stays "
+            f"(why: `afresh pages {label} --doubtful`; take it: `afresh refresh {label} --trust`)"
         )
     if short := counts.get("flagged", 0):
         pages = "page" if short == 1 else "pages"
-        notes.append(f"{short} {pages} lost nearly all text: `afresh pages {label} --doubtful` names them")
+        notes.append(f"{short} {pages} lost nearly all text (which: `afresh pages {label} --doubtful`)")
     return notes
 
 
