@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from afresh.config import Config
 from afresh.core.doubt import PROBE
 from afresh.core.events import Listener
+from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import VERSIONS
 from afresh.core.scope import Rules, Scope
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from afresh.sources.web import WebLister
 
 UNBOUNDED = 1_000_000
+_ELSEWHERE = "crawl that address instead or widen the scope"
 
 
 def utc_now() -> datetime:
@@ -144,10 +146,13 @@ def _web(own: Config, rules: Rules, clock: Clock, listed: bool) -> tuple["Robots
         policy=AddressPolicy(network.allow),
     )
 
-    def admits(url: str) -> bool:
-        return rules.refusal(url, 0) is None and gate.permits(url)
+    async def refusal(url: str) -> Refused | Failed | None:
+        outside = rules.refusal(url, 0)
+        if outside is not None:
+            return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
+        return await gate.refusal(url)
 
-    http = HttpFetcher(options, clock=clock, admits=admits)
+    http = HttpFetcher(options, clock=clock, refusal=refusal)
     gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=clock)
     lister = WebLister(rules, gate, gate.sitemaps, use_sitemaps=own.crawl.sitemaps, expects_sitemap=listed)
     return gate, lister

@@ -107,13 +107,19 @@ async def serving(
 @asynccontextmanager
 async def fetching(**settings: Any) -> AsyncIterator[HttpFetcher]:
     """A fetcher that may reach loopback (`allow`); settings of HttpOptions and of the fetcher by name."""
-    of_fetcher = {name: settings.pop(name) for name in ("clock", "admits", "resolver") if name in settings}
+    of_fetcher = {
+        name: settings.pop(name) for name in ("clock", "refusal", "resolver", "sleep") if name in settings
+    }
     policy = AddressPolicy(settings.pop("allow", LOOPBACK))
     fetcher = HttpFetcher(HttpOptions(policy=policy, **settings), **of_fetcher)
     try:
         yield fetcher
     finally:
         await fetcher.close()
+
+
+async def anywhere(url: str) -> None:
+    """Lets a redirect lead wherever it wants."""
 
 
 class Names(AbstractResolver):

@@ -1,7 +1,7 @@
 """The address guard: what may be connected to, and that what is checked is what is connected (P15)."""
 
 import pytest
-from tests.adapters.servers import Names, fetching, html, redirect, serving
+from tests.adapters.servers import Names, anywhere, fetching, html, redirect, serving
 
 from afresh.core.errors import ConfigError
 from afresh.core.looks import Body, Failed, Outcome, Refused, Request
@@ -185,7 +185,7 @@ async def test_P15_every_hop_is_checked() -> None:
     async with (
         serving({"/secret": html("secret")}) as inside,
         serving({"/": redirect(inside.url("/secret"))}, host="127.0.0.2") as wire,
-        fetching(allow=("127.0.0.2",), admits=lambda url: True) as fetcher,
+        fetching(allow=("127.0.0.2",), refusal=anywhere) as fetcher,
     ):
         seen = await fetcher.fetch(Request(url=wire.url()))
         read = await fetcher.read(wire.url(), limit=1000)

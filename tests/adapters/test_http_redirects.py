@@ -1,9 +1,10 @@
 """Redirects are followed by hand (F49-F52, G12)."""
 
 import pytest
-from tests.adapters.servers import Names, answer, fetching, html, redirect, serving
+from tests.adapters.servers import Names, answer, anywhere, fetching, html, redirect, serving
 
-from afresh.core.looks import Body, Moved, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Moved, Outcome, Refused, Request, Validators
+from afresh.fetchers.robots import RobotsGate
 
 
 @pytest.mark.parametrize("status", [301, 308])
@@ -96,24 +97,104 @@ async def test_F50_a_temporary_redirect_to_another_site_is_refused() -> None:
 
 async def test_F50_what_a_redirect_may_reach_is_a_hook() -> None:
     names = Names({"docs.example.org": ["127.0.0.1"], "cdn.example.net": ["127.0.0.1"]})
-    admitted: list[str] = []
+    asked: list[str] = []
 
-    def admits(url: str) -> bool:
-        admitted.append(url)
-        return "private" not in url
+    async def refusal(url: str) -> Refused | Failed | None:
+        asked.append(url)
+        if "private" in url:
+            return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason="robots.txt line 2: Disallow: /private")
+        if "later" in url:
+            return Failed(
+                outcome=Outcome.BLOCKED_5XX, reason="out of order", status_code=503, retry_after=9.0
+            )
+        return None
 
-    async with serving({"/b": html("b")}) as wire, fetching(resolver=names, admits=admits) as fetcher:
-        wire.routes["/a"] = redirect(f"http://cdn.example.net:{wire.port}/b")
+    async with serving({"/b": html("b")}) as wire, fetching(resolver=names, refusal=refusal) as fetcher:
+        docs, cdn = f"http://docs.example.org:{wire.port}", f"http://cdn.example.net:{wire.port}"
+        wire.routes["/a"] = redirect(f"{cdn}/b")
         wire.routes["/c"] = redirect("/private/x")
-        good = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/a"))
-        bad = await fetcher.fetch(Request(url=f"http://docs.example.org:{wire.port}/c"))
+        wire.routes["/d"] = redirect(f"{cdn}/later")
+        good, bad, late = [await fetcher.fetch(Request(url=docs + path)) for path in ("/a", "/c", "/d")]
     assert isinstance(good, Body)
-    assert isinstance(bad, Refused)
-    assert bad.reason == (
-        f"redirected to http://docs.example.org:{wire.port}/private/x, which is outside this source "
-        "or closed by robots.txt; crawl that address instead or widen the scope"
+    assert bad == Refused(
+        outcome=Outcome.BLOCKED_ROBOTS,
+        reason=f"redirected to {docs}/private/x: robots.txt line 2: Disallow: /private",
+        status_code=302,
     )
-    assert len(admitted) == 2
+    assert late == Failed(  # it may pass
+        outcome=Outcome.BLOCKED_5XX,
+        reason=f"redirected to {cdn}/later: out of order",
+        status_code=302,
+        retry_after=9.0,
+    )
+    assert asked == [f"{cdn}/b", f"{docs}/private/x", f"{cdn}/later"]
+    assert wire.paths() == ["/a", "/b", "/c", "/d"]  # nothing was asked that may not be
+
+
+@pytest.mark.parametrize(
+    ("robots", "kind"), [(answer(200, b"User-agent: *\nDisallow: /"), Refused), (answer(503), Failed)]
+)
+async def test_F50_F72_robots_txt_of_another_origin_is_asked_before_a_redirect_leads_into_it(
+    robots: bytes, kind: type
+) -> None:
+    async def refusal(url: str) -> Refused | Failed | None:
+        return await gate.refusal(url)
+
+    async with (
+        serving({"/robots.txt": robots, "/b": html("b")}) as other,
+        serving({"/a": redirect(other.url("/b"))}) as wire,
+        fetching(refusal=refusal) as fetcher,
+    ):
+        gate = RobotsGate(fetcher, fetcher)
+        seen = await gate.fetch(Request(url=wire.url("/a")))
+        assert isinstance(seen, kind)
+        assert other.paths() == ["/robots.txt"]
+        gate.forget()
+        other.routes["/robots.txt"] = answer(404)
+        assert isinstance(await gate.fetch(Request(url=wire.url("/a"))), Body)
+
+
+async def test_F75_retry_after_of_a_redirect_is_waited_for_before_it_is_followed() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        assert wire.paths()[-1] != "/b"
+        slept.append(seconds)
+
+    routes = {"/b": html("b")}
+    async with serving(routes) as wire, fetching(sleep=sleep, idle_seconds=20.0) as fetcher:
+        wire.routes["/short"] = answer(307, location="/b", retry_after="10")
+        wire.routes["/long"] = answer(302, location="/b", retry_after="99999")
+        wire.routes["/moved"] = answer(301, location="/b", retry_after="10")
+        wire.routes["/odd"] = answer(302, location="/b", retry_after="soon")
+        seen = {path: await fetcher.fetch(Request(url=wire.url(path))) for path in list(wire.routes)}
+    assert isinstance(seen["/short"], Body)
+    assert isinstance(seen["/odd"], Body)
+    assert slept == [10.0]
+    assert seen["/moved"] == Moved(to=wire.url("/b"), status_code=301, retry_after=10.0)
+    assert seen["/long"] == Failed(
+        outcome=Outcome.FAILED,
+        reason="302 Found, to be followed after 3600 s",
+        status_code=302,
+        retry_after=3600.0,
+    )
+
+
+async def test_F50_nothing_of_one_origin_is_told_to_another() -> None:
+    """Neither cookies nor credentials exist here, so that none can cross (GHSA-cw9j-q3vf-hrrv and others)."""
+    async with (
+        serving({"/b": html("b")}) as other,
+        serving(
+            {"/a": answer(302, location=other.url("/b"), set_cookie="s=1", www_authenticate="Basic")}
+        ) as wire,
+        fetching(refusal=anywhere) as fetcher,
+    ):
+        validators = Validators(etag='"secret"', url=wire.url("/a"))
+        for _ in range(2):
+            assert isinstance(await fetcher.fetch(Request(url=wire.url("/a"), validators=validators)), Body)
+        secret = {"cookie", "authorization", "proxy-authorization", "referer", "origin", "if-none-match"}
+        assert all(not secret & asked.headers.keys() for asked in other.asked)
+        assert [asked.headers.get("cookie") for asked in wire.asked] == [None, None]
 
 
 async def test_F58_the_body_of_a_redirect_is_not_read() -> None:

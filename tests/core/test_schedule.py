@@ -1,5 +1,6 @@
 """When to look again: laws 7 and 14, and the figures of back-off."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -140,7 +141,20 @@ def test_law_14_a_fresh_page_is_tried_again_exactly_as_often_as_the_policy_says(
         decision = decide(page, seen, policy, NOON)
         retries.append(decision.retry)
         page = decision.page
-    assert retries == [index < policy.retries for index in range(len(failures))]
+    strikes = [seen.retry_after is None for seen in failures]
+    assert retries == [sum(strikes[: n + 1]) <= policy.retries for n in range(len(failures))]
+
+
+@law
+@given(pages, failed, policies, times)
+def test_F75_a_server_that_asks_us_to_wait_gives_no_strike_and_is_waited_for_exactly(
+    page: Page, seen: Failed, policy: Policy, now: datetime
+) -> None:
+    decision = decide(replace(page, failures=0), seen, policy, now)
+    assert decision.page.failures == int(seen.retry_after is None)
+    assert decision.next_at is not None
+    if seen.retry_after:
+        assert decision.next_at == now + timedelta(seconds=seen.retry_after)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.e2e.sites import lay, looks, star, word
 
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
+from afresh.engine.hosts import MOST_WAITS
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -260,3 +262,56 @@ async def test_F75_a_first_crawl_that_has_to_wait_is_partial(kb: KnowledgeBase, 
     assert report.state == "partial"
     assert report.new > 0
     assert any("left alone until" in note for note in report.notes)
+
+
+async def test_F75_a_server_that_names_its_time_is_asked_more_often_than_one_that_fails(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    """Four times "come back later" are no strike; three times 503 without a word would be the end."""
+    lay(tiny, star(2))
+    tiny.fail("/p0", 429, times=4, retry_after=0)
+    tiny.fail("/p1", 503, times=4, retry_after=0)
+    report = await kb.crawl(tiny.url, name="docs")
+    assert (report.state, counts(report)) == ("completed", {"new": 3})
+    assert looks(tiny)["/p0"] == looks(tiny)["/p1"] == 5
+
+
+async def test_F75_P13_a_server_that_puts_us_off_for_ever_does_not_keep_a_run_alive(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    lay(tiny, star(2))
+    tiny.fail("/p0", 429, retry_after=0)
+    report = await kb.crawl(tiny.url, name="docs")
+    assert (report.state, report.failed) == ("partial", 1)
+    assert looks(tiny)["/p0"] == MOST_WAITS + 3
+
+
+async def test_F74_a_crawl_delay_that_is_read_late_is_obeyed(
+    store: Path, tiny: TinySite, work: object
+) -> None:
+    """robots.txt is out of order at first; its pause counts from the first page on."""
+    lay(tiny, star(3))
+    tiny.robots("User-agent: *\nCrawl-delay: 0.2\n")
+    tiny.fail("/robots.txt", 503, times=1)
+    patient = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2, "crawl.sitemaps": False}
+    async with opened(store, patient) as kb:
+        report = await kb.crawl(tiny.url, name="docs")
+    assert (report.state, report.new) == ("completed", 4)
+    at = [each.at for each in tiny.requests if each.path != "/robots.txt"]
+    assert len(at) == 4
+    assert all(later - earlier >= 0.19 for earlier, later in pairwise(at))
+
+
+async def test_F73_closed_pages_stay_even_when_no_link_leads_to_them_any_more(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    """Nobody may look whether they are still there."""
+    lay(tiny, {"/": ["/a", "/no/b"], "/a": [], "/no/b": ["/no/c"], "/no/c": []})
+    await kb.crawl(tiny.url, name="docs")
+    tiny.robots("User-agent: *\nDisallow: /no/\n")
+    lay(tiny, {"/": ["/a"]})
+    for _ in range(4):
+        (report,) = await kb.refresh(["docs"])
+        assert (report.state, report.refused, report.missing, report.deleted) == ("completed", 2, 0, 0)
+    assert await found(kb, word("/no/c")) == {tiny.at("/no/c")}
+    assert "robots.txt line 2" in (await kb.why(tiny.at("/no/c"))).summary

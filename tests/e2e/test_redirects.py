@@ -94,7 +94,8 @@ async def test_G12_a_temporary_redirect_out_of_the_scope_of_the_same_host_says_w
     lay(tiny, {"/en/docs/": []})
     report = await kb.crawl(tiny.at("/docs/"), name="docs")
     assert report.state == "failed"
-    assert f"redirected to {tiny.at('/en/docs/')}, which is outside this source" in (report.error or "")
+    where = f"redirected to {tiny.at('/en/docs/')}: outside the scope subpages of {tiny.at('/docs/')}; crawl"
+    assert where in (report.error or "")
     assert "another site" not in (report.error or "")
 
 

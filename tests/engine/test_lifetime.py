@@ -105,12 +105,43 @@ def test_F30_a_host_is_given_up_after_failures_in_a_row_only() -> None:
     for _ in range(FAILURES_OF_A_DEAD_HOST):
         hosts.failed("a")
     assert hosts.is_dead("a")
+    assert not hosts.may_try("a")
     assert not hosts.is_dead("b")
 
 
-async def test_F75_nobody_waits_for_a_host_that_rests_for_long() -> None:
-    hosts = Hosts(1, patience=5)
-    hosts.pause("a", 3600)
+def test_F30_a_dead_host_is_tried_by_one_look_after_pauses_that_grow() -> None:
+    now = 0.0
+    hosts = Hosts(3, clock=lambda: now)
+    for _ in range(FAILURES_OF_A_DEAD_HOST + 5):  # those under way fail as well
+        hosts.failed("a")
+    tried: list[float] = []
+    while now < 2_000:
+        if hosts.may_try("a"):
+            tried.append(now)
+            assert not hosts.may_try("a")  # nobody else meanwhile
+            hosts.failed("a")
+        now += 1.0
+    assert tried == [5, 15, 35, 75, 155, 315, 615, 915, 1215, 1515, 1815]
+
+
+def test_F30_a_dead_host_that_answers_is_as_good_as_any() -> None:
+    now = 0.0
+    hosts = Hosts(3, clock=lambda: now)
+    for _ in range(FAILURES_OF_A_DEAD_HOST):
+        hosts.failed("a")
+    now = 5.0
+    assert hosts.may_try("a")
+    assert hosts.is_dead("a")  # for all others, until the trial has come back
+    hosts.answered("a")
+    assert not hosts.is_dead("a")
+    assert hosts.may_try("a")
+    hosts.failed("a")
+    assert hosts.may_try("a")
+
+
+async def test_F75_nobody_stands_in_the_way_of_others_at_a_host_that_rests() -> None:
+    hosts = Hosts(1)
+    hosts.pause("a", 30)
     assert not await hosts.enter("a")
     assert not await hosts.enter("a")  # the turn was given back
     assert await hosts.enter("b")

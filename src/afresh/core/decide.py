@@ -220,12 +220,12 @@ def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
     )
 
 
-def _without_answer(page: Page, now: datetime) -> Page:
+def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
     """The page after a look that showed nothing: content, hashes and validators stay as they are."""
     status = page.status
     if page.content_hash is None and status == PageStatus.PENDING:
         status = PageStatus.ERROR
-    return replace(page, failures=page.failures + 1, status=status, checked_at=now)
+    return replace(page, failures=page.failures + strikes, status=status, checked_at=now)
 
 
 def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
@@ -243,16 +243,17 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 
 
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
-    after = _without_answer(page, now)
+    after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # being asked to wait is none
     if seen.poison is not None:
         after = _crashed(after, seen.poison)
     quarantined = seen.poison is not None and after.crashes >= CRASHES
+    pauses = after.failures if seen.retry_after else max(1, after.failures)
     return Decision(
         page=after,
         outcome=seen.outcome,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
-        next_at=next_look_after_failure(now, after.failures, policy, seen.retry_after),
+        next_at=next_look_after_failure(now, pauses, policy, seen.retry_after),
         retry=after.failures <= policy.retries and not quarantined,
         doubtful=quarantined,
         reason=seen.reason,

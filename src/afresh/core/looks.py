@@ -91,6 +91,7 @@ class Moved:
 
     to: str
     status_code: int | None = 301
+    retry_after: float | None = None  # seconds the server asked for before the target is looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

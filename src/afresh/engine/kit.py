@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from afresh.core.events import Listener, ignore
-from afresh.core.looks import Body, Chunk, Document, Fetched, Request
+from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
 from afresh.core.model import Policy, Worker
 from afresh.engine.crowd import Crowd
 from afresh.engine.hosts import Hosts
@@ -19,7 +19,13 @@ class Web(Protocol):
 
     async def fetch(self, request: Request) -> Fetched: ...
 
-    async def crawl_delay(self, url: str) -> float | None: ...
+    async def refusal(self, url: str) -> Refused | Failed | None:
+        """Why robots.txt keeps us from a page, or None if it does not."""
+        ...
+
+    async def crawl_delay(self, url: str) -> float | None:
+        """Seconds between requests that a site asks for; None while nobody can know."""
+        ...
 
     def state(self, origin: str) -> str:
         """What is known of the robots.txt of an origin; "unreachable" stops a run."""

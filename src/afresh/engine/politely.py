@@ -1,18 +1,22 @@
 """Asking a host only when it is its turn."""
 
-from afresh.core.looks import Failed, Fetched, Outcome, Request
+from afresh.core.looks import Failed, Fetched, Moved, Outcome, Request
+from afresh.engine.hosts import PATIENCE_SECONDS
 from afresh.engine.kit import Kit
 
 
-async def fetch_politely(domain: str, request: Request, kit: Kit) -> Fetched | None:
-    """Fetch when the host may be asked, and learn from how it answers; None if it rests for long."""
-    if not kit.hosts.is_known(domain):
+async def fetch_politely(
+    domain: str, request: Request, kit: Kit, patience: float = PATIENCE_SECONDS
+) -> Fetched | None:
+    """Fetch when the host may be asked, and learn from how it answers; None if it rests for longer."""
+    if not kit.hosts.is_known(domain) and not kit.hosts.is_dead(domain):
         asked = await kit.web.crawl_delay(request.url)
-        kit.hosts.learn(domain, max(kit.pace.delay_seconds, asked or 0.0))
-    if not await kit.hosts.enter(domain):
+        if asked is not None:  # else robots.txt is out of order, and asked for again with the next page
+            kit.hosts.learn(domain, max(kit.pace.delay_seconds, asked))
+    if not await kit.hosts.enter(domain, patience):
         return None
     try:
-        if kit.hosts.is_dead(domain):
+        if not kit.hosts.may_try(domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{domain} has stopped answering")
         fetched = await kit.web.fetch(request)
     finally:
@@ -21,6 +25,6 @@ async def fetch_politely(domain: str, request: Request, kit: Kit) -> Fetched | N
         kit.hosts.failed(domain)
     else:
         kit.hosts.answered(domain)
-    if isinstance(fetched, Failed) and fetched.retry_after:
+    if isinstance(fetched, Failed | Moved) and fetched.retry_after:
         kit.hosts.pause(domain, fetched.retry_after)
     return fetched

@@ -212,7 +212,11 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
 
 async def _count_missing(course: Course, now: datetime) -> int:
     store, source = course.kit.store, course.source.id
-    unreached = await store.unreached(source, course.rules.root, course.rules.max_depth)
+    unreached = [  # what robots.txt closes cannot be looked at, so nobody knows whether it is gone
+        page
+        for page in await store.unreached(source, course.rules.root, course.rules.max_depth)
+        if await course.kit.web.refusal(page.url) is None
+    ]
     decided = [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
     await store.record_missing(source, decided, now)
     return sum(1 for page in decided if page.doomed_by is None)  # the others are told as deleted

@@ -39,7 +39,7 @@ async def _like_missing(claim: Claim, document: Document, kit: Kit) -> bool:
 
 async def _sketch_at(url: str, kit: Kit) -> str:
     """The sketch of what stands at an address; "" where there is nothing to read."""
-    fetched = await fetch_politely(domain_of(url), Request(url=url), kit)
+    fetched = await fetch_politely(domain_of(url), Request(url=url), kit, kit.pace.patience_seconds)
     if not isinstance(fetched, Body):
         return ""
     try:

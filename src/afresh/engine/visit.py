@@ -6,7 +6,7 @@ from afresh.core.decide import decide, request_for
 from afresh.core.doubt import is_poison, must_wait
 from afresh.core.errors import AfreshError, ExtractError, ParserCrashed
 from afresh.core.events import Step
-from afresh.core.looks import Body, Failed, Fetched, Outcome, Read, Refused, Request, Seen
+from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
 from afresh.core.text import bytes_hash
 from afresh.engine.kit import Kit
@@ -41,7 +41,7 @@ class Waiting:
 
 async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
-    seen = await _extract(claim, fetched, kit)
+    seen = _weary(await _extract(claim, fetched, kit), claim.page.url, kit)
     if isinstance(fetched, Body):
         kit.listener(Step(name="extract", url=claim.page.url))
     if isinstance(seen, Read):
@@ -64,7 +64,7 @@ async def _finish(claim: Claim, fetched: Fetched, seen: Seen, kit: Kit) -> Visit
     kit.listener(Step(name="decide", url=url))
     decision, harvest = await _prepare(claim, fetched, decision, seen, kit)
     kit.listener(Step(name="prepare", url=url))
-    pause = fetched.retry_after if isinstance(fetched, Failed) else None
+    pause = fetched.retry_after if isinstance(fetched, Failed | Moved) else None
     return Visit(claim=claim, decision=decision, harvest=_weighed(harvest, fetched), pause=pause)
 
 
@@ -79,6 +79,13 @@ async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:
     if refusal is not None:  # the rules changed since the page was found
         return Refused(outcome=Outcome.FAILED, reason=refusal)
     return await fetch_politely(claim.domain, request, kit)
+
+
+def _weary(seen: Seen, url: str, kit: Kit) -> Seen:
+    """What was seen; a page that is put off for ever fails in the end like any other, so that a run ends."""
+    if isinstance(seen, Failed) and seen.retry_after is not None and not kit.hosts.puts_off(url):
+        return replace(seen, retry_after=None)
+    return seen
 
 
 async def _extract(claim: Claim, fetched: Fetched, kit: Kit) -> Seen:

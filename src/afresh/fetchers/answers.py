@@ -96,12 +96,16 @@ def refusal_of(status: int, headers: Headers, now: datetime) -> Gone | Refused |
         return Failed(outcome=Outcome.FAILED, reason=reason, status_code=status)
     if status in (412, 425, 429) or status >= 500:
         blocked = Outcome.BLOCKED_5XX if status >= 500 else Outcome.BLOCKED_4XX
-        wait = parse_retry_after(headers.get("Retry-After"), now)
-        return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait)
+        return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait_of(headers, now))
     if 400 <= status < 500:
         return Refused(outcome=Outcome.BLOCKED_4XX, reason=words, status_code=status)
     no_content = Refused if status in EMPTY else Failed
     return no_content(outcome=Outcome.FAILED, reason=f"{words}: not content", status_code=status)
+
+
+def wait_of(headers: Headers, now: datetime) -> float | None:
+    """Seconds that an answer asks us to wait; None if it does not say."""
+    return parse_retry_after(headers.get("Retry-After"), now)
 
 
 def status_words(status: int) -> str:

@@ -1,7 +1,7 @@
 """The one HTTP client: every request afresh sends to a site goes through here, guarded and bounded."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -10,12 +10,12 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from afresh.core.looks import Failed, Fetched, Moved, NotModified, Outcome, Refused, Request, Validators
-from afresh.core.urls import canonical
+from afresh.core.looks import Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.fetchers import answers
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host
+from afresh.fetchers.redirects import Hop, barred, end_at, hop_of, outside, postponed, same_site
 from afresh.fetchers.tls import trusted
 from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Clock
@@ -23,9 +23,7 @@ from afresh.ports import Clock
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
 _LARGEST_HEAD = 64 * 1024
 _MOST_HEADERS = 100
-_OUTSIDE = (
-    "which is outside this source or closed by robots.txt; crawl that address instead or widen the scope"
-)
+Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
 
 
 def _utc_now() -> datetime:
@@ -58,15 +56,6 @@ class _Terms:
     cut: bool = False  # a body over the limit is cut there instead of failing
 
 
-@dataclass(frozen=True, slots=True)
-class _Hop:
-    """A redirect that a look met."""
-
-    status: int
-    to: str | None
-    raw: str
-
-
 class _Tripped:
     """The server tripped over our conditions (412, or a 304 with a body): ask it again without them."""
 
@@ -79,13 +68,15 @@ class HttpFetcher:
         options: HttpOptions,
         *,
         clock: Clock = _utc_now,
-        admits: Callable[[str], bool] | None = None,
+        refusal: Refusal | None = None,
         resolver: AbstractResolver | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._options = options
         self._clock = clock
-        self._admits = admits
+        self._refusal = refusal  # why a redirect may not lead somewhere; without it, to no other site
         self._resolver = resolver
+        self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
         self._deadlines = Deadlines(options.total_seconds, options.idle_seconds)
 
@@ -126,16 +117,14 @@ class HttpFetcher:
             if isinstance(seen, _Tripped):
                 terms = _Terms(terms.limit)
                 continue
-            if not isinstance(seen, _Hop):
+            if not isinstance(seen, Hop):
                 return seen
-            end = self._judge(seen, chain, terms)
-            if end is not None:
+            end: Fetched | None = end_at(seen, chain, page=terms.page, most=self._options.max_redirects)
+            if end := end or await self._bar(seen, asked, terms, deadline):
                 return end
             chain.append(seen.to or "")
 
-    async def _ask(
-        self, url: str, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Fetched | _Hop | _Tripped:
+    async def _ask(self, url: str, asked: str, terms: _Terms, deadline: Deadline) -> Fetched | Hop | _Tripped:
         """One request and the meaning of its answer."""
         target = URL(url, encoded=True)
         host = target.raw_host
@@ -165,12 +154,12 @@ class HttpFetcher:
 
     async def _understand(
         self, response: aiohttp.ClientResponse, url: str, asked: str, terms: _Terms, deadline: Deadline
-    ) -> Fetched | _Hop:
+    ) -> Fetched | Hop:
         status, headers = response.status, response.headers
         if sum(len(name) + len(value) for name, value in response.raw_headers) > _LARGEST_HEAD:
             return _failed("the head of the answer is larger than 64 KB", status)
         if status in answers.REDIRECTS:
-            return _hop(status, headers.get("Location"), url)
+            return hop_of(status, headers, url, self._clock())
         refusal = answers.refusal_of(status, headers, self._clock())
         if refusal is not None:
             return refusal
@@ -206,28 +195,20 @@ class HttpFetcher:
             return _too_large(terms.limit, response.status)
         return bytes(data[: terms.limit])
 
-    def _judge(self, hop: _Hop, chain: list[str], terms: _Terms) -> Moved | Refused | None:
-        """What ends the walk at this redirect, or None to follow it."""
-        if hop.to is None:
-            if not hop.raw:
-                return _refused(f"{answers.status_words(hop.status)} without a target", hop.status)
-            reason = f"redirected to {hop.raw[:200]!r}, which is not an http address"
-            return _refused(reason, hop.status)
-        way = " → ".join((*chain, hop.to))
-        if hop.to in chain:
-            return _refused(f"redirect loop: {way}", hop.status)
-        if terms.page and len(chain) == 1 and hop.status in answers.PERMANENT:
-            return Moved(to=hop.to, status_code=hop.status)
-        if len(chain) > self._options.max_redirects:
-            return _refused(f"more than {self._options.max_redirects} redirects: {way}", hop.status)
-        if terms.page and not self._admitted(chain[0], hop.to):
-            return _refused(f"redirected to {hop.to}, {_OUTSIDE}", hop.status)
+    async def _bar(self, hop: Hop, asked: str, terms: _Terms, deadline: Deadline) -> Refused | Failed | None:
+        """Why a redirect is not followed, having waited as long as it asks; None to follow it."""
+        if terms.page and self._refusal is not None:
+            why = await self._refusal(hop.to or "")
+            if why is not None:
+                return barred(hop, why)
+        elif terms.page and not same_site(asked, hop.to or ""):
+            return outside(hop)
+        if hop.wait:
+            if hop.wait >= self._options.idle_seconds:
+                return postponed(hop)
+            await self._sleep(hop.wait)
+        self._deadlines.stir(deadline)
         return None
-
-    def _admitted(self, asked: str, to: str) -> bool:
-        if self._admits is not None:
-            return self._admits(to)
-        return _site(asked) == _site(to)
 
     def _open(self) -> aiohttp.ClientSession:
         options = self._options
@@ -247,15 +228,6 @@ class HttpFetcher:
             max_field_size=16 * 1024,
         )
         return self._session
-
-
-def _hop(status: int, location: str | None, base: str) -> _Hop:
-    raw = (location or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return _Hop(status, canonical(raw, base) if raw else None, raw)
-
-
-def _site(url: str) -> str:
-    return (URL(url, encoded=True).raw_host or "").removeprefix("www.")
 
 
 def _failed(reason: str, status: int) -> Failed:

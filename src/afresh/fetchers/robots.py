@@ -12,6 +12,7 @@ from afresh.fetchers.robots_rules import RobotsRules
 from afresh.ports import Clock, Fetcher
 
 LARGEST_BYTES = 500 * 1024
+_LARGE_BYTES = 16 * 1024  # what is larger is parsed beside the event loop
 _KEPT = timedelta(hours=24)
 _STALE_KEPT = timedelta(hours=1)
 _OUTAGE_SECONDS = 1.0  # pages that come at once share one verdict, a page that is tried again asks anew
@@ -58,7 +59,7 @@ class RobotsGate:
 
     async def fetch(self, request: Request) -> Fetched:
         """Look at a page if robots.txt lets us."""
-        if self._respect and (refusal := await self._refusal(request.url)):
+        if refusal := await self.refusal(request.url):
             return refusal
         return await self._inner.fetch(request)
 
@@ -73,19 +74,23 @@ class RobotsGate:
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut)
 
-    def permits(self, url: str) -> bool:
-        """Whether the rules known so far allow `url`: for checking redirects without another request."""
-        known = self._known.get(origin_of(url))
-        if not self._respect or known is None:
-            return True
-        return known.answer is None and (known.rules is None or known.rules.refusal(url) is None)
-
-    async def crawl_delay(self, url: str) -> float | None:
-        """Seconds between requests that the site asks for, at most 60; None when it does not."""
+    async def refusal(self, url: str) -> Refused | Failed | None:
+        """Why a page is not fetched, asking its origin for robots.txt if need be; None if it may be."""
         if not self._respect:
             return None
+        known = self._known.get(origin_of(url))
+        if known is None or known.until <= self._clock():
+            known = await self._of(origin_of(url))
+        return _verdict(known, url)
+
+    async def crawl_delay(self, url: str) -> float | None:
+        """Seconds between requests that the site asks for, at most 60; None while nobody can know."""
+        if not self._respect:
+            return 0.0
         known = await self._of(origin_of(url))
-        return known.rules.crawl_delay if known.rules else None
+        if known.state == "unreachable":
+            return None
+        return (known.rules.crawl_delay if known.rules else None) or 0.0
 
     async def sitemaps(self, origin: str) -> tuple[str, ...]:
         """The sitemaps that the robots.txt of an origin names, in canonical form."""
@@ -107,12 +112,6 @@ class RobotsGate:
             task.cancel()
         await self._inner.close()
 
-    async def _refusal(self, url: str) -> Refused | Failed | None:
-        known = self._known.get(origin_of(url))
-        if known is None or known.until <= self._clock():
-            known = await self._of(origin_of(url))
-        return _verdict(known, url)
-
     async def _of(self, origin: str) -> _Known:
         """What is known of an origin; requests that come at once share one look at its robots.txt."""
         known = self._known.get(origin)
@@ -126,7 +125,7 @@ class RobotsGate:
 
     async def _ask(self, origin: str) -> _Known:
         seen = await self._reader.read(f"{origin}/robots.txt", limit=LARGEST_BYTES, cut=True)
-        known = self._understand(seen)
+        known = await self._understand(seen)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
             # RFC 9309 2.4: a stale copy beats none
@@ -134,10 +133,10 @@ class RobotsGate:
         self._known[origin] = known
         return known
 
-    def _understand(self, seen: Fetched) -> _Known:
+    async def _understand(self, seen: Fetched) -> _Known:
         now = self._clock()
         if isinstance(seen, Body):
-            return _Known("ok", now + _KEPT, RobotsRules(_text(seen.data), self._agent))
+            return _Known("ok", now + _KEPT, await self._parse(_whole_lines(seen.data)))
         if isinstance(seen, Gone) or (isinstance(seen, Refused) and _says_nothing(seen.status_code or 0)):
             return _Known("none", now + _KEPT)
         if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
@@ -150,6 +149,11 @@ class RobotsGate:
         )
         return _Known("unreachable", now + _KEPT, answer=refused)
 
+    async def _parse(self, data: bytes) -> RobotsRules:
+        if len(data) <= _LARGE_BYTES:
+            return RobotsRules(data, self._agent)
+        return await asyncio.to_thread(RobotsRules, data, self._agent)
+
     @staticmethod
     def _sitemaps_of(known: _Known, origin: str) -> tuple[str, ...]:
         named = known.rules.sitemaps if known.rules else ()
@@ -157,11 +161,11 @@ class RobotsGate:
         return tuple(dict.fromkeys(url for url in urls if url))
 
 
-def _text(data: bytes) -> str:
-    """The file as text; a rule that the size limit cut in two is left off, as its half would forbid more."""
-    if len(data) >= LARGEST_BYTES:
-        data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
-    return data.decode("utf-8-sig", "replace")
+def _whole_lines(data: bytes) -> bytes:
+    """The file without a rule that the size limit cut in two, as its half would forbid more."""
+    if len(data) < LARGEST_BYTES:
+        return data
+    return data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
 
 
 def _says_nothing(status: int) -> bool:

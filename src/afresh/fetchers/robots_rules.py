@@ -1,95 +1,123 @@
-"""The rules of one robots.txt: who may fetch what, and which line says so."""
+"""The rules of one robots.txt (RFC 9309): whether a page may be fetched, and which line says so."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from protego import Protego
+from afresh.fetchers.robots_lines import Line, read
 
-LARGEST_DELAY_SECONDS = 60.0
-_AGENT = re.compile(r"\s*user-agent\s*:\s*([A-Za-z_-]+)\s+[^\s#*]", re.IGNORECASE)
-_MOST_RULES = 2_000  # beyond this the deciding line is not searched for
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """One Disallow line that may concern us."""
-
-    line: int
-    pattern: str
-    alone: Protego  # the same rule without any other
+_PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")
+_ESCAPED = {code: f"%{code:02X}" for code in range(256) if not 0x20 <= code < 0x7F}
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_PLAIN = {f"%{ord(character):02X}": character for character in "-._~*$"}
+_PLAINER = _PLAIN | {f"%{code:02X}": chr(code) for code in range(128) if chr(code).isalnum()}
 
 
 @dataclass(slots=True)
-class RobotsRules:
-    """What a robots.txt says to one agent; matching is protego's."""
+class _Rule:
+    """One line that allows or disallows, ready to be matched."""
 
+    line: int
     text: str
-    agent: str
-    _parsed: Protego = field(init=False)
-    _rules: tuple[_Rule, ...] | None = field(init=False, default=None)
+    rank: int  # the longer one decides; of two as long the one that allows (RFC 9309 2.2.2)
+    head: str  # what a path must begin with
+    pieces: tuple[str, ...]  # what must follow, in this order and with anything between
+    needle: str  # the longest of the pieces
+    whole: bool  # nothing may follow the last piece
 
-    def __post_init__(self) -> None:
-        self._parsed = Protego.parse("\n".join(map(_plain, self.text.splitlines())))
+    def matches(self, path: str) -> bool:
+        """Whether a path that begins with `head` goes on as it must; every piece is searched for once."""
+        at = len(self.head)
+        if not self.whole:
+            return _after(path, self.pieces, at) >= 0
+        if not self.pieces:
+            return at == len(path)
+        at = _after(path, self.pieces[:-1], at)
+        return 0 <= at <= len(path) - len(self.pieces[-1]) and path.endswith(self.pieces[-1])
+
+
+class _Index:
+    """Finds the strongest rule that matches, without trying every one."""
+
+    def __init__(self, rules: Iterable[_Rule]) -> None:
+        self._by_head: dict[str, list[_Rule]] = {}
+        for rule in sorted(rules, key=lambda each: -each.rank):
+            self._by_head.setdefault(rule.head, []).append(rule)
+        self._lengths = sorted(set(map(len, self._by_head)))
+
+    def decide(self, path: str) -> _Rule | None:
+        """The strongest rule for a path."""
+        lengths = self._lengths[: bisect_right(self._lengths, len(path))]
+        found = [_first(self._by_head.get(path[:length], ()), path) for length in lengths]
+        return max((rule for rule in found if rule), key=lambda rule: rule.rank, default=None)
+
+
+class RobotsRules:
+    """What a robots.txt says to one agent; any bytes are a robots.txt."""
+
+    def __init__(self, data: bytes, agent: str) -> None:
+        said, self.sitemaps = read(data, agent)
+        self.crawl_delay = said.delay  # seconds between two requests, capped; None without a usable wish
+        first: dict[tuple[bool, bytes], Line] = {}
+        for line in said.lines:
+            if line.value:
+                first.setdefault((line.allow, line.value), line)
+        self._allows = _Index(_rule(line, _PLAIN) for line in first.values() if line.allow)
+        self._disallows = _Index(_rule(line, _PLAINER) for line in first.values() if not line.allow)
 
     def refusal(self, url: str) -> str | None:
-        """Why the agent may not fetch `url`, with the line where it can be told; None if it may."""
-        if self._parsed.can_fetch(url, self.agent):
+        """Why the agent may not fetch `url`, with the line that says so; None if it may."""
+        path = _path(url)
+        no = self._disallows.decide(_unescaped(path, _PLAINER))
+        if no is None or path == "/robots.txt":
             return None
-        if self._rules is None:
-            self._rules = tuple(_disallows(self.text, self.agent))
-        hits = [rule for rule in self._rules if not rule.alone.can_fetch(url, self.agent)]
-        if not hits:
-            return "robots.txt"
-        rule = max(hits, key=lambda hit: len(hit.pattern))
-        return f"robots.txt line {rule.line}: Disallow: {rule.pattern[:200]}"
-
-    @property
-    def crawl_delay(self) -> float | None:
-        """Seconds between two requests that the site asks for, capped; None without a usable wish."""
-        delay = self._parsed.crawl_delay(self.agent)
-        return None if delay is None else min(float(delay), LARGEST_DELAY_SECONDS)
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The sitemap addresses as the file writes them."""
-        return tuple(self._parsed.sitemaps)
+        yes = self._allows.decide(_unescaped(path, _PLAIN))
+        if yes is not None and yes.rank > no.rank:
+            return None
+        return f"robots.txt line {no.line}: Disallow: {no.text[:200]}"
 
 
-def _plain(line: str) -> str:
-    """A User-agent line with the product token alone (RFC 9309 2.2.1), which protego would take whole."""
-    found = _AGENT.match(line)
-    return f"User-agent: {found[1]}" if found else line
+def _rule(line: Line, plain: dict[str, str]) -> _Rule:
+    text = line.value.decode("latin-1").translate(_ESCAPED)
+    whole = text.endswith("$")
+    head, *rest = (_unescaped(piece, plain) for piece in text.removesuffix("$").split("*"))
+    if whole and rest and not rest[-1]:  # `*$` is the end of anything
+        whole = False
+    pieces = tuple(filter(None, rest))
+    rank = 2 * len(text) + line.allow
+    return _Rule(line.number, text, rank, head, pieces, max(pieces, key=len, default=""), whole)
 
 
-def _disallows(text: str, agent: str) -> Iterator[_Rule]:
-    """The Disallow lines of the group that speaks to `agent`, else of the group for everyone."""
-    groups = _groups(text)
-    token = agent.lower()
-    names = sorted((name for name in groups if name != "*" and token.startswith(name)), key=len)
-    rules = groups[names[-1]] if names else groups.get("*", [])
-    if len(rules) > _MOST_RULES:
-        return
-    for line, pattern in rules:
-        yield _Rule(line, pattern, Protego.parse(f"User-agent: *\nDisallow: {pattern}"))
+def _first(rules: Iterable[_Rule], path: str) -> _Rule | None:
+    """The first that matches; one search for its longest piece rules out nearly every other."""
+    near = (rule for rule in rules if rule.needle in path)
+    return next((rule for rule in near if rule.matches(path)), None)
 
 
-def _groups(text: str) -> dict[str, list[tuple[int, str]]]:
-    """Agent name to its Disallow lines, groups of one agent merged (RFC 9309 2.2.1)."""
-    groups: dict[str, list[tuple[int, str]]] = {}
-    names: list[str] = []
-    open_group = False
-    for number, raw in enumerate(map(_plain, text.splitlines()), start=1):
-        name, colon, value = raw.partition("#")[0].partition(":")
-        directive, value = name.strip().lower(), value.strip()
-        if not colon or directive == "sitemap":
-            continue
-        if directive == "user-agent":
-            names = [*(names if open_group else ()), value.lower()]
-            open_group = True
-            continue
-        open_group = False
-        if directive == "disallow" and value:
-            for agent in names:
-                groups.setdefault(agent, []).append((number, value))
-    return groups
+def _after(path: str, pieces: Iterable[str], at: int) -> int:
+    """Where the last piece ends, each at its first place behind the one before; -1 if one is missing."""
+    for piece in pieces:
+        found = path.find(piece, at)
+        if found < 0:
+            return -1
+        at = found + len(piece)
+    return at
+
+
+def _path(url: str) -> str:
+    """Path and query of an address."""
+    found = _PATH.match(url)
+    path = found[1] if found else ""
+    return path if path.startswith("/") else f"/{path}"
+
+
+def _unescaped(text: str, plain: dict[str, str]) -> str:
+    """Text with the needless escapes of `plain` undone and the others in upper case (RFC 9309 2.2.2).
+
+    The reference parser leaves escaped letters alone; a rule that forbids does not, so that it is never read
+    more narrowly than it may be meant.
+    """
+    if "%" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
