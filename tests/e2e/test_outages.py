@@ -11,7 +11,7 @@ from tests.e2e.sites import lay, looks, star, word
 
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
-from afresh.engine.hosts import MOST_WAITS
+from afresh.engine.hosts import MOST_WAITS, PATIENCE_SECONDS, Hosts
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -315,3 +315,23 @@ async def test_F73_closed_pages_stay_even_when_no_link_leads_to_them_any_more(
         assert (report.state, report.refused, report.missing, report.deleted) == ("completed", 2, 0, 0)
     assert await found(kb, word("/no/c")) == {tiny.at("/no/c")}
     assert "robots.txt line 2" in (await kb.why(tiny.at("/no/c"))).summary
+
+
+async def test_F75_pages_of_a_host_that_rests_are_not_claimed_over_and_over(
+    kb: KnowledgeBase, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was asked to wait, the queue knows it."""
+    claims: list[int] = []
+
+    class Resting(Hosts):
+        async def enter(self, domain: str, patience: float = PATIENCE_SECONDS) -> bool:
+            claims.append(1)
+            if len(claims) == 1:
+                self.pause(domain, 1.5)
+            return await super().enter(domain, patience)
+
+    monkeypatch.setattr("afresh.app.Hosts", Resting)
+    lay(tiny, star(4))
+    report = await kb.crawl(tiny.url, name="docs")
+    assert (report.state, report.new) == ("completed", 5)
+    assert len(claims) <= 8  # five pages, the root twice, a probe

@@ -78,6 +78,10 @@ class Hosts:
         until = asyncio.get_running_loop().time() + seconds
         self._next[domain] = max(until, self._next.get(domain, 0.0))
 
+    def rest_of(self, domain: str) -> float:
+        """Seconds until a host may be asked again."""
+        return max(0.0, self._next.get(domain, 0.0) - asyncio.get_running_loop().time())
+
     def puts_off(self, url: str) -> bool:
         """Note that a host told us to come back later for a page; False once that happened too often."""
         self._waits[url] += 1

@@ -105,10 +105,13 @@ class Worker:
         return claims
 
     async def _give_back(self) -> None:
-        """Put back pages of hosts that rest for longer than a run waits for them."""
+        """Put back pages of hosts that rest, so that they are not claimed again before their time."""
         if self._returned:
-            claims, self._returned = self._returned, []
-            await self.kit.store.give_back(claims, self.kit.worker, self.kit.clock())
+            kit, claims, self._returned = self.kit, self._returned, []
+            for domain in {claim.domain for claim in claims}:
+                until = kit.clock() + timedelta(seconds=kit.hosts.rest_of(domain))
+                await kit.store.pause_host(domain, until)
+            await kit.store.give_back(claims, kit.worker, kit.clock())
             self._held -= len(claims)
 
     def _resize(self) -> None:

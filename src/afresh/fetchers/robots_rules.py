@@ -1,7 +1,6 @@
 """The rules of one robots.txt (RFC 9309): whether a page may be fetched, and which line says so."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -48,9 +47,15 @@ class _Index:
 
     def decide(self, path: str) -> _Rule | None:
         """The strongest rule for a path."""
-        lengths = self._lengths[: bisect_right(self._lengths, len(path))]
-        found = [_first(self._by_head.get(path[:length], ()), path) for length in lengths]
-        return max((rule for rule in found if rule), key=lambda rule: rule.rank, default=None)
+        best: _Rule | None = None
+        for length in self._lengths:
+            if length > len(path):
+                break
+            rules = self._by_head.get(path[:length])
+            found = _first(rules, path) if rules else None
+            if found is not None and (best is None or found.rank > best.rank):
+                best = found
+        return best
 
 
 class RobotsRules:
@@ -91,8 +96,10 @@ def _rule(line: Line, plain: dict[str, str]) -> _Rule:
 
 def _first(rules: Iterable[_Rule], path: str) -> _Rule | None:
     """The first that matches; one search for its longest piece rules out nearly every other."""
-    near = (rule for rule in rules if rule.needle in path)
-    return next((rule for rule in near if rule.matches(path)), None)
+    for rule in rules:
+        if rule.needle in path and rule.matches(path):
+            return rule
+    return None
 
 
 def _after(path: str, pieces: Iterable[str], at: int) -> int:
