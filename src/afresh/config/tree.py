@@ -9,7 +9,9 @@ from typing import Any
 from afresh import __version__
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, WrongValue, flag, nearest, number, shown, text, texts, whole
+from afresh.core.masking import MASK, mask_pairs
 
+_PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 DAY = 86_400
 YEAR = 366 * DAY
 
@@ -34,6 +36,35 @@ def _glob(pattern: str) -> str:
     if pattern.strip() and pattern.isprintable():
         return pattern
     raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
+
+
+def _file(path: str) -> str:
+    if path.strip() and path.isprintable():
+        return path
+    raise WrongValue(f"expected the path of a file, got {shown(path)}")
+
+
+def _cron(expression: str) -> str:
+    from afresh.core.cron import CronError, parse_cron
+
+    try:
+        cron = parse_cron(expression)
+    except CronError as wrong:
+        raise WrongValue(
+            f'expected five cron fields ("30 4 * * *") or an alias (@daily), got {shown(expression)}: {wrong}'
+        ) from None
+    if not cron.fires:
+        raise WrongValue(f"{shown(expression)} names a day that never comes")
+    return cron.expression
+
+
+def _zone(name: str) -> str:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, KeyError):
+        raise WrongValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
 
 
 def default_store_url() -> str:
@@ -137,6 +168,14 @@ class PolicySettings:
     )
     heartbeat_seconds: float = number(10.0, "how often a worker says it is alive", 0.1, 3600)
     recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    schedule: str | None = text(
+        None,
+        "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
+        "null: whenever a page is; nothing starts by itself, a timer has to call `afresh refresh --due`",
+        optional=True,
+        form=_cron,
+    )
+    time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=_zone)
     backoff_base_seconds: float = number(
         2.0, "wait after a first failure; it doubles with each further one", 0, DAY
     )
@@ -165,6 +204,22 @@ class StorageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """What is written down about the work itself."""
+
+    file: str | None = text(
+        None,
+        "a file that gets a line for every event; null: none (`AFRESH_LOG` for short)",
+        optional=True,
+        form=_file,
+    )
+    level: str = text(
+        "info", "the least that goes into the file", choices=("debug", "info", "warning", "error")
+    )
+    format: str = text("text", "a line of text, or one JSON object, per event", choices=("text", "json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, read once; each part of afresh is handed its own section."""
 
@@ -173,6 +228,7 @@ class Config:
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -189,6 +245,7 @@ SECTIONS = {
     "crawl": CrawlSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
+    "log": LogSettings,
 }
 
 
@@ -233,8 +290,13 @@ def mask(value: object) -> object:
     """A value without the password an address may carry."""
     if not isinstance(value, str):
         return value
-    hidden = re.sub(r"(://[^/@\s:]*):\S*@", r"\1:***@", value)
-    return re.sub(r"(?i)([?&](?:password|passwd|api_key|token)=)[^&]*", r"\1***", hidden)
+    return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
+
+
+def password_of(value: object) -> str:
+    """The password an address carries, or nothing."""
+    found = _PASSWORD.search(value) if isinstance(value, str) else None
+    return found[2] if found else ""
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:

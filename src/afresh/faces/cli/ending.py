@@ -6,6 +6,7 @@ import sys
 import click
 
 from afresh.core.errors import AfreshError, ConfigError, StoreError, UsageError
+from afresh.core.masking import mask_secrets
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.program import program
 from afresh.faces.cli.streams import print_anything
@@ -57,6 +58,7 @@ def _unexpected(surprise: Exception) -> str:
 
 def _told(arguments: list[str], sentence: str, code: int) -> int:
     """Prints the sentence, and with --json also as an object, so that a script always gets one document."""
+    sentence = mask_secrets(sentence)
     for line in sentence.splitlines() or [""]:
         print(f"afresh: {clean(line)}", file=sys.stderr)
     if "--json" in before_dashes(arguments):
@@ -78,4 +80,4 @@ def _trace(arguments: list[str]) -> None:
     if loud > 1 or os.environ.get("AFRESH_DEBUG", "0") not in {"", "0"}:
         import traceback
 
-        traceback.print_exc()
+        print(mask_secrets(clean(traceback.format_exc(), lines=True)), file=sys.stderr)
