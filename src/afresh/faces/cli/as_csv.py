@@ -35,6 +35,6 @@ def cell(value: object) -> str:
         case int() | float():
             return str(value)
         case str():
-            shown = clean(value, lines=True).replace("\r", "\n")
+            shown = clean(value.replace("\r\n", "\n").replace("\r", "\n"), lines=True)
             return f"'{shown}" if shown.lstrip().startswith(FORMULA) else shown
     return json.dumps(value, ensure_ascii=False)

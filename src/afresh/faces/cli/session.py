@@ -95,9 +95,10 @@ class Session:
         if not self.quiet:
             from rich.text import Text
 
+            from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
 
-            self.err.print(Text(clean(text), style=style))
+            self.err.print(Text(clean(mask_secrets(text)), style=style))
 
     def ask(
         self, question: Callable[[opening.Knowledge], Awaitable[Answer]], config: Config | None = None
