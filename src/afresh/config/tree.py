@@ -68,10 +68,13 @@ def _zone(name: str) -> str:
 
 
 def default_store_url() -> str:
-    """One SQLite file in the user's data folder."""
+    """One SQLite file in the user's data folder; nothing if this user has no home."""
     import platformdirs
 
-    folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
+    try:
+        folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
+    except RuntimeError:
+        return ""
     return f"sqlite:///{(folder / 'afresh.db').as_posix()}"
 
 

@@ -42,7 +42,7 @@ class Session:
     def config(self) -> Config:
         """The settings of this invocation, read when first needed."""
         flags = {"store.url": self.store} if self.store else {}
-        return load(self.config_file, os.environ, flags, Path.cwd())
+        return load(self.config_file, os.environ, flags, here())
 
     @cached_property
     def now(self) -> datetime:
@@ -121,6 +121,14 @@ class Session:
         from afresh.logs import kept
 
         return kept(config or self.config, verbose=self.verbose, quiet=self.quiet)
+
+
+def here() -> Path:
+    """The current folder, which may have been deleted meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        raise UsageError("the current folder is gone: change to one that exists") from None
 
 
 def _console(*, stderr: bool) -> "Console":
