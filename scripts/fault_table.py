@@ -1,4 +1,4 @@
-"""Writes the tables of docs/reliability.md from the names of the tests; --check only says whether it is stale.
+"""Writes the tables of docs/reliability.md from the names of the tests; --check only tells if it is stale.
 
 A test covers a row when the row stands in its name: `test_F57_F58_a_bomb_is_cut`. Nothing is imported.
 """
