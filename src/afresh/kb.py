@@ -18,7 +18,6 @@ from afresh.core.model import (
     Policy,
     RunId,
     RunMode,
-    RunState,
     Source,
     SourceId,
     Worker,
@@ -43,6 +42,7 @@ from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
 from afresh.engine.run import run_source
 from afresh.engine.status import alive_workers, status_of, view_of
+from afresh.engine.timetable import next_time
 from afresh.ports import Clock, Library
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class KnowledgeBase:
         for source in chosen:
             if self._stopping.is_set():
                 break
-            if due and not await self._is_time_for(source):
+            if due and (await self._next_time(source) or self._clock()) > self._clock():
                 continue
             reports.append(await self._run(source, mode, full, trust, listener))
         return reports
@@ -228,18 +228,7 @@ class KnowledgeBase:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())
 
     async def _next_time(self, source: Source) -> datetime | None:
-        """When the schedule of a source wants the next look, overdue or not; None without a schedule."""
-        schedule = self._tools.schedule(source)
-        if schedule is None:
-            return None
-        runs = await self._store.last_runs(source.id, 1)
-        if not runs or runs[0].state in (RunState.RUNNING, RunState.CANCELLED):
-            return self._clock()  # never looked at, or to be gone on with
-        return schedule.next_after(runs[0].started_at)
-
-    async def _is_time_for(self, source: Source) -> bool:
-        due_at = await self._next_time(source)
-        return due_at is None or due_at <= self._clock()
+        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _run(
         self, source: Source, mode: RunMode, full: bool, trust: bool, listener: Listener

@@ -59,6 +59,14 @@ def test_F111_a_run_tells_its_beginning_its_failures_and_its_end(log: Path, tiny
     assert sum(each["level"] == "debug" for each in told) >= 8, "what went as usual is told with debug"
 
 
+def test_F111_a_page_that_is_not_believed_is_told(log: Path, tiny: TinySite) -> None:
+    lay(tiny, star(5))
+    main(["crawl", tiny.url, "--name", "docs", "-q"])
+    tiny.put("/p1", "")
+    main(["refresh", "docs", "-q"])
+    assert [each["url"] for each in events(log) if each["event"] == "page doubted"] == [tiny.at("/p1")]
+
+
 def test_F111_an_outage_of_robots_and_a_pause_are_told(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(2))
     tiny.fail("/robots.txt", 503)

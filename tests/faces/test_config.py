@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load, tell, usual_places
+from afresh.config.forms import mask
 from afresh.config.places import network_place
 from afresh.config.spec import WrongValue
-from afresh.config.tree import mask
 from afresh.core.errors import ConfigError
 from afresh.fetchers.guard import AddressPolicy
 

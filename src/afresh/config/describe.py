@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from afresh.config.forms import mask, password_of
 from afresh.config.spec import Spec
-from afresh.config.tree import SECTIONS, Config, mask, password_of, settings
+from afresh.config.tree import SECTIONS, Config, settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,70 +1,17 @@
 """The tree of settings: frozen sections, each value with its default, its range and what it is for."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from afresh import __version__
+from afresh.config import forms
 from afresh.config.places import network_place
-from afresh.config.spec import Spec, WrongValue, flag, nearest, number, shown, text, texts, whole
-from afresh.core.masking import MASK, mask_pairs
+from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
-_PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 DAY = 86_400
 YEAR = 366 * DAY
-
-
-def _store_url(url: str) -> str:
-    file = url.removeprefix("sqlite:///")
-    if ":memory:" in url:
-        raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
-    if file and file != url and not file.endswith("/"):
-        return url
-    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
-    raise WrongValue(f"expected sqlite:///FILE, got {shown(mask(url))}{hint}")
-
-
-def _header(value: str) -> str:
-    if value.strip() and value.isascii() and value.isprintable():
-        return value
-    raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
-
-
-def _glob(pattern: str) -> str:
-    if pattern.strip() and pattern.isprintable():
-        return pattern
-    raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
-
-
-def _file(path: str) -> str:
-    if path.strip() and path.isprintable():
-        return path
-    raise WrongValue(f"expected the path of a file, got {shown(path)}")
-
-
-def _cron(expression: str) -> str:
-    from afresh.core.cron import CronError, parse_cron
-
-    try:
-        cron = parse_cron(expression)
-    except CronError as wrong:
-        raise WrongValue(
-            f'expected five cron fields ("30 4 * * *") or an alias (@daily), got {shown(expression)}: {wrong}'
-        ) from None
-    if not cron.fires:
-        raise WrongValue(f"{shown(expression)} names a day that never comes")
-    return cron.expression
-
-
-def _zone(name: str) -> str:
-    from zoneinfo import ZoneInfo
-
-    try:
-        return ZoneInfo(name).key
-    except (ValueError, OSError, KeyError):
-        raise WrongValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
 
 
 def default_store_url() -> str:
@@ -89,7 +36,7 @@ class StoreSettings:
             "spec": Spec(
                 kind="text",
                 doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path",
-                form=_store_url,
+                form=forms.store_url,
             )
         },
     )
@@ -105,7 +52,7 @@ class NetworkSettings:
         form=network_place,
     )
     user_agent: str = text(
-        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=_header
+        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=forms.header
     )
     timeout_seconds: float = number(60.0, "the longest one request may take in all", 0.1, 3600)
     connect_seconds: float = number(10.0, "the longest a connection may take to open", 0.1, 600)
@@ -146,8 +93,8 @@ class CrawlSettings:
     respect_robots: bool = flag(True, "obey robots.txt")
     respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
-    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=_glob)
-    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=_glob)
+    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
+    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
     sitemaps: bool = flag(True, "also look at the addresses that the site's sitemaps list")
     probe: bool = flag(
         True, "ask each site once a run for an address that cannot exist, to know its error page"
@@ -176,9 +123,9 @@ class PolicySettings:
         "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
         "null: whenever a page is; nothing starts by itself, a timer has to call `afresh refresh --due`",
         optional=True,
-        form=_cron,
+        form=forms.cron,
     )
-    time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=_zone)
+    time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=forms.zone)
     backoff_base_seconds: float = number(
         2.0, "wait after a first failure; it doubles with each further one", 0, DAY
     )
@@ -214,7 +161,7 @@ class LogSettings:
         None,
         "a file that gets a line for every event; null: none (`AFRESH_LOG` for short)",
         optional=True,
-        form=_file,
+        form=forms.file,
     )
     level: str = text(
         "info", "the least that goes into the file", choices=("debug", "info", "warning", "error")
@@ -287,19 +234,6 @@ def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
     return nearest(
         dotted, [".".join(place) for place in table] + (list(SECTIONS) if "." not in dotted else [])
     )
-
-
-def mask(value: object) -> object:
-    """A value without the password an address may carry."""
-    if not isinstance(value, str):
-        return value
-    return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
-
-
-def password_of(value: object) -> str:
-    """The password an address carries, or nothing."""
-    found = _PASSWORD.search(value) if isinstance(value, str) else None
-    return found[2] if found else ""
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from afresh.core.looks import Outcome
-from afresh.core.model import Run, RunState, Visit
+from afresh.core.model import Decision, Run, RunState, Visit
 from afresh.core.views import RunReport
 
 log = logging.getLogger("afresh.engine")
@@ -44,13 +44,19 @@ def visits_written(visits: Sequence[Visit]) -> None:
     for visit in visits:
         decision = visit.decision
         usual = decision.outcome in USUAL and decision.error_message is None
-        event = "page refused" if decision.refused else f"page {decision.outcome.replace('_', ' ')}"
+        event = _event(decision)
         data = {
             "url": visit.claim.page.url,
             "status": decision.status_code,
             "reason": decision.reason or None,
         }
         log.log(logging.DEBUG if usual else logging.INFO, event, extra={"data": data})
+
+
+def _event(decision: Decision) -> str:
+    if decision.doubtful:
+        return "page doubted"
+    return "page refused" if decision.refused else f"page {decision.outcome.replace('_', ' ')}"
 
 
 def host_paused(domain: str, seconds: float) -> None:
