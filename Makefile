@@ -19,12 +19,13 @@ demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
 test: $(STAMP) ## Run every test
 	@$(BIN)/python -m pytest -n auto $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types, import contracts, size of files
+check: $(STAMP) ## Lint, formatting, types, import contracts, size of files, table of faults
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_size.py
+	$(BIN)/python scripts/fault_table.py --check
 
 format: $(STAMP) ## Format the code and repair what lint can repair
 	$(BIN)/ruff check --fix .

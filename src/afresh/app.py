@@ -28,6 +28,7 @@ from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
+    from afresh.core.cron import Cron
     from afresh.fetchers.robots import RobotsGate
     from afresh.sources.web import WebLister
 
@@ -58,6 +59,15 @@ class Workshop:
         """What belongs to a source and the numbers that govern it."""
         own = self._own(source)
         return rules_for(source, own), policy_for(own)
+
+    def schedule(self, source: Source) -> "Cron | None":
+        """When a source is due, if its settings name times."""
+        from zoneinfo import ZoneInfo
+
+        from afresh.core.cron import parse_cron
+
+        policy = self._own(source).policy
+        return parse_cron(policy.schedule, ZoneInfo(policy.time_zone)) if policy.schedule else None
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""

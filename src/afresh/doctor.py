@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from afresh.config import Config
+from afresh.core.masking import mask_secrets
 from afresh.core.views import Finding
 from afresh.store.open import sqlite_path
 from afresh.store.store import SqlStore
@@ -19,7 +20,11 @@ async def examine(config: Config, store: SqlStore) -> list[Finding]:
     return [
         Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         _settings(config),
-        Finding(check="store", ok=True, detail=f"{path}, {await store.size_bytes() / 2**20:.1f} MB"),
+        Finding(
+            check="store",
+            ok=True,
+            detail=f"{mask_secrets(str(path))}, {await store.size_bytes() / 2**20:.1f} MB",
+        ),
         await _integrity(store),
         _room(path),
         await _stuck(store),

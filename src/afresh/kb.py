@@ -4,12 +4,24 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
 
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.labels import check_name, check_version, name_for, parse_label
-from afresh.core.model import Attempt, Page, PageStatus, Policy, RunId, RunMode, Source, SourceId, Worker
+from afresh.core.model import (
+    Attempt,
+    Page,
+    PageStatus,
+    Policy,
+    RunId,
+    RunMode,
+    Source,
+    SourceId,
+    Worker,
+)
 from afresh.core.scope import Rules
 from afresh.core.urls import canonical
 from afresh.core.views import (
@@ -30,7 +42,11 @@ from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
 from afresh.engine.run import run_source
 from afresh.engine.status import alive_workers, status_of, view_of
+from afresh.engine.timetable import next_time
 from afresh.ports import Clock, Library
+
+if TYPE_CHECKING:
+    from afresh.core.cron import Cron
 
 _LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely speak https
 
@@ -43,6 +59,10 @@ class Tools(Protocol):
     def open(
         self, source: Source, full: bool, trust: bool, listener: Listener
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    def schedule(self, source: Source) -> "Cron | None":
+        """When a source is due, if its settings name times."""
+        ...
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
@@ -93,6 +113,8 @@ class KnowledgeBase:
         for source in chosen:
             if self._stopping.is_set():
                 break
+            if due and (await self._next_time(source) or self._clock()) > self._clock():
+                continue
             reports.append(await self._run(source, mode, full, trust, listener))
         return reports
 
@@ -118,7 +140,9 @@ class KnowledgeBase:
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
-        return await view_of(self._store, await self._source(label), await self._alive())
+        source = await self._source(label)
+        view = await view_of(self._store, source, await self._alive())
+        return replace(view, next_time=await self._next_time(source))
 
     async def pages(
         self,
@@ -170,7 +194,8 @@ class KnowledgeBase:
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
         source = await self._source(label)
-        return await plan_of(self._store, source, *self._tools.bounds(source), self._clock())
+        plan = await plan_of(self._store, source, *self._tools.bounds(source), self._clock())
+        return replace(plan, next_time=await self._next_time(source))
 
     async def remove(self, label: str) -> int:
         """Delete a source and its pages; the answer is how many had content."""
@@ -201,6 +226,9 @@ class KnowledgeBase:
 
     async def _alive(self) -> set[str]:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())
+
+    async def _next_time(self, source: Source) -> datetime | None:
+        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _run(
         self, source: Source, mode: RunMode, full: bool, trust: bool, listener: Listener

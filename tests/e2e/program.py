@@ -56,7 +56,7 @@ class Program:
             **os.environ,
             "KILL_AFTER": kill_after,
             "IN_PROCESS": self.in_process,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
         }
         command = [sys.executable, "-m", "tests.e2e.mortal", *words, "--config", str(self.file)]
         return subprocess.Popen(

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load, tell, usual_places
+from afresh.config.forms import mask
 from afresh.config.places import network_place
 from afresh.config.spec import WrongValue
-from afresh.config.tree import mask
 from afresh.core.errors import ConfigError
 from afresh.fetchers.guard import AddressPolicy
 
@@ -148,6 +148,16 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
             "127.0.0.1:8000, docs.internal; got 'http://localhost/'",
         ),
         ('network:\n  user_agent: "a\\nHost: b"\n', "network.user_agent: expected printable ASCII text"),
+        (
+            "policy:\n  schedule: 0 24 * * *\n",
+            'line 2: policy.schedule: expected five cron fields ("30 4 * * *") or an alias (@daily), '
+            "got '0 24 * * *': the hour field is wrong: \"24\"; hours are 0 to 23",
+        ),
+        ("policy:\n  schedule: 0 0 30 2 *\n", "policy.schedule: '0 0 30 2 *' names a day that never comes"),
+        ("policy:\n  time_zone: Mars/Base\n", "policy.time_zone: expected a time zone such as UTC"),
+        ("policy:\n  time_zone: ../../etc/passwd\n", "policy.time_zone: expected a time zone such as UTC"),
+        ("log:\n  level: loud\n", "log.level: expected one of debug, info, warning, error"),
+        ("log:\n  file: ''\n", "log.file: expected the path of a file"),
         ("store:\n  url: kb.db\n", "did you mean sqlite:///kb.db?"),
         (
             "store:\n  url: mysql://u:geheim@h/db\n",
@@ -166,7 +176,9 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_F87_a_wrong_key_or_value_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:
+def test_F87_F89_a_wrong_key_or_value_is_named_with_its_line(
+    tmp_path: Path, text: str, expected: str
+) -> None:
     message = refusal(tmp_path, text)
     assert expected in message
     assert "geheim" not in message
@@ -203,6 +215,7 @@ def test_F87_every_problem_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         ("[" * 5000, "nested deeper"),
         ("? [a]\n: b\n", "a key must be a plain word"),
         ("# " + "x" * 1_100_000, "larger than 1 MB"),
+        ("# " + "x" * 10_000_000, "larger than 1 MB"),
     ],
 )
 def test_F88_yaml_traps_are_refused(tmp_path: Path, text: str, expected: str) -> None:
@@ -320,7 +333,7 @@ def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
     config = settings(tmp_path, env={"AFRESH_STORE": "sqlite:///kb.db?password=hush"})
     told = describe(config)
     assert told["store"]["url"] == "sqlite:///kb.db?password=***"
-    assert set(told) == {"store", "network", "crawl", "policy", "storage"}
+    assert set(told) == {"store", "network", "crawl", "policy", "storage", "log"}
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
     assert "hush" not in repr(config)

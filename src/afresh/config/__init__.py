@@ -1,10 +1,11 @@
 """Settings: one typed tree, read once, with defaults < file < environment < flags."""
 
-from afresh.config.describe import Told, describe, tell
+from afresh.config.describe import Told, describe, secret_values, tell
 from afresh.config.layers import find_file, load, usual_places
 from afresh.config.tree import (
     Config,
     CrawlSettings,
+    LogSettings,
     NetworkSettings,
     PolicySettings,
     StorageSettings,
@@ -14,6 +15,7 @@ from afresh.config.tree import (
 __all__ = [
     "Config",
     "CrawlSettings",
+    "LogSettings",
     "NetworkSettings",
     "PolicySettings",
     "StorageSettings",
@@ -22,6 +24,7 @@ __all__ = [
     "describe",
     "find_file",
     "load",
+    "secret_values",
     "tell",
     "usual_places",
 ]

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from afresh.config.forms import mask, password_of
 from afresh.config.spec import Spec
-from afresh.config.tree import SECTIONS, Config, mask, settings
+from afresh.config.tree import SECTIONS, Config, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,10 @@ def describe(config: Config) -> dict[str, dict[str, object]]:
 
 def _masked(value: object, spec: Spec) -> object:
     return "***" if spec.secret and value else mask(value)
+
+
+def secret_values(config: Config) -> tuple[str, ...]:
+    """Every secret that the settings hold, for whoever has to keep them out of what is written."""
+    values = ((getattr(getattr(config, section), key), spec) for (section, key), spec in settings().items())
+    found = (str(value) if spec.secret and value else password_of(value) for value, spec in values)
+    return tuple(secret for secret in found if secret)

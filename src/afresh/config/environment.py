@@ -1,4 +1,4 @@
-"""Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE for short."""
+"""Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE and AFRESH_LOG for short."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from afresh.config.tree import Found, Place
 from afresh.core.errors import ConfigError
 
 PREFIX = "AFRESH_"
-SHORT = {"AFRESH_STORE": ("store", "url")}
+SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
 
 
 def from_environment(env: Mapping[str, str], table: Mapping[Place, Spec]) -> Found:
@@ -15,7 +15,7 @@ def from_environment(env: Mapping[str, str], table: Mapping[Place, Spec]) -> Fou
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in table} | SHORT
     found = Found()
     problems: list[str] = []
-    # AFRESH_STORE is read first, so that the full name wins where both are set.
+    # The short names are read first, so that the full name wins where both are set.
     for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
         try:
             place = _place(variable, names)

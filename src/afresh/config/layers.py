@@ -22,6 +22,10 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
     found |= from_environment(env, table)
     found |= from_flags(flags, table)
     config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
+    if not config.store.url:
+        raise ConfigError(
+            "there is no home folder to keep the store in: name one with --store sqlite:///FILE"
+        )
     return settle(config, found.origins)
 
 
@@ -38,8 +42,11 @@ def usual_places(cwd: Path) -> tuple[Path, ...]:
     """Where a settings file is looked for when none is named, the first that exists."""
     import platformdirs
 
-    folder = Path(platformdirs.user_config_dir("afresh", appauthor=False))
-    return cwd / "afresh.yaml", cwd / "config.yaml", folder / "config.yaml"
+    here = cwd / "afresh.yaml", cwd / "config.yaml"
+    try:
+        return *here, Path(platformdirs.user_config_dir("afresh", appauthor=False)) / "config.yaml"
+    except RuntimeError:  # this user has no home
+        return here
 
 
 def _named(file: Path, how: str) -> Path:

@@ -123,7 +123,7 @@ def setting(default: object, spec: Spec) -> Any:
     return field(default=default, metadata={"spec": spec})
 
 
-def text(default: str, doc: str, **more: Any) -> Any:
+def text(default: str | None, doc: str, **more: Any) -> Any:
     """A setting that is a text."""
     return setting(default, Spec(kind="text", doc=doc, **more))
 

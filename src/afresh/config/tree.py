@@ -1,46 +1,27 @@
 """The tree of settings: frozen sections, each value with its default, its range and what it is for."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from afresh import __version__
+from afresh.config import forms
 from afresh.config.places import network_place
-from afresh.config.spec import Spec, WrongValue, flag, nearest, number, shown, text, texts, whole
+from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
 DAY = 86_400
 YEAR = 366 * DAY
 
 
-def _store_url(url: str) -> str:
-    file = url.removeprefix("sqlite:///")
-    if ":memory:" in url:
-        raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
-    if file and file != url and not file.endswith("/"):
-        return url
-    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
-    raise WrongValue(f"expected sqlite:///FILE, got {shown(mask(url))}{hint}")
-
-
-def _header(value: str) -> str:
-    if value.strip() and value.isascii() and value.isprintable():
-        return value
-    raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
-
-
-def _glob(pattern: str) -> str:
-    if pattern.strip() and pattern.isprintable():
-        return pattern
-    raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
-
-
 def default_store_url() -> str:
-    """One SQLite file in the user's data folder."""
+    """One SQLite file in the user's data folder; nothing if this user has no home."""
     import platformdirs
 
-    folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
+    try:
+        folder = Path(platformdirs.user_data_dir("afresh", appauthor=False))
+    except RuntimeError:
+        return ""
     return f"sqlite:///{(folder / 'afresh.db').as_posix()}"
 
 
@@ -55,7 +36,7 @@ class StoreSettings:
             "spec": Spec(
                 kind="text",
                 doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path",
-                form=_store_url,
+                form=forms.store_url,
             )
         },
     )
@@ -71,7 +52,7 @@ class NetworkSettings:
         form=network_place,
     )
     user_agent: str = text(
-        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=_header
+        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=forms.header
     )
     timeout_seconds: float = number(60.0, "the longest one request may take in all", 0.1, 3600)
     connect_seconds: float = number(10.0, "the longest a connection may take to open", 0.1, 600)
@@ -112,8 +93,8 @@ class CrawlSettings:
     respect_robots: bool = flag(True, "obey robots.txt")
     respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
-    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=_glob)
-    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=_glob)
+    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
+    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
     sitemaps: bool = flag(True, "also look at the addresses that the site's sitemaps list")
     probe: bool = flag(
         True, "ask each site once a run for an address that cannot exist, to know its error page"
@@ -137,6 +118,14 @@ class PolicySettings:
     )
     heartbeat_seconds: float = number(10.0, "how often a worker says it is alive", 0.1, 3600)
     recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    schedule: str | None = text(
+        None,
+        "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
+        "null: whenever a page is; nothing starts by itself, a timer has to call `afresh refresh --due`",
+        optional=True,
+        form=forms.cron,
+    )
+    time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=forms.zone)
     backoff_base_seconds: float = number(
         2.0, "wait after a first failure; it doubles with each further one", 0, DAY
     )
@@ -165,6 +154,22 @@ class StorageSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """What is written down about the work itself."""
+
+    file: str | None = text(
+        None,
+        "a file that gets a line for every event; null: none (`AFRESH_LOG` for short)",
+        optional=True,
+        form=forms.file,
+    )
+    level: str = text(
+        "info", "the least that goes into the file", choices=("debug", "info", "warning", "error")
+    )
+    format: str = text("text", "a line of text, or one JSON object, per event", choices=("text", "json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, read once; each part of afresh is handed its own section."""
 
@@ -173,6 +178,7 @@ class Config:
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -189,6 +195,7 @@ SECTIONS = {
     "crawl": CrawlSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
+    "log": LogSettings,
 }
 
 
@@ -227,14 +234,6 @@ def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
     return nearest(
         dotted, [".".join(place) for place in table] + (list(SECTIONS) if "." not in dotted else [])
     )
-
-
-def mask(value: object) -> object:
-    """A value without the password an address may carry."""
-    if not isinstance(value, str):
-        return value
-    hidden = re.sub(r"(://[^/@\s:]*):\S*@", r"\1:***@", value)
-    return re.sub(r"(?i)([?&](?:password|passwd|api_key|token)=)[^&]*", r"\1***", hidden)
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:

@@ -75,6 +75,7 @@ class SourceView:
     last_mode: str | None
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
+    next_time: datetime | None = None  # when its schedule wants the next look, if it has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,7 @@ class Plan:
     estimated_seconds: float | None
     root: str
     notes: tuple[str, ...] = ()
+    next_time: datetime | None = None  # when the schedule wants the next look, if there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
+from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.report import report_of
 from afresh.engine.worker import Worker
@@ -51,6 +52,7 @@ async def run_source(
     run, resumed = await kit.store.start_run(source.id, mode, full=kit.full, worker=kit.worker, now=now)
     kit.full = run.full
     course = Course(kit, source, rules, run, stopping, [])
+    journal.run_started(run, source.label, resumed=resumed)
     if resumed:
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
     await _fill(course, run.mode)
@@ -66,7 +68,9 @@ async def run_source(
             f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
         )
     verdict = await _judge(course, worker.left_waiting)
-    return await _finish(course, verdict)
+    report = await _finish(course, verdict)
+    journal.run_ended(report, source.label)
+    return report
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -127,6 +131,9 @@ async def _follow_stored(course: Course, now: datetime) -> None:
 
 async def _judge(course: Course, left_waiting: int) -> Verdict:
     kit, run = course.kit, await _reload(course)
+    no_robots = kit.web.state(origin_of(course.rules.root)) == "unreachable"
+    if no_robots:
+        journal.robots_unreachable(origin_of(course.rules.root))
     failed = run.counts.get("failed", 0) + left_waiting
     asked = run.counts.get("known_asked", 0)
     unasked = max(0, min(left_waiting, run.known - asked))  # of the pages that had content
@@ -134,7 +141,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     verdict = judge(
         Evidence(
             root_failed=await _root_failure(course) if run.counts.get("checked") or not due else None,
-            robots_unreachable=kit.web.state(origin_of(course.rules.root)) == "unreachable",
+            robots_unreachable=no_robots,
             listing_complete=not due and not kit.lister.listing_errors,
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
             known=asked + unasked,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Source, Worker
 from afresh.core.views import RunReport, SourceView, StoreStatus
 from afresh.engine.lifetime import is_alive
@@ -20,7 +21,7 @@ async def status_of(store: Library, me: Worker, lease_seconds: float, now: datet
         if source is not None:
             reports.append(_report(run, source, alive, now))
     return StoreStatus(
-        store=store.url,
+        store=mask_secrets(store.url),
         sources=totals["sources"],
         pages=totals["pages"],
         doubtful=totals["doubtful"],

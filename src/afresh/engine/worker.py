@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, Visit
+from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.lifetime import reclaim_dead
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
@@ -225,11 +226,13 @@ class Worker:
         kit = self.kit
         for domain, seconds in _pauses(visits).items():
             await kit.store.pause_host(domain, kit.clock() + timedelta(seconds=seconds))
+            journal.host_paused(domain, seconds)
         written = await kit.store.commit(
             self.run, visits, kit.worker, kit.clock(), limits=self._limits, keep_body=kit.keep_body
         )
         for done in written:
             kit.listener(Step(name="commit", url=done.claim.page.url))
+        journal.visits_written(written)
         self._held -= len(visits)
         self._done += len(written)
         self._moved.set()

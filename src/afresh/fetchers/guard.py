@@ -11,17 +11,23 @@ from afresh.core.errors import ConfigError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Our own list: the flags of the standard library call several of these global.
+SERVICE = "a cloud provider's service address"
+
+# Our own list: the flags of the standard library call several of these global. The first entry that fits
+# names the kind, so single addresses stand before the networks around them.
 _DENIED: tuple[tuple[Network, str], ...] = tuple(
     (ipaddress.ip_network(cidr), kind)
     for kind, cidrs in {
+        SERVICE: (
+            "169.254.169.254/32", "169.254.170.2/32", "168.63.129.16/32", "100.100.100.200/32",
+            "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128",
+        ),
         "a loopback address": ("127.0.0.0/8", "::1/128"),
         "part of a private network": (
             "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "64:ff9b:1::/48",
         ),
         "part of a carrier's shared network": ("100.64.0.0/10",),
         "a link-local address": ("169.254.0.0/16", "fe80::/10", "fec0::/10"),
-        "a cloud provider's service address": ("168.63.129.16/32", "192.0.0.0/24"),
         "a multicast address": ("224.0.0.0/4", "ff00::/8"),
         "an unspecified address": ("0.0.0.0/8", "::/128"),
         "part of a documentation or test network": (
@@ -29,7 +35,8 @@ _DENIED: tuple[tuple[Network, str], ...] = tuple(
             "2001:db8::/32", "3fff::/20", "2001:2::/48",
         ),
         "part of a reserved network": (
-            "240.0.0.0/4", "192.88.99.0/24", "100::/64", "2001:10::/28", "2001:20::/28", "5f00::/16",
+            "240.0.0.0/4", "192.0.0.0/24", "192.88.99.0/24",
+            "100::/64", "2001:10::/28", "2001:20::/28", "5f00::/16",
         ),
     }.items()
     for cidr in cidrs
@@ -72,7 +79,11 @@ class _Allowed:
 
 
 class AddressPolicy:
-    """Says which addresses may be connected to; `allow` holds networks, addresses and host names."""
+    """Says which addresses may be connected to; `allow` holds networks, addresses and host names.
+
+    A name opens what its owner's DNS says, so it never opens a cloud provider's service address: whoever
+    wants to read one names the address itself.
+    """
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._allowed = tuple(_entry(text) for text in allow)
@@ -89,7 +100,8 @@ class AddressPolicy:
 
     def _kind(self, address: Address, host: str, port: int) -> str | None:
         kind = _denied(address)
-        if kind and any(entry.covers(address, host, port) for entry in self._allowed):
+        name = "" if kind is SERVICE else host
+        if kind and any(entry.covers(address, name, port) for entry in self._allowed):
             return None
         return kind
 

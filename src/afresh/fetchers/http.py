@@ -126,7 +126,7 @@ class HttpFetcher:
 
     async def _ask(self, url: str, asked: str, terms: _Terms, deadline: Deadline) -> Fetched | Hop | _Tripped:
         """One request and the meaning of its answer."""
-        target = URL(url, encoded=True)
+        target = _parsed(url)
         host = target.raw_host
         if target.scheme not in ("http", "https") or not host or target.raw_user is not None:
             return Refused(outcome=Outcome.FAILED, reason="only plain http and https addresses are read")
@@ -228,6 +228,14 @@ class HttpFetcher:
             max_field_size=16 * 1024,
         )
         return self._session
+
+
+def _parsed(url: str) -> URL:
+    """The address in parts; one that cannot be taken apart is the empty one."""
+    try:
+        return URL(url, encoded=True)
+    except ValueError:
+        return URL()
 
 
 def _failed(reason: str, status: int) -> Failed:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import aiohttp
 
 from afresh.core.looks import Failed, Outcome, Refused
-from afresh.fetchers.guard import AddressRefused
+from afresh.core.masking import NOT_ALLOWED
+from afresh.fetchers.guard import SERVICE, AddressRefused
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+VARIABLE = "AFRESH_NETWORK__ALLOW"
 _PLAIN = " (does it speak plain http?)"
 
 
@@ -25,8 +27,9 @@ def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed |
 
 
 def not_allowed(host: str, kind: str) -> str:
-    """The refusal for the operator: never the address itself, always the way to allow it."""
-    return f'address not allowed: {host} is {kind}; add "{host}" to network.allow if it may be read'
+    """The refusal for the operator: never the address behind a name, always the rule and the way out."""
+    entry = "its address" if kind is SERVICE else f'"{host}"'
+    return f"{NOT_ALLOWED}: {host} is {kind}; if it may be read, add {entry} to network.allow ({VARIABLE})"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -51,8 +51,23 @@ def moment(value: datetime) -> str:
 
 
 def write(value: object, file: TextIO) -> None:
-    """Writes one document and a line end, in whatever encoding the file has."""
+    """Writes one document and a line end, in whatever encoding the file has; a list item by item."""
+    if isinstance(value, list | Iterator):
+        _write_items(value, file)
+    else:
+        file.write(_document(value, file) + "\n")
+    file.flush()
+
+
+def _write_items(items: Iterable[object], file: TextIO) -> None:
+    before = "[\n  "
+    for item in items:
+        file.write(before + _document(item, file).replace("\n", "\n  "))
+        before = ",\n  "
+    file.write("[]\n" if before.startswith("[") else "\n]\n")
+
+
+def _document(value: object, file: TextIO) -> str:
     readable = (file.encoding or "").lower().replace("-", "") in {"utf8", ""}
     text = json.dumps(plain(value), indent=2, ensure_ascii=not readable)
-    file.write(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
-    file.flush()
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

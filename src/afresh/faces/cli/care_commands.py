@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -10,7 +9,7 @@ from afresh.config import describe, find_file, tell, usual_places
 from afresh.core.errors import AfreshError, ConfigError, UsageError
 from afresh.core.views import Finding, SourceView
 from afresh.faces.cli.clean import clean
-from afresh.faces.cli.session import Session
+from afresh.faces.cli.session import Session, here
 from afresh.faces.cli.shell import Group, argument, command, option, switch
 from afresh.faces.cli.wording import count
 from afresh.faces.cli.wording import label as spoken
@@ -110,8 +109,8 @@ def config_check(session: Session) -> None:
 @command("", "afresh config path", name="path")
 def config_path(session: Session) -> None:
     """Print the settings file in use, or where one is looked for."""
-    file, _ = find_file(session.config_file, os.environ, Path.cwd())
-    places = usual_places(Path.cwd())
+    file, _ = find_file(session.config_file, os.environ, here())
+    places = usual_places(here())
     if session.wrote_json({"path": file, "looked_for": places}):
         return
     if file:

@@ -6,22 +6,23 @@ import sys
 import click
 
 from afresh.core.errors import AfreshError, ConfigError, StoreError, UsageError
+from afresh.core.masking import mask_secrets
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.program import program
-from afresh.faces.cli.streams import print_anything
+from afresh.faces.cli.streams import give_up_stdout, is_broken, print_anything, stand_in
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 
 def guarded(arguments: list[str]) -> int:
     """Runs the program; whatever happens ends as an exit code."""
+    stand_in()
     print_anything()
     try:
         code = program.main(args=arguments or ["--help"], prog_name="afresh", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Someone like `head` has seen enough; the interpreter must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_stdout()  # someone like `head` has seen enough
         return FAILED
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -31,6 +32,9 @@ def guarded(arguments: list[str]) -> int:
         _trace(arguments)
         return _told(arguments, str(wrong), exit_code(wrong))
     except Exception as surprise:
+        if isinstance(surprise, OSError) and is_broken():
+            give_up_stdout()
+            return _told([], f"the answer cannot be written: {surprise.strerror}", FAILED)
         _trace(arguments)
         return _told(arguments, _unexpected(surprise), FAILED)
     return int(code or 0) if arguments else WRONG_USE
@@ -57,6 +61,7 @@ def _unexpected(surprise: Exception) -> str:
 
 def _told(arguments: list[str], sentence: str, code: int) -> int:
     """Prints the sentence, and with --json also as an object, so that a script always gets one document."""
+    sentence = mask_secrets(sentence)
     for line in sentence.splitlines() or [""]:
         print(f"afresh: {clean(line)}", file=sys.stderr)
     if "--json" in before_dashes(arguments):
@@ -78,4 +83,4 @@ def _trace(arguments: list[str]) -> None:
     if loud > 1 or os.environ.get("AFRESH_DEBUG", "0") not in {"", "0"}:
         import traceback
 
-        traceback.print_exc()
+        print(mask_secrets(clean(traceback.format_exc(), lines=True)), file=sys.stderr)

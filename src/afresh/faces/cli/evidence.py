@@ -101,7 +101,7 @@ def _waiting(view: StoreStatus, now: datetime) -> str:
     return f"{count(view.pending)}, the oldest due {ago(view.oldest_pending, now)}"
 
 
-def plan(view: Plan) -> RenderableType:
+def plan(view: Plan, now: datetime) -> RenderableType:
     """What a refresh would look at and cost."""
     looks = view.known + view.first_looks
     time = f", about {duration(view.estimated_seconds)}" if view.estimated_seconds is not None else ""
@@ -118,6 +118,9 @@ def plan(view: Plan) -> RenderableType:
         ("all of it is", size(view.last_full_bytes)),
         ("starts at", text(view.root, "blue")),
     ]
+    if view.next_time:
+        when = f"{due(view.next_time, now)} ({moment(view.next_time)} UTC)"
+        pairs.append(("next time", f"{when}, when `afresh refresh --due` is called"))
     notes = [Text(f"  note: {clean(note)}") for note in view.notes]
     return Group(head, facts(pairs), *notes, Text("  Nothing was fetched or written.", style="dim"))
 

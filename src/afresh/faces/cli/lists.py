@@ -59,6 +59,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("last run", _last_run(view, now)),
         ("oldest check", ago(view.oldest_check, now)),
     ]
+    pairs += [("next time", due(view.next_time, now))] if view.next_time else []
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
     return Group(text(label(view.name, view.version), "bold"), facts(pairs))
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 import click
 
 from afresh.core.errors import UsageError
-from afresh.core.model import PageStatus
+from afresh.core.model import Attempt, PageStatus
+from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 from afresh.faces.cli.session import Session
-from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 URL = ("url", "URL", "Address of the page.")
@@ -28,6 +29,7 @@ at_most = option("--limit", metavar="N", type=AT_LEAST_ONE, text="Rows at most; 
 @option("--language", metavar="TAG", text="Only pages in this language, as en or pt-BR.")
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=10, show_default=True, text="Answers at most.")
 @switch("--all-passages", text="Every matching passage, not the best of each page.")
+@as_rows
 def search(
     session: Session,
     query: tuple[str, ...],
@@ -44,7 +46,7 @@ def search(
     found = session.ask(
         lambda kb: kb.search(words, within=within, language=tag, limit=limit, every_chunk=all_passages)
     )
-    if session.wrote_json(found):
+    if session.wrote_rows(found, Hit):
         return
     from afresh.faces.cli import hits
 
@@ -52,10 +54,11 @@ def search(
 
 
 @command("Find", "afresh sources", "afresh sources --json")
+@as_rows
 def sources(session: Session) -> None:
     """List what is kept fresh."""
     views = session.ask(lambda kb: kb.sources())
-    if session.wrote_json(views):
+    if session.wrote_rows(views, SourceView):
         return
     from afresh.faces.cli import lists
 
@@ -80,6 +83,7 @@ def show(session: Session, label: str) -> None:
 @switch("--all", "everything", text="Also deleted pages and redirects.")
 @switch("--doubtful", text="Only pages that show what is not believed, or lost nearly all text.")
 @at_most
+@as_rows
 def pages(
     session: Session,
     label: str,
@@ -93,7 +97,7 @@ def pages(
     views = session.ask(
         lambda kb: kb.pages(label, status=wanted, everything=everything, doubtful=doubtful, limit=limit)
     )
-    if session.wrote_json(views):
+    if session.wrote_rows(views, PageView):
         return
     from afresh.faces.cli import lists
 
@@ -104,10 +108,11 @@ def pages(
 @argument(*LABEL)
 @option("--page", metavar="URL", text="Only links that stand on this page.")
 @at_most
+@as_rows
 def links(session: Session, label: str, page: str | None, limit: int | None) -> None:
     """List the links that the pages of a source carry."""
     views = session.ask(lambda kb: kb.links(label, page=page, limit=limit))
-    if session.wrote_json(views):
+    if session.wrote_rows(views, LinkView):
         return
     from afresh.faces.cli import lists
 
@@ -117,10 +122,11 @@ def links(session: Session, label: str, page: str | None, limit: int | None) -> 
 @command("Look into", "afresh history https://react.dev/reference/react")
 @argument(*URL)
 @within
+@as_rows
 def history(session: Session, url: str, within: str | None) -> None:
     """List every attempt to look at a page, with its outcome."""
     rows = session.ask(lambda kb: kb.history(url, within=within))
-    if session.wrote_json(rows):
+    if session.wrote_rows(rows, Attempt):
         return
     from afresh.faces.cli import lists
 
@@ -132,11 +138,12 @@ def history(session: Session, url: str, within: str | None) -> None:
 @option("--run", metavar="N", type=int, text="Only what this run found.")
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Changes at most.")
 @click.option("--diff/--no-diff", default=True, help="Show what changed inside the pages, or only which.")
+@as_rows
 def changes(session: Session, label: str | None, run: int | None, limit: int, diff: bool) -> None:
     """Show what is new, changed, deleted or moved, with the difference."""
     found = session.ask(lambda kb: kb.changes(label, run=run, limit=limit))
     views = found if diff else [replace(view, diff=None) for view in found]
-    if session.wrote_json(views):
+    if session.wrote_rows(views, ChangeView):
         return
     from afresh.faces.cli import lists
 

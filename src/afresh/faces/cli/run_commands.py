@@ -140,7 +140,7 @@ def plan(session: Session, label: str) -> None:
         return
     from afresh.faces.cli import evidence
 
-    session.show(evidence.plan(view))
+    session.show(evidence.plan(view, session.now))
 
 
 @command(SECTION, "afresh status      # shows the run that waits", "afresh confirm 7")

@@ -33,7 +33,8 @@ def run(
         finally:
             await kb.close()
 
-    return asyncio.run(going())
+    with session.logged(config):
+        return asyncio.run(going())
 
 
 class Brake:

@@ -2,14 +2,17 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from afresh.config import Config, load
+from afresh.core.errors import UsageError
 from afresh.faces.cli import opening
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ class Session:
     config_file: Path | None = None
     store: str | None = None
     json: bool = False
+    csv: bool = False
     verbose: int = 0
     quiet: bool = False
 
@@ -38,7 +42,7 @@ class Session:
     def config(self) -> Config:
         """The settings of this invocation, read when first needed."""
         flags = {"store.url": self.store} if self.store else {}
-        return load(self.config_file, os.environ, flags, Path.cwd())
+        return load(self.config_file, os.environ, flags, here())
 
     @cached_property
     def now(self) -> datetime:
@@ -63,6 +67,19 @@ class Session:
             write(value, sys.stdout)
         return self.json
 
+    def wrote_rows(self, rows: Sequence[object], kind: type) -> bool:
+        """Whether the list was wanted as CSV or JSON, and so has been written."""
+        if not self.csv:
+            return self.wrote_json(rows)
+        if self.json:
+            raise UsageError("--csv and --json: choose one")
+        from afresh.faces.cli.as_csv import write
+
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="")
+        write(rows, kind, sys.stdout)
+        return True
+
     def show(self, answer: "RenderableType") -> None:
         """Prints an answer for people; in a pipe without spaces at the ends of lines."""
         if self.out.is_terminal:
@@ -78,9 +95,10 @@ class Session:
         if not self.quiet:
             from rich.text import Text
 
+            from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
 
-            self.err.print(Text(clean(text), style=style))
+            self.err.print(Text(clean(mask_secrets(text)), style=style))
 
     def ask(
         self, question: Callable[[opening.Knowledge], Awaitable[Answer]], config: Config | None = None
@@ -95,7 +113,22 @@ class Session:
             finally:
                 await kb.close()
 
-        return asyncio.run(work())
+        with self.logged(config):
+            return asyncio.run(work())
+
+    def logged(self, config: Config | None = None) -> AbstractContextManager[None]:
+        """The log, kept while the command works."""
+        from afresh.logs import kept
+
+        return kept(config or self.config, verbose=self.verbose, quiet=self.quiet)
+
+
+def here() -> Path:
+    """The current folder, which may have been deleted meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        raise UsageError("the current folder is gone: change to one that exists") from None
 
 
 def _console(*, stderr: bool) -> "Console":

@@ -45,6 +45,18 @@ def shared_options() -> list[click.Parameter]:
     ]
 
 
+def as_rows(function: Decorated) -> Decorated:
+    """Lets a command that lists answer with CSV."""
+    return click.option(
+        "--csv",
+        is_flag=True,
+        expose_value=False,
+        callback=_note,
+        is_eager=True,
+        help="Answer with CSV on stdout, one row each.",
+    )(function)
+
+
 class Argument(click.Argument):
     """An argument with a line of explanation."""
 

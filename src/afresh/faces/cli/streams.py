@@ -1,12 +1,38 @@
 """Output streams that print anything, whatever their encoding."""
 
 import codecs
+import os
 import sys
 from io import TextIOWrapper
 
 ERRORS = "afresh.nearest"
 # What stands for the signs that afresh itself prints where the terminal has no such letters.
 NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
+
+
+def stand_in() -> None:
+    """Puts the null device where a standard stream is closed, so that no other file takes its number."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def is_broken() -> bool:
+    """Whether stdout takes nothing any more, a full disk behind it for example."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def give_up_stdout() -> None:
+    """Lets what is still to be written go nowhere, so that the interpreter does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_anything() -> None:

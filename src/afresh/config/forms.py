@@ -1,0 +1,78 @@
+"""The forms that texts among the settings take; each gives the usual spelling or raises WrongValue."""
+
+import re
+
+from afresh.config.spec import WrongValue, shown
+from afresh.core.masking import MASK, mask_pairs
+
+_PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
+
+
+def store_url(url: str) -> str:
+    """A store that can be opened."""
+    file = url.removeprefix("sqlite:///")
+    if ":memory:" in url:
+        raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
+    if file and file != url and not file.endswith("/"):
+        return url
+    hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
+    raise WrongValue(f"expected sqlite:///FILE, got {shown(mask(url))}{hint}")
+
+
+def header(value: str) -> str:
+    """A value that can stand in a header."""
+    if value.strip() and value.isascii() and value.isprintable():
+        return value
+    raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
+
+
+def glob(pattern: str) -> str:
+    """A pattern for addresses."""
+    if pattern.strip() and pattern.isprintable():
+        return pattern
+    raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
+
+
+def file(path: str) -> str:
+    """The path of a file."""
+    if path.strip() and path.isprintable():
+        return path
+    raise WrongValue(f"expected the path of a file, got {shown(path)}")
+
+
+def cron(expression: str) -> str:
+    """Times that repeat, in the words of cron."""
+    from afresh.core.cron import CronError, parse_cron
+
+    try:
+        cron = parse_cron(expression)
+    except CronError as wrong:
+        raise WrongValue(
+            f'expected five cron fields ("30 4 * * *") or an alias (@daily), got {shown(expression)}: {wrong}'
+        ) from None
+    if not cron.fires:
+        raise WrongValue(f"{shown(expression)} names a day that never comes")
+    return cron.expression
+
+
+def zone(name: str) -> str:
+    """The name of a time zone."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name).key
+    except (ValueError, OSError, KeyError):
+        raise WrongValue(f"expected a time zone such as UTC or Europe/Berlin, got {shown(name)}") from None
+
+
+def mask(value: object) -> object:
+    """A value without the password an address may carry."""
+    if not isinstance(value, str):
+        return value
+    return mask_pairs(_PASSWORD.sub(rf"\1:{MASK}@", value))
+
+
+def password_of(value: object) -> str:
+    """The password an address carries, or nothing."""
+    found = _PASSWORD.search(value) if isinstance(value, str) else None
+    return found[2] if found else ""

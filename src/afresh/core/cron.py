@@ -1,0 +1,78 @@
+"""Times that repeat, written as cron writes them: five fields or an alias, in a time zone.
+
+`*`, lists, ranges, steps, names of months and days, and 0 or 7 for Sunday mean what they mean in crontab. If
+both day fields are restricted, one of them is enough. A time of day that the clocks skip in spring comes at
+the end of the gap; one that they pass twice in autumn comes once, the first time. A date that never is (30
+February) is valid and has no next time.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from cronsim import CronSim, CronSimError
+
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+LONGEST = 200
+_FIELDS = {
+    "minute": "minutes are 0 to 59",
+    "hour": "hours are 0 to 23",
+    "day-of-month": "days are 1 to 31",
+    "month": "months are 1 to 12 or JAN to DEC",
+    "day-of-week": "days of the week are 0 to 7 or SUN to SAT",
+}
+_ANY = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+class CronError(ValueError):
+    """The text is no cron expression; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A valid expression in a time zone."""
+
+    expression: str
+    zone: tzinfo = UTC
+    fires: bool = True  # False for dates that never are
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """The first time after a moment, in UTC; None if there is none."""
+        if not self.fires:
+            return None
+        times = CronSim(ALIASES.get(self.expression, self.expression), moment.astimezone(self.zone))
+        found = next(times, None)
+        return found.astimezone(UTC) if found else None
+
+
+def parse_cron(text: str, zone: tzinfo = UTC) -> Cron:
+    """Read an expression, or raise CronError with what is wrong."""
+    expression = " ".join(text.split())
+    if len(expression) > LONGEST:
+        raise CronError(f"it is longer than {LONGEST} characters")
+    if expression.startswith("@"):
+        if expression.lower() not in ALIASES:
+            raise CronError(f"{expression} is not one of {', '.join(ALIASES)}")
+        return Cron(expression.lower(), zone)
+    fields = expression.split(" ") if expression else []
+    if len(fields) != len(_FIELDS):
+        raise CronError(f"it has {len(fields)} {'field' if len(fields) == 1 else 'fields'}, not five")
+    for number, (name, takes) in enumerate(_FIELDS.items()):
+        if not _parses(["*"] * number + [fields[number]] + ["*"] * (4 - number)):
+            raise CronError(f'the {name} field is wrong: "{fields[number][:40]}"; {takes}')
+    return Cron(expression, zone, fires=_parses(fields))
+
+
+def _parses(fields: list[str]) -> bool:
+    try:
+        CronSim(" ".join(fields), _ANY)
+    except (CronSimError, ValueError, AssertionError):  # the last two for steps of what is no number
+        return False
+    return True

@@ -1,0 +1,17 @@
+"""When the schedule of a source wants it looked at."""
+
+from datetime import datetime
+
+from afresh.core.cron import Cron
+from afresh.core.model import RunState, Source
+from afresh.ports import Library
+
+
+async def next_time(store: Library, source: Source, schedule: Cron | None, now: datetime) -> datetime | None:
+    """The next time, overdue or not: now for what never ran or was interrupted, None without a schedule."""
+    if schedule is None:
+        return None
+    runs = await store.last_runs(source.id, 1)
+    if not runs or runs[0].state in (RunState.RUNNING, RunState.CANCELLED):
+        return now
+    return schedule.next_after(runs[0].started_at)

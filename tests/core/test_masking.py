@@ -1,0 +1,97 @@
+"""What may be told to whom: one line, nothing unseen, no secrets (F111, P19)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afresh.core.masking import for_strangers, mask_secrets, one_line
+
+HUSH = "hush-9f3a"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\nb\r\nc\td", r"a\nb\r\nc\td"),
+        ("\x1b[31mred\x1b]0;title\x07", r"\x1b[31mred\x1b]0;title\x07"),
+        ("a\u202eb\u2066c\u200fd", r"a\u202eb\u2066c\u200fd"),
+        ("\u2028\u2029\x85\x9b31m", r"\u2028\u2029\x85\x9b31m"),
+        ("\ud800 \ufeff \x00 \x7f", r"\ud800 \ufeff \x00 \x7f"),
+        ("\U000e0041", r"\U000e0041"),
+        ("C:\\new stays", "C:\\new stays"),
+        ("C:\\new\n", "C:\\\\new\\n"),
+        ("Zürich 世界 🎉", "Zürich 世界 🎉"),
+    ],
+)
+def test_F111_what_cannot_be_seen_is_escaped(text: str, expected: str) -> None:
+    assert one_line(text) == expected
+
+
+@given(text=st.text(max_size=30))
+def test_F111_any_text_is_one_printable_line(text: str) -> None:
+    line = one_line(text)
+    assert line.splitlines() in ([], [line])
+    line.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"https://me:{HUSH}@docs.example.org/a",
+        f"https://{HUSH}@docs.example.org/a",
+        f"https://docs.example.org/?token={HUSH}&page=2",
+        f"https://docs.example.org/?page=2&access_token={HUSH}",
+        f"https://docs.example.org/?apiKey={HUSH}",
+        f"https://docs.example.org/?api_key={HUSH}#x",
+        f"https://docs.example.org/?client-secret={HUSH}",
+        f"https://docs.example.org/?PASSWORD={HUSH}",
+        f"https://bucket.example.org/a?X-Amz-Signature={HUSH}&X-Amz-Credential={HUSH}",
+        f"https://docs.example.org/a?sig={HUSH};auth={HUSH}",
+        f"https://docs.example.org/a?%74oken={HUSH}",
+        f"https://docs.example.org/a?user[password]={HUSH}",
+        f"https://docs.example.org/a?PHPSESSID={HUSH}",
+        f"https://docs.example.org/a?token=x\n{HUSH}",
+        f"Authorization: Bearer {HUSH}",
+        f"authorization: Basic {HUSH}==",
+        f"{{'Authorization': 'token {HUSH}'}}",
+        f"sent bearer {HUSH}",
+        f"Cookie: a=b; session={HUSH}; c=d",
+        f"Set-Cookie: sid={HUSH}",
+        f'{{"api_key": "{HUSH}"}}',
+        f"password={HUSH}",
+        f"refresh_token = '{HUSH}'",
+    ],
+)
+def test_F111_P19_secrets_are_masked(text: str) -> None:
+    masked = mask_secrets(one_line(text))
+    assert HUSH not in masked
+    assert "***" in masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://docs.example.org/a?page=2&sort=asc&keyword=retry",
+        "https://docs.example.org/@scope/package",
+        "http://127.0.0.1:8000/@scope/package?q=a@b",
+        "the mail of me@example.org",
+        '304 by ETag "v1"; page 2 of 3',
+        "run ended state=completed",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask_secrets(text) == text
+
+
+def test_P19_known_secrets_are_masked_wherever_they_stand() -> None:
+    assert mask_secrets(f"it said {HUSH}!", (HUSH,)) == "it said ***!"
+
+
+def test_P15_strangers_learn_nothing_about_the_network() -> None:
+    reason = "robots.txt unreachable (address not allowed: x.org is part of a private network; …): nothing"
+    assert for_strangers(reason) == "address not allowed"
+    assert (
+        for_strangers(f"redirected to https://x.org/?token={HUSH}\n")
+        == r"redirected to https://x.org/?token=***"
+    )
+    assert for_strangers("404 Not Found") == "404 Not Found"
