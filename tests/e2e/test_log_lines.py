@@ -67,11 +67,19 @@ def test_F111_a_page_that_is_not_believed_is_told(log: Path, tiny: TinySite) -> 
     assert [each["url"] for each in events(log) if each["event"] == "page doubted"] == [tiny.at("/p1")]
 
 
-def test_F111_an_outage_of_robots_and_a_pause_are_told(log: Path, tiny: TinySite) -> None:
+def test_F111_an_outage_of_robots_is_told(log: Path, tiny: TinySite) -> None:
     lay(tiny, star(2))
     tiny.fail("/robots.txt", 503)
     main(["crawl", tiny.url, "--name", "docs", "-q"])
     assert {"event": "robots.txt unreachable", "level": "warning"}.items() <= events(log)[-2].items()
+
+
+def test_F111_a_host_that_asks_for_a_pause_is_told(log: Path, tiny: TinySite) -> None:
+    lay(tiny, star(1))
+    tiny.fail("/p0", 429, retry_after="3600")
+    main(["crawl", tiny.url, "--name", "docs", "-q"])
+    paused = [each for each in events(log) if each["event"] == "host paused"]
+    assert [(each["host"], each["seconds"]) for each in paused] == [(f"127.0.0.1:{tiny.port}", "3600")]
 
 
 def test_F111_P19_hostile_addresses_are_one_line_and_their_tokens_are_masked(
