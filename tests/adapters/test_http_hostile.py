@@ -294,7 +294,7 @@ async def test_F58_endless_empty_gzip_members_are_cut() -> None:
 
 
 PEAKS = """
-import asyncio, resource, sys
+import asyncio, pathlib, sys
 from tests.adapters.servers import fetching
 from afresh.core.looks import Request
 
@@ -302,7 +302,7 @@ async def main():
     async with fetching() as fetcher:
         for url in sys.argv[1:]:
             await fetcher.fetch(Request(url=url))
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+            print(pathlib.Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
 asyncio.run(main())
 """

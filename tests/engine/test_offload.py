@@ -85,11 +85,10 @@ async def test_F63_an_endless_loop_is_killed(work: Offload, monkeypatch: pytest.
 async def test_F63_time_spent_in_the_queue_is_not_counted(
     work: Offload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two calls of 0.4 s go to the process together; the second would be late if its clock ran at once."""
-    await work.call(int, "1")
-    monkeypatch.setattr(offload_process, "SECONDS", 0.6)
+    """Two calls of 0.8 s go to the process together; the second would be late if its clock ran at once."""
     pid = await work.call(os.getpid)
-    await asyncio.gather(work.call(time.sleep, 0.4), work.call(time.sleep, 0.4))
+    monkeypatch.setattr(offload_process, "SECONDS", 1.5)
+    await asyncio.gather(work.call(time.sleep, 0.8), work.call(time.sleep, 0.8))
     assert await work.call(os.getpid) == pid
 
 

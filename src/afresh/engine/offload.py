@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
 from afresh.core.errors import ExtractError
-from afresh.engine.offload_process import Child, Displaced
+from afresh.engine.offload_process import Buffer, Child, Displaced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,11 +38,10 @@ class Offload:
                 return cast("R", value)
             raise ExtractError(str(value))
 
-    async def _answer(self, call: object) -> bytes:
+    async def _answer(self, call: object) -> Buffer:
         slot = await self._free.get()
         try:
-            payload = pickle.dumps(call, pickle.HIGHEST_PROTOCOL)  # only now: large calls wait as they are
-            return await (await self._child(slot)).call(payload)
+            return await (await self._child(slot)).call(call)
         finally:
             self._free.put_nowait(slot)
 

@@ -1,6 +1,7 @@
 """One process that answers calls in order, as its parent sees it: whom to blame when it dies."""
 
 import asyncio
+import pickle
 import signal
 import struct
 import sys
@@ -11,8 +12,11 @@ from afresh.core.errors import ExtractError, ParserCrashed
 
 FRAME = struct.Struct(">I?")  # the length of an answer, and whether it is the last of this process
 LENGTH = struct.Struct(">I")
+PIECE = 256 * 1024  # of a large answer, read at a time
 SECONDS = 30.0  # for one call, from the moment the process begins with it
+STARTING_SECONDS = 60.0
 LEAVING_SECONDS = 5.0  # for a process that has closed its output
+Buffer = bytes | bytearray
 
 
 class Displaced(Exception):
@@ -24,9 +28,10 @@ class Child:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self._waiting: deque[asyncio.Future[bytes]] = deque()
-        self._clock: asyncio.TimerHandle | None = None
-        self._late = False
+        self._waiting: deque[asyncio.Future[Buffer]] = deque()
+        loop = asyncio.get_running_loop()
+        self._clock: asyncio.TimerHandle | None = loop.call_later(STARTING_SECONDS, self._overrun)
+        self._ready = self._late = False
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -39,25 +44,28 @@ class Child:
                 "afresh.engine.offload_child",
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                limit=2**20,
+                limit=2 * PIECE,
                 start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
             )
         except OSError as error:
             raise ExtractError(f"the parser process does not start: {error}") from error
         return cls(process)
 
-    async def call(self, payload: bytes) -> bytes:
-        """Send one call and wait for its answer."""
+    async def call(self, call: object) -> Buffer:
+        """Send one call, pickled only now so that large ones wait as they are, and wait for its answer."""
         stdin = self.process.stdin
         if stdin is None or self.broken:
             raise Displaced
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._send(stdin, pickle.dumps(call, pickle.HIGHEST_PROTOCOL))
+        answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
         self._waiting.append(answer)
-        if len(self._waiting) == 1:
+        if self._ready and len(self._waiting) == 1:
             self._begin()
+        return await answer
+
+    def _send(self, stdin: asyncio.StreamWriter, payload: bytes) -> None:
         stdin.write(LENGTH.pack(len(payload)))
         stdin.write(payload)
-        return await answer
 
     def _begin(self) -> None:
         """The process begins with the first call that waits."""
@@ -71,30 +79,39 @@ class Child:
         self._kill()
 
     async def _read(self) -> None:
-        ready = retired = False
+        retired = False
         try:
+            await self._frame()
+            self._ready = True
+            self._begin()
             while not retired:
                 answer, retired = await self._frame()
-                if ready:
-                    self._give(answer)
-                ready = True
+                self._give(answer)
                 self._begin()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         await self._leave()
         if self._waiting and not retired:
-            self._blame(self._reason() if ready else ExtractError("the parser process does not start"))
+            self._blame(self._reason())
         while self._waiting:
             self._blame(Displaced())
 
-    async def _frame(self) -> tuple[bytes, bool]:
+    async def _frame(self) -> tuple[Buffer, bool]:
         stdout = self.process.stdout
         if stdout is None:
             raise ConnectionError
         size, last = FRAME.unpack(await stdout.readexactly(FRAME.size))
-        return await stdout.readexactly(size), last
+        if size <= PIECE:
+            return await stdout.readexactly(size), last
+        answer = bytearray(size)  # filled in place: a large answer is not held twice
+        filled = 0
+        while filled < size:
+            piece = await stdout.readexactly(min(PIECE, size - filled))
+            answer[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        return answer, last
 
-    def _give(self, answer: bytes) -> None:
+    def _give(self, answer: Buffer) -> None:
         future = self._waiting.popleft()
         if not future.done():
             future.set_result(answer)
@@ -104,8 +121,10 @@ class Child:
         if not future.done():
             future.set_exception(error)
 
-    def _reason(self) -> ParserCrashed:
+    def _reason(self) -> ExtractError:
         """Why the call that was in work has no answer."""
+        if not self._ready:
+            return ExtractError("the parser process does not start")
         if self._late:
             return ParserCrashed(f"reading the page took longer than {SECONDS:g} s")
         code = self.process.returncode or 0
