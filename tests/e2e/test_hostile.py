@@ -1,7 +1,9 @@
 """Hostile answers through the whole walk: what was known stays searchable, and the evidence says why."""
 
+import json
 import os
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -173,6 +175,63 @@ async def test_F60_F61_encodings_and_odd_characters_are_stored_and_stay_the_same
             (again,) = await kb.refresh(["docs"], full=True)
             assert (again.changed, again.unchanged) == (0, len(ENCODED) + 2)
             assert index_of(store) == before
+
+
+ODD_HEADERS = {
+    "/coding": b"Content-Encoding: \xff\xfe\x01",
+    "/media": b"Content-Type: image/\xff\x80",
+    "/type": b"Content-Type: \xc3\x28/\xff",
+    "/charset": b"Content-Type: text/html; charset=\xff\xfe",
+    "/language": b"Content-Type: text/html\r\nContent-Language: \xff\xfe",
+    "/etag": b'Content-Type: text/html\r\nETag: "\xff\xfe"\r\nLast-Modified: \xff',
+    "/robots": b"Content-Type: text/html\r\nX-Robots-Tag: \xff, \x80: noindex",
+}
+ODD_TARGETS = {"/location": b"\xff\xfe://\xff", "/path": b"/\xff\xfe", "/host": b"http://\xff\xfe.example/"}
+
+
+async def test_F61_bytes_in_headers_that_are_no_text_reach_no_store(store: Path, work: object) -> None:
+    body = page("odd headers").encode()
+    with HostileSite() as site:
+        for path, header in ODD_HEADERS.items():
+            length = b"Content-Length: %d" % len(body)
+            site.say(path, b"HTTP/1.1 200 OK\r\n" + length + b"\r\n" + header + b"\r\n\r\n" + body)
+        for path, target in ODD_TARGETS.items():
+            for code in (301, 302):
+                head = b"HTTP/1.1 %d Found\r\nContent-Length: 0\r\nLocation: " % code
+                site.say(f"{path}{code}", head + target + b"\r\n\r\n")
+        paths = [*ODD_HEADERS, *(f"{path}{code}" for path in ODD_TARGETS for code in (301, 302))]
+        site.put("/", page("/", paths))
+        async with opened(store, QUICK) as kb:
+            report = await kb.crawl(site.url, name="docs")
+            told = dict(rows(store, "select url, error_message from page_crawls where outcome is not null"))
+            assert not [reason for reason in told.values() if "internal error" in (reason or "")]
+            assert told[site.at("/coding")] == "content coding \ufffd\ufffd\x01 is not supported"
+            read = {site.at(path) for path in ("/", "/charset", "/language", "/etag", "/robots")}
+            assert set(index_of(store)) == read
+            assert report.new == len(read)
+            assert await kb.pages("docs")
+    assert_sound(store)
+
+
+async def test_F61_naughty_strings_are_stored_found_and_asked_for(
+    shared: Path, store: Path, work: object
+) -> None:
+    strings: list[str] = json.loads((shared / "data/naughty/blns.json").read_text("utf-8"))
+    with HostileSite() as site:
+        groups = [strings[start : start + 20] for start in range(0, len(strings), 20)]
+        for number, group in enumerate(groups):
+            text = "".join(f"<p>{escape(each)}</p>" for each in group)
+            html = f"<title>{escape(group[0])}</title><main><h1>Part {number}</h1>{text}</main>"
+            site.put(f"/{number}", html)
+        site.put("/", page("/", [f"/{number}" for number in range(len(groups))]))
+        async with opened(store) as kb:
+            report = await kb.crawl(site.url, name="docs")
+            assert (report.state, report.new) == ("completed", len(groups) + 1)
+            for text in strings:
+                await kb.search(text, within="docs")
+            (again,) = await kb.refresh(["docs"], full=True)
+            assert (again.changed, again.unchanged) == (0, len(groups) + 1)
+    assert_sound(store)
 
 
 class Poisoned(Offload):

@@ -191,7 +191,7 @@ class HttpFetcher:
         coded = response.headers.getall("Content-Encoding", [])
         coding = coding_of(coded)
         if coding is None:
-            reason = f"content coding {', '.join(coded)[:60]} is not supported"
+            reason = f"content coding {answers.as_text(', '.join(coded))[:60]} is not supported"
             return _refused(reason, response.status)
         if not terms.cut and (response.content_length or 0) > terms.limit:
             return _too_large(terms.limit, response.status)
@@ -251,7 +251,7 @@ class HttpFetcher:
 
 
 def _hop(status: int, location: str | None, base: str) -> _Hop:
-    raw = (location or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    raw = answers.as_text(location or "")
     return _Hop(status, canonical(raw, base) if raw else None, raw)
 
 
