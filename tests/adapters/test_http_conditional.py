@@ -46,7 +46,7 @@ def _meant(row: dict[str, Any], seen: Fetched) -> bool:
     return isinstance(seen, Refused if status in (204, 205, 405) else Failed)
 
 
-async def test_every_row_of_conditional(shared: Path) -> None:
+async def test_F44_F46_F48_every_row_of_conditional(shared: Path) -> None:
     rows = [json.loads(row) for row in (shared / "data/standards/conditional.jsonl").read_text().splitlines()]
     assert len(rows) == 24
     for row in rows:

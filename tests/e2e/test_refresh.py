@@ -10,7 +10,7 @@ from tests.e2e.library import assert_sound, counts, found, index_of, opened, row
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
 from afresh.core.looks import Outcome
-from afresh.engine.offload import Child
+from afresh.engine.offload_process import Child
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 

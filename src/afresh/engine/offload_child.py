@@ -1,4 +1,4 @@
-"""The other end of `offload.py`: reads calls from standard input, writes answers to standard output."""
+"""The other end of `offload_process.py`: calls come on standard input, answers go to standard output."""
 
 import ctypes
 import gc
@@ -8,28 +8,78 @@ import signal
 import struct
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
-HEADER = struct.Struct(">I")
+FRAME = struct.Struct(">I?")
+LENGTH = struct.Struct(">I")
+MEGABYTE = 1024 * 1024
+ROOM = 1536 * MEGABYTE  # of address space for the work, above what the process has at its start
+GROWN = 256 * MEGABYTE  # of memory held after an answer; a process that holds more is replaced
+_STATM = Path("/proc/self/statm")
+_PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 
 
 def serve(calls: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls until the input ends."""
-    while header := calls.read(HEADER.size):
-        (size,) = HEADER.unpack(header)
-        answer = _answer(calls.read(size))
-        answers.write(HEADER.pack(len(answer)))
-        answers.write(answer)
-        answers.flush()
+    """Say that we are ready, then answer calls until the input ends or the process has served its time."""
+    _write(answers, b"", last=False)
+    last = False
+    while not last and (header := calls.read(LENGTH.size)):
+        answer, broken = _answer(calls.read(LENGTH.unpack(header)[0]))
+        last = broken or held() > GROWN
+        _write(answers, answer, last=last)
 
 
-def _answer(payload: bytes) -> bytes:
+def _write(answers: BinaryIO, answer: bytes, *, last: bool) -> None:
+    answers.write(FRAME.pack(len(answer), last))
+    answers.write(answer)
+    answers.flush()
+
+
+def _answer(payload: bytes) -> tuple[bytes, bool]:
+    """The pickled answer, and whether the process may have been damaged on the way."""
     try:
         function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own parent
         result = (True, function(*args, **kwargs))
-        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL), False
+    except MemoryError:
+        return _failure("reading the page needs too much memory"), True
     except Exception as error:
-        return pickle.dumps((False, str(error) or type(error).__name__))
+        return _failure(str(error) or type(error).__name__), False
+    except BaseException as error:  # a panic of a library in Rust
+        return _failure(f"{type(error).__name__}: {error}"), True
+
+
+def _failure(reason: str) -> bytes:
+    return pickle.dumps((False, reason))
+
+
+def held() -> int:
+    """The bytes of memory that this process holds, where that can be known."""
+    return _sizes()[1]
+
+
+def _sizes() -> tuple[int, int]:
+    """The bytes of address space and of memory of this process; nothing where that cannot be known."""
+    try:
+        sizes = _STATM.read_bytes().split()
+    except OSError:
+        return 0, 0
+    return int(sizes[0]) * _PAGE, int(sizes[1]) * _PAGE
+
+
+def limit_itself() -> None:
+    """No more address space than pages need, and no core files: they would hold what others wrote."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    has = _sizes()[0]
+    with suppress(OSError, ValueError):
+        if has:
+            resource.setrlimit(resource.RLIMIT_AS, (has + ROOM, has + ROOM))
 
 
 def end_with_parent() -> None:
@@ -39,9 +89,18 @@ def end_with_parent() -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def hush() -> None:
+    """What a library prints on its way, also from C, reaches neither the answers nor the user's screen."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
 if __name__ == "__main__":
     end_with_parent()
+    limit_itself()
     gc.freeze()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints, also from C, must not mix with the answers
+    hush()
     serve(sys.stdin.buffer, answers)

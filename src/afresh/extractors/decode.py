@@ -13,7 +13,7 @@ _BOMS = (
 )
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"""<(?:[!/?][^>]*|([a-z]+)((?:[\s/](?:[^>"']|"[^"]*"|'[^']*')*)?))>""", re.IGNORECASE)
-_ATTRIBUTE = re.compile(rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(rb"""([^\s/=>"']+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"'][^\s>]*)))?""")
 _CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 # What browsers read under a name that means something narrower elsewhere.
 _WIDER = {
@@ -30,6 +30,7 @@ _WIDER = {
     "shift_jis": "cp932",
     "big5": "big5hkscs",
 }
+_LABEL = re.compile(r"[a-z0-9._:+-]{1,40}")
 _FOR_PAGES = re.compile(
     r"utf-8|utf-16(-[bl]e)?|ascii|iso8859-\d+|cp(125\d|866|874|932|949)|koi8-[rtu]|mac-\w+|tis-620"
     r"|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_jp|ks_c-5601-1987"
@@ -44,8 +45,8 @@ _ALIASES = {
 
 def codec_of(label: str | None) -> str | None:
     """The Python codec for a charset label as browsers understand it, or None for an unknown one."""
-    name = (label or "").strip().strip("\"'").lower()
-    if not name or len(name) > 40:
+    name = (label or "").strip().lower()
+    if not _LABEL.fullmatch(name):  # Python would overlook a quote, which browsers do not
         return None
     try:
         found = codecs.lookup(_ALIASES.get(name, name))

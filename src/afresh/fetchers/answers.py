@@ -116,9 +116,14 @@ def status_words(status: int) -> str:
         return str(status)
 
 
+def as_text(value: str) -> str:
+    """A header as text that can be stored: bytes that are not UTF-8, which come as surrogates, are U+FFFD."""
+    return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def media_of(headers: Headers) -> tuple[str, str | None]:
     """Media type in lower case and charset, as the Content-Type header says; "" and None without one."""
-    media, _, rest = headers.get("Content-Type", "").partition(";")
+    media, _, rest = as_text(headers.get("Content-Type", "")).partition(";")
     charset = None
     for part in rest.split(";"):
         name, _, value = part.partition("=")
@@ -138,7 +143,7 @@ def body_of(url: str, data: bytes, status: int, headers: Headers, validators: Va
     """The content an answer brought."""
     media, charset = media_of(headers)
     tags = robots_tags(headers.getall("X-Robots-Tag", []), agent)
-    language = headers.get("Content-Language", "").partition(",")[0].strip()
+    language = as_text(headers.get("Content-Language", "")).partition(",")[0].strip()
     return Body(
         url=url,
         data=data,

@@ -180,7 +180,7 @@ class HttpFetcher:
         coded = response.headers.getall("Content-Encoding", [])
         coding = coding_of(coded)
         if coding is None:
-            reason = f"content coding {', '.join(coded)[:60]} is not supported"
+            reason = f"content coding {answers.as_text(', '.join(coded))[:60]} is not supported"
             return _refused(reason, response.status)
         if not terms.cut and (response.content_length or 0) > terms.limit:
             return _too_large(terms.limit, response.status)
@@ -193,7 +193,8 @@ class HttpFetcher:
             return _failed(str(error), response.status)
         if not terms.cut and len(data) > terms.limit:
             return _too_large(terms.limit, response.status)
-        return bytes(data[: terms.limit])
+        del data[terms.limit :]  # in place: a slice would be one more copy
+        return bytes(data)
 
     async def _bar(self, hop: Hop, asked: str, terms: _Terms, deadline: Deadline) -> Refused | Failed | None:
         """Why a redirect is not followed, having waited as long as it asks; None to follow it."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Failed, Moved, Outcome, Refused
 from afresh.core.urls import canonical, host_of
-from afresh.fetchers.answers import PERMANENT, Headers, status_words, wait_of
+from afresh.fetchers.answers import PERMANENT, Headers, as_text, status_words, wait_of
 
 _OUTSIDE = "which is outside this source; crawl that address instead or widen the scope"
 
@@ -27,7 +27,7 @@ class Hop:
 
 def hop_of(status: int, headers: Headers, base: str, now: datetime) -> Hop:
     """The redirect that an answer is."""
-    raw = headers.get("Location", "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    raw = as_text(headers.get("Location", ""))
     return Hop(status, canonical(raw, base) if raw else None, raw, wait_of(headers, now))
 
 

@@ -36,7 +36,7 @@ def drip(part: Literal["head", "body"], every: float = 0.02) -> Script:
     """A byte at a time, for ever: of a header, or of a body after its head."""
 
     async def pieces() -> AsyncIterator[bytes]:
-        yield _OK + (b"X: " if part == "head" else b"Content-Length: 100000000\r\n\r\n")
+        yield _OK + (b"X: " if part == "head" else b"Content-Length: 1000000\r\n\r\n")
         while True:
             yield b"x"
             await asyncio.sleep(every)
@@ -101,17 +101,21 @@ def giant(size: int, *, announced: bool = True) -> Script:
 
 
 def packed(coding: str, megabytes: int) -> bytes:
-    """That many megabytes of blanks in a coding: gzip, deflate (zlib), raw (deflate), nested (gzip twice)."""
-    packer = zlib.compressobj(1, wbits={"deflate": 15, "raw": -15}.get(coding, 31))
-    blanks = b" " * MEGABYTE
-    data = b"".join(packer.compress(blanks) for _ in range(megabytes)) + packer.flush()
+    """That many megabytes of blanks in a coding: gzip, deflate (zlib), raw (deflate), nested (gzip twice).
+
+    One packed megabyte is repeated, so that ten gigabytes are made at once; the end of the stream is missing.
+    """
+    packer = zlib.compressobj(9, wbits=-15)
+    block = packer.compress(b" " * MEGABYTE) + packer.flush(zlib.Z_FULL_FLUSH)
+    head = {"deflate": b"\x78\x01", "raw": b""}.get(coding, b"\x1f\x8b\x08" + bytes(6) + b"\x03")
+    data = head + block * megabytes
     return gzip.compress(data, mtime=0) if coding == "nested" else data
 
 
-def bomb(coding: str, megabytes: int = 64, *, nested_as: str = "gzip, gzip") -> bytes:
-    """A small body that unpacks to that many megabytes."""
-    named = {"raw": "deflate", "nested": nested_as}.get(coding, coding)
-    return coded(named, packed(coding, megabytes))
+def bomb(coding: str, megabytes: int = 64, *, named: str | None = None) -> bytes:
+    """A small body that unpacks to that many megabytes, under the name of its coding or another."""
+    usual = {"raw": "deflate", "nested": "gzip, gzip"}.get(coding, coding)
+    return coded(named or usual, packed(coding, megabytes))
 
 
 def members() -> Script:
