@@ -26,6 +26,7 @@ from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
 
+from afresh.core.traps import trap_in
 from afresh.core.urls import (
     directory_of,
     domain_of,
@@ -58,6 +59,7 @@ class Rules:
     max_pages: int = 10_000
     max_params: int | None = None
     max_components: int = 10
+    max_per_pattern: int = 200  # pages that may look endless, per pattern (traps.py); 0: no limit
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Say in a few words why a canonical address is not part of the source, or None if it is."""
@@ -71,9 +73,9 @@ class Rules:
         # slashes bound the components from above and are cheaper to count
         if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
-        if edge.exclude or edge.include:
-            return edge.glob_refusal(url)
-        return None
+        if (edge.exclude or edge.include) and (refused := edge.glob_refusal(url)):
+            return refused
+        return trap_in(url) if self.max_per_pattern else None
 
     def trim(self, url: str) -> str:
         """Leave off the query parameters beyond `max_params` (C23)."""
