@@ -6,6 +6,7 @@ from typing import assert_never
 
 from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of
 from afresh.core.looks import (
+    Document,
     Failed,
     Gone,
     Moved,

@@ -75,7 +75,7 @@ class Rules:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
         if (edge.exclude or edge.include) and (refused := edge.glob_refusal(url)):
             return refused
-        return trap_in(url) if self.max_per_pattern else None
+        return trap_in(url) if edge.tells_traps else None
 
     def trim(self, url: str) -> str:
         """Leave off the query parameters beyond `max_params` (C23)."""
@@ -94,6 +94,7 @@ class _Edge:
     domain: str | None
     include: _Globs
     exclude: _Globs
+    tells_traps: bool
 
     def shares_domain(self, url: str) -> bool:
         if self.domain is None or not url.startswith(("https://", "http://")):
@@ -125,6 +126,7 @@ def _edge(rules: Rules) -> _Edge:
         domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
         include=_compiled(rules.include),
         exclude=_compiled(rules.exclude),
+        tells_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
 
 

@@ -4,6 +4,7 @@ Whatever a cap cuts off makes the listing incomplete and says so in `errors`: ab
 `lastmod` is carried along as a hint and decides nothing.
 """
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ MOST_URLS = 500_000
 MOST_BYTES = 10 * LARGEST_BYTES  # of all files together
 MOST_ERRORS = 20  # after so many broken files the rest is not worth its time
 LARGE = 256 * 1024  # parsed off the event loop
+STEP = 500  # entries that are judged without a break
 
 Parse = Callable[[bytes], Awaitable[SitemapFile]]
 
@@ -139,7 +141,7 @@ class _Walk:
             self.errors.append(f"{url}: {file.error}")
         if file.over:
             self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} left out")
-        self._take(file, seen.url, depth)
+        await self._take(file, seen.url, depth)
 
     async def _parsed(self, data: bytes) -> SitemapFile:
         if len(data) <= LARGE:
@@ -149,8 +151,10 @@ class _Walk:
         except ExtractError as error:
             return SitemapFile("none", error=str(error))
 
-    def _take(self, file: SitemapFile, base: str, depth: int) -> None:
-        for entry in file.entries:
+    async def _take(self, file: SitemapFile, base: str, depth: int) -> None:
+        for number, entry in enumerate(file.entries):
+            if number % STEP == STEP - 1:
+                await asyncio.sleep(0)  # others have work to do, too
             url = canonical(entry.loc, base)
             if url is None:
                 self.dropped["not a web address"] += 1
