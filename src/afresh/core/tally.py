@@ -35,6 +35,8 @@ def tally(visit: Visit) -> dict[str, int]:
 def _left_out(visit: Visit) -> dict[str, int]:
     """Links that nobody will follow: they end a run as notes."""
     harvest, cut = visit.harvest, visit.decision.page.links_left_out
+    if not (cut or harvest.trapped or harvest.long_links):
+        return {}
     found = {
         "trapped": harvest.trapped,
         "long_links": harvest.long_links,
