@@ -135,6 +135,8 @@ def test_F76_bombs_are_inert(name: str) -> None:
 def test_F76_entries_beyond_the_cap_are_counted() -> None:
     found = parse_sitemap(urlset(*(f"http://x.org/{n}" for n in range(120))), most=100)
     assert (len(found.entries), found.over) == (100, 20)
+    endless = parse_sitemap(urlset(*(f"http://x.org/{n}" for n in range(5_000))), most=100)
+    assert (len(endless.entries), endless.over, endless.error) == (100, 100, None)
     text = parse_sitemap("\n".join(f"http://x.org/{n}" for n in range(120)).encode(), most=100)
     assert (len(text.entries), text.over) == (100, 20)
     assert parse_sitemap(urlset("http://x.org/"), largest=10).error == "larger than 0 MB"

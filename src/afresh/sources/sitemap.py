@@ -140,7 +140,7 @@ class _Walk:
         if file.error:
             self.errors.append(f"{url}: {file.error}")
         if file.over:
-            self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} left out")
+            self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
         await self._take(file, seen.url, depth)
 
     async def _parsed(self, data: bytes) -> SitemapFile:
