@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afresh.config import Config
@@ -21,6 +22,7 @@ from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
+from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
@@ -87,10 +89,12 @@ class Workshop:
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
         rules = rules_for(source, own)
-        web, lister = _web(own, rules, self.clock, await self.store.lists_pages(source.id))
         offload = Offload()
+        listed = await self.store.lists_pages(source.id)
+        web, lister = _web(own, rules, self.clock, offload, listed)
         worker = _worker(self.clock())
-        kit = self._kit(own, rules, web, lister, offload, worker, full, listener)
+        patterns = Patterns(self.store, source.id, rules)
+        kit = self._kit(own, rules, web, lister, patterns, offload, worker, full, listener)
         try:
             pace = kit.pace
             async with at_work(self.store, worker, pace.lease_seconds, pace.heartbeat_seconds, self.clock):
@@ -108,6 +112,7 @@ class Workshop:
         rules: Rules,
         web: "RobotsGate",
         lister: "WebLister",
+        patterns: Patterns,
         offload: Offload,
         worker: Worker,
         full: bool,
@@ -118,6 +123,7 @@ class Workshop:
             web=web,
             lister=lister,
             trim=rules.trim,
+            patterns=patterns,
             extract=Named("afresh.extractors", "extract"),
             chunk=Named("afresh.chunkers.markdown", "chunk"),
             diff=Named("afresh.core.diff", "markdown_diff"),
@@ -139,7 +145,9 @@ def _worker(now: datetime) -> Worker:
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
-def _web(own: Config, rules: Rules, clock: Clock, listed: bool) -> tuple["RobotsGate", "WebLister"]:
+def _web(
+    own: Config, rules: Rules, clock: Clock, offload: Offload, listed: bool
+) -> tuple["RobotsGate", "WebLister"]:
     from afresh.fetchers.guard import AddressPolicy
     from afresh.fetchers.http import HttpFetcher, HttpOptions
     from afresh.fetchers.robots import RobotsGate
@@ -164,7 +172,14 @@ def _web(own: Config, rules: Rules, clock: Clock, listed: bool) -> tuple["Robots
 
     http = HttpFetcher(options, clock=clock, refusal=refusal)
     gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=clock)
-    lister = WebLister(rules, gate, gate.sitemaps, use_sitemaps=own.crawl.sitemaps, expects_sitemap=listed)
+    lister = WebLister(
+        rules,
+        gate,
+        gate.sitemaps,
+        parse=partial(offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
+        use_sitemaps=own.crawl.sitemaps,
+        expects_sitemap=listed,
+    )
     return gate, lister
 
 
@@ -180,6 +195,7 @@ def rules_for(source: Source, own: Config) -> Rules:
         max_pages=crawl.max_pages,
         max_params=crawl.max_url_params,
         max_components=UNBOUNDED if crawl.max_path_components is None else crawl.max_path_components,
+        max_per_pattern=crawl.max_per_pattern or 0,
     )
 
 

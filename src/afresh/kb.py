@@ -23,6 +23,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.scope import Rules
+from afresh.core.traps import pattern_of, shown
 from afresh.core.urls import canonical
 from afresh.core.views import (
     ChangeView,
@@ -279,8 +280,11 @@ class KnowledgeBase:
         link = await self._store.link_to(url, within)
         if link is None:
             return f"{url} is not on record; `afresh pages NAME` lists the addresses that are"
-        source, page, depth, follow = link
-        reason = self._tools.bounds(source)[0].refusal(url, depth + 1)
+        source, page, depth, follow, belongs = link
+        rules = self._tools.bounds(source)[0]
+        reason = rules.refusal(url, depth + 1)
+        if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
+            reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"
         if reason is None:
             reason = "max_pages was reached" if follow else "the link or its page says nofollow"
         return f"{url} is linked from {page} but was left out: {reason}"

@@ -1,5 +1,6 @@
 """Sitemaps (F76, F77): every format, every bomb, and what a site lists through them."""
 
+import asyncio
 import gzip
 import json
 import time
@@ -12,11 +13,12 @@ import psutil
 import pytest
 from tests.adapters.servers import Answer, answer, fetching, redirect, serving
 
+from afresh.core.errors import ExtractError
 from afresh.core.model import Listed
 from afresh.core.scope import Rules, Scope
 from afresh.core.urls import canonical
 from afresh.fetchers.robots import RobotsGate
-from afresh.sources.sitemap import SitemapListing, read_sitemaps
+from afresh.sources.sitemap import STEP, SitemapListing, read_sitemaps
 from afresh.sources.sitemap_file import SitemapFile, parse_lastmod, parse_sitemap
 from afresh.sources.web import WebLister
 
@@ -133,6 +135,8 @@ def test_F76_bombs_are_inert(name: str) -> None:
 def test_F76_entries_beyond_the_cap_are_counted() -> None:
     found = parse_sitemap(urlset(*(f"http://x.org/{n}" for n in range(120))), most=100)
     assert (len(found.entries), found.over) == (100, 20)
+    endless = parse_sitemap(urlset(*(f"http://x.org/{n}" for n in range(5_000))), most=100)
+    assert (len(endless.entries), endless.over, endless.error) == (100, 100, None)
     text = parse_sitemap("\n".join(f"http://x.org/{n}" for n in range(120)).encode(), most=100)
     assert (len(text.entries), text.over) == (100, 20)
     assert parse_sitemap(urlset("http://x.org/"), largest=10).error == "larger than 0 MB"
@@ -177,7 +181,7 @@ async def test_F76_indexes_to_a_depth_of_three_each_file_once() -> None:
 async def test_F76_a_thousand_maps_and_no_more() -> None:
     routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*(f"/m{n}.txt" for n in range(1500))))}
     found = await _listing(routes)
-    assert found.dropped == {"more than 1000 sitemap files": 501}
+    assert found.errors == ("501 sitemap files were not read: more than is sensible",)
 
 
 async def test_F77_foreign_addresses_are_dropped_with_counts() -> None:
@@ -192,12 +196,62 @@ async def test_F77_foreign_addresses_are_dropped_with_counts() -> None:
         refusal=lambda url: "foreign" if "foreign" in url else None,
     )
     assert list(found.urls) == ["/in"]
-    assert found.dropped == {"foreign": 2000, "not an http address": 2}
+    assert found.dropped == {"foreign": 2000, "not a web address": 2}
 
 
 async def test_addresses_beyond_the_cap_are_counted() -> None:
     found = await _listing({"/sitemap.xml": answer(200, urlset(*(f"/{n}" for n in range(30))))}, most_urls=10)
-    assert (len(found.urls), sum(found.dropped.values())) == (10, 20)
+    assert len(found.urls) == 10
+    assert found.errors == ("sitemaps list more than 10 addresses: 20 left out",)
+
+
+async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None:
+    """Whoever shares the event loop gets a turn every few hundred addresses."""
+    parsed: list[int] = []
+    turns = turns_at_last = 0
+
+    async def parse(data: bytes) -> SitemapFile:
+        parsed.append(len(data))
+        return parse_sitemap(data)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += bool(parsed)
+
+    def refusal(url: str) -> None:
+        nonlocal turns_at_last
+        turns_at_last = turns
+
+    data = urlset(*(f"/{number:030}" for number in range(10_000)))
+    task = asyncio.create_task(others())
+    found = await _listing({"/sitemap.xml": answer(200, data)}, parse=parse, refusal=refusal, most_urls=5_000)
+    task.cancel()
+    assert turns_at_last >= 10_000 // STEP - 1
+    assert parsed == [len(data)]
+    assert len(found.urls) == 5_000
+    assert found.errors == ("sitemaps list more than 5,000 addresses: 5,000 left out",)
+
+
+async def test_F76_a_map_that_breaks_its_parser_is_told() -> None:
+    async def parse(data: bytes) -> SitemapFile:
+        raise ExtractError("reading the page took longer than 60 s")
+
+    found = await _listing({"/sitemap.xml": answer(200, b" " * 300_000 + urlset("/a"))}, parse=parse)
+    assert (len(found.urls), len(found.errors)) == (0, 1)
+    assert found.errors[0].endswith("took longer than 60 s")
+
+
+async def test_F76_too_many_broken_maps_end_the_walk() -> None:
+    names = [f"/m{number}.xml" for number in range(100)]
+    routes: dict[str, Answer] = {
+        "/sitemap.xml": answer(200, index(*names)),
+        **dict.fromkeys(names, answer(503)),
+    }
+    found = await _listing(routes)
+    assert (found.maps, len(found.errors)) == (1, 21)
+    assert found.errors[-1] == "80 sitemap files were not read: more than is sensible"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +307,7 @@ async def test_the_root_comes_first_and_once() -> None:
     listed, lister, origin = await _listed(routes)
     assert listed == [Listed(f"{origin}/docs/", 0), Listed(f"{origin}/docs/a", 1)]
     assert lister.listing_errors == []
-    assert sum(lister.dropped.values()) == 2
+    assert lister.dropped == {"other host": 1}
     assert lister.kind == "web"
     assert lister.refusal(f"{origin}/docs/b", 1) is None
     assert lister.refusal(f"{origin}/other", 1)

@@ -180,9 +180,9 @@ async def test_the_frontier_closes_under_its_rules(desk: Desk) -> None:
 
 async def test_new_rules_judge_the_links_on_record_without_a_look(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a", "https://cdn.example.org/x")})
-    await desk.store.judge_links(desk.source.id, lambda url: "cdn" in url)
+    await desk.store.judge_links(desk.source.id, lambda url, _: "cdn" in url)
     assert [item.url for item in await desk.store.frontier(desk.source.id)] == ["https://cdn.example.org/x"]
-    await desk.store.judge_links(desk.source.id, lambda url: False)
+    await desk.store.judge_links(desk.source.id, lambda url, _: False)
     assert await desk.store.frontier(desk.source.id) == []
 
 

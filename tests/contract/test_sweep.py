@@ -65,9 +65,9 @@ async def test_a_link_that_may_not_be_followed_reaches_nothing(desk: Desk) -> No
 
 async def test_rules_that_no_longer_admit_a_link_close_its_way(desk: Desk) -> None:
     await desk.crawl(SITE)
-    await desk.store.judge_links(desk.source.id, lambda url: url != at("child"))
+    await desk.store.judge_links(desk.source.id, lambda url, _: url != at("child"))
     assert await _unreached(desk) == [at("child"), at("grandchild")]
-    await desk.store.judge_links(desk.source.id, lambda url: True)
+    await desk.store.judge_links(desk.source.id, lambda url, _: True)
     assert await _unreached(desk) == []
 
 
@@ -149,7 +149,7 @@ async def test_a_page_that_was_dropped_and_came_back_has_not_been_missed(desk: D
 
 async def test_A14_a_page_that_lies_too_deep_for_the_rules_is_not_reached(desk: Desk) -> None:
     await desk.crawl(SITE)
-    await desk.store.judge_links(desk.source.id, lambda url: True)
+    await desk.store.judge_links(desk.source.id, lambda url, _: True)
     pages = await desk.store.unreached(desk.source.id, ROOT, 1)
     assert sorted(page.url for page in pages) == [at("child"), at("grandchild")]
 

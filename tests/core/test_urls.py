@@ -158,6 +158,29 @@ def test_links_are_resolved_against_their_page(raw_url: str, expected: str | Non
     assert canonical(raw_url, BASE) == expected
 
 
+@pytest.mark.parametrize(
+    ("raw_url", "expected"),
+    [
+        ("https://x.org/a;jsessionid=9F3A?b=1", "https://x.org/a?b=1"),
+        ("https://x.org/;JSESSIONID=9F3A", "https://x.org/"),
+        ("https://x.org/a;v=1;jsessionid=9F3A/b", "https://x.org/a;v=1/b"),
+        ("https://x.org/a/..;jsessionid=1/b", "https://x.org/b"),
+        ("https://x.org/(S(lit3py55t21z5v55vlm25s55))/a.aspx", "https://x.org/a.aspx"),
+        ("https://x.org/a?PHPSESSID=0af&b=1", "https://x.org/a?b=1"),
+        ("https://x.org/a?b=1&ASPSESSIONIDQADQ=x", "https://x.org/a?b=1"),
+        ("https://x.org/a?CFID=1&CFTOKEN=2", "https://x.org/a"),
+        ("https://x.org/a?sid=3f786850e387550fdab836ed7e6dc881", "https://x.org/a"),
+        ("https://x.org/a?sid=7", "https://x.org/a?sid=7"),
+        ("https://x.org/a?sid=introduction", "https://x.org/a?sid=introduction"),
+        ("https://x.org/a;v=1?sessions=2&inside=12345678", "https://x.org/a;v=1?sessions=2&inside=12345678"),
+        ("https://x.org/a(b)/(c)/d", "https://x.org/a(b)/(c)/d"),
+    ],
+)
+def test_F67_F68_session_ids_are_no_part_of_an_address(raw_url: str, expected: str) -> None:
+    assert canonical(raw_url) == expected
+    assert canonical(expected) == expected
+
+
 def test_F67_the_length_is_capped_after_normalising() -> None:
     """F67: 2,000 characters are the last that pass."""
     fits = "https://x.org/".ljust(MAX_LENGTH, "a")
@@ -261,6 +284,10 @@ WORDS = st.sampled_from(
         "[::1]",
         "0x7f.1",
         "utm_source",
+        ";jsessionid=",
+        "sid=1234567a",
+        "/(S(",
+        "))/",
     ]
 )
 ESCAPES = st.sampled_from(["%2e", "%2E", "%7e", "%25", "%32", "%65", "%41", "%c3%a9"])

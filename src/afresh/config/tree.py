@@ -85,6 +85,13 @@ class CrawlSettings:
     max_path_components: int | None = whole(
         10, "addresses with more path components are left out; null: no limit", 0, 1000, optional=True
     )
+    max_per_pattern: int | None = whole(
+        200,
+        "pages of one pattern such as `/cal/{n}/{n}` that links may lead to; more look endless; null: any",
+        0,
+        10_000_000,
+        optional=True,
+    )
     render: str = text(
         "auto",
         "run scripts of a page before reading it; today both words mean plain HTTP",

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of
 from afresh.core.looks import (
+    Document,
     Failed,
     Gone,
     Moved,
@@ -83,6 +84,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         content_type=seen.media_type,
         content_hash=document.content_hash,
         links_hash=None if follow is Follow.NONE else document.links_hash,
+        links_left_out=document.links_left_out,
         recipe=policy.recipe,
         moved_to=None,
         last_scraped=now,
@@ -96,7 +98,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
         next_at=next_regular_look(now, policy),
-        reason=_read_reason(page, seen, policy),
+        reason=_read_reason(page, seen, policy) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
 
@@ -142,10 +144,19 @@ def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
     return f"{code}, same content hash {content_hash[:12]}"
 
 
+def _canonical_reason(document: Document) -> str:
+    foreign = document.foreign_canonical
+    return f"; its rel=canonical to another host is ignored: {foreign}" if foreign else ""
+
+
 def _unwanted(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     """A page that asks not to be indexed: its links count, its content leaves."""
     after = replace(
-        _answered(page, now), validators=Validators(), links_hash=seen.document.links_hash, moved_to=None
+        _answered(page, now),
+        validators=Validators(),
+        links_hash=seen.document.links_hash,
+        links_left_out=seen.document.links_left_out,
+        moved_to=None,
     )
     follow = Follow.NONE if policy.respect_nofollow and not seen.document.follow else Follow.NEW
     return Decision(
@@ -206,7 +217,9 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
 
 
 def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
-    after = replace(_undoubted(page), failures=0, gone_count=0, moved_to=seen.to, checked_at=now)
+    after = replace(
+        _undoubted(page), failures=0, gone_count=0, moved_to=seen.to, checked_at=now, links_left_out=0
+    )
     if page.content_hash is None:
         after = replace(after, status=PageStatus.REDIRECT)
     return Decision(

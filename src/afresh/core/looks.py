@@ -138,6 +138,9 @@ class Document:
     sketch: str = ""  # tells how alike it is to others (core/sketch.py)
     index: bool = True  # the page does not ask to be left out (meta robots, X-Robots-Tag)
     follow: bool = True
+    links_left_out: int = 0  # beyond the most that are kept of one page
+    long_links: int = 0  # to addresses that are longer than any page needs
+    foreign_canonical: str | None = None  # rel=canonical names another host: told, not believed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,7 @@ class Page:
     content_type: str | None = None
     content_hash: str | None = None  # set exactly while content is stored
     links_hash: str | None = None
+    links_left_out: int = 0  # more links than are kept: absence proves nothing
     recipe: str | None = None
     failures: int = 0  # failed looks in a row: the fold of the history
     gone_count: int = 0  # 404/410 in a row
@@ -230,6 +231,8 @@ class Harvest:
     children: frozenset[str] = frozenset()  # targets of links that belong to the source
     diff: str | None = None
     body_bytes: int = 0
+    trapped: int = 0  # links left out because they look endless
+    long_links: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The recipe: what turns a body into what is indexed, by version; bump one whenever its output changes."""
 
-HTML = "html-1"
+HTML = "html-2"
 MARKDOWN = "markdown-1"
 TEXT = "text-1"
 CHUNKER = "markdown-1"

@@ -26,6 +26,7 @@ from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
 
+from afresh.core.traps import trap_in
 from afresh.core.urls import (
     directory_of,
     domain_of,
@@ -58,6 +59,7 @@ class Rules:
     max_pages: int = 10_000
     max_params: int | None = None
     max_components: int = 10
+    max_per_pattern: int = 200  # pages that may look endless, per pattern (traps.py); 0: no limit
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Say in a few words why a canonical address is not part of the source, or None if it is."""
@@ -71,9 +73,9 @@ class Rules:
         # slashes bound the components from above and are cheaper to count
         if url.count("/") - 2 > self.max_components and path_components(url) > self.max_components:
             return f"{path_components(url)} path components, more than max_components {self.max_components}"
-        if edge.exclude or edge.include:
-            return edge.glob_refusal(url)
-        return None
+        if (edge.exclude or edge.include) and (refused := edge.glob_refusal(url)):
+            return refused
+        return trap_in(url) if edge.tells_traps else None
 
     def trim(self, url: str) -> str:
         """Leave off the query parameters beyond `max_params` (C23)."""
@@ -92,6 +94,7 @@ class _Edge:
     domain: str | None
     include: _Globs
     exclude: _Globs
+    tells_traps: bool
 
     def shares_domain(self, url: str) -> bool:
         if self.domain is None or not url.startswith(("https://", "http://")):
@@ -123,6 +126,7 @@ def _edge(rules: Rules) -> _Edge:
         domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
         include=_compiled(rules.include),
         exclude=_compiled(rules.exclude),
+        tells_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
 
 

@@ -21,9 +21,29 @@ def tally(visit: Visit) -> dict[str, int]:
     decision = visit.decision
     if decision.retry:
         return {"retried": 1, "bytes": visit.harvest.body_bytes}
-    counts = {"checked": 1, "bytes": visit.harvest.body_bytes, _kind(visit): 1, **_known(visit)}
+    counts = {
+        "checked": 1,
+        "bytes": visit.harvest.body_bytes,
+        _kind(visit): 1,
+        **_known(visit),
+        **_left_out(visit),
+    }
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
     return {**counts, "flagged": 1} if flagged else counts
+
+
+def _left_out(visit: Visit) -> dict[str, int]:
+    """Links that nobody will follow: they end a run as notes."""
+    harvest, cut = visit.harvest, visit.decision.page.links_left_out
+    if not (cut or harvest.trapped or harvest.long_links):
+        return {}
+    found = {
+        "trapped": harvest.trapped,
+        "long_links": harvest.long_links,
+        "cut_links": cut,
+        "cut_pages": min(cut, 1),
+    }
+    return {name: number for name, number in found.items() if number}
 
 
 def _kind(visit: Visit) -> str:

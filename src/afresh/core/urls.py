@@ -11,6 +11,7 @@ a little further, so that one page has one address:
 | unreserved characters unescaped | `%7Euser` → `~user`                            |
 | trailing dot of the host off    | `x.org.` → `x.org`                             |
 | tracking parameters off         | `?utm_source=n&id=7` → `?id=7`                 |
+| session ids off                 | `/a;jsessionid=9F` → `/a`, `?PHPSESSID=x` → ``  |
 | refused                         | user name or password, raw control characters, |
 |                                 | a host that ends in `..`, > 2,000 characters   |
 
@@ -35,8 +36,14 @@ _SCHEMES = ("http://", "https://")
 _TRACKING = re.compile(
     r"(?:^|&)(?:(?:utm|hsa|mtm|pk)_[^=&]*|gclid|gclsrc|dclid|gbraid|wbraid|srsltid|_ga|_gl|_gac|fbclid|igshid|igsh"
     r"|msclkid|yclid|ysclid|_openstat|twclid|ttclid|li_fat_id|ref_src|ref_url|mc_cid|mc_eid|mkt_tok|_hsenc|_hsmi"
-    r"|__hssc|__hstc|__hsfp|hsctatracking|vero_id|vero_conv|oly_anon_id|oly_enc_id|wickedid|epik)(?=[=&]|$)",
+    r"|__hssc|__hstc|__hsfp|hsctatracking|vero_id|vero_conv|oly_anon_id|oly_enc_id|wickedid|epik"
+    r"|jsessionid|phpsessid|sessionid|session_id|sessid|aspsessionid[a-z]*|cfid|cftoken|sid(?==(?=[^&]*\d)[\w,-]{8,}(?:&|$)))"
+    r"(?=[=&]|$)",
     re.IGNORECASE,
+)
+# in the path: `;jsessionid=…` of servlets, `/(S(…))/` of ASP.NET
+_PATH_SESSION = re.compile(
+    r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*|/\((?:[A-Z]\([^/()]+\))+\)(?=/)", re.IGNORECASE
 )
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -84,7 +91,21 @@ def _narrowed(href: str) -> str | None:
         origin = _without_dot(origin)
     if "%" in rest or "?" in rest:
         rest = _plain_rest(rest)
-    return origin + rest if origin and len(origin) + len(rest) <= MAX_LENGTH else None
+    if ";" in rest or "/(" in rest:
+        return _without_session(origin, rest)
+    return _short_enough(origin + rest) if origin else None
+
+
+def _short_enough(url: str) -> str | None:
+    return url if len(url) <= MAX_LENGTH else None
+
+
+def _without_session(origin: str, rest: str) -> str | None:
+    path, mark, query = rest.partition("?")
+    plain = _PATH_SESSION.sub("", path) or "/"
+    if plain != path and "/." in plain:
+        return canonical(f"{origin}{plain}{mark}{query}") if origin else None  # `/..;sid=1/` hid dots
+    return _short_enough(f"{origin}{plain}{mark}{query}") if origin else None
 
 
 def _without_dot(origin: str) -> str:

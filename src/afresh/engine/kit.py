@@ -10,6 +10,7 @@ from afresh.core.model import Policy, Worker
 from afresh.engine.crowd import Crowd
 from afresh.engine.hosts import Hosts
 from afresh.engine.offload import Offload
+from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.ports import Clock, Lister, Store
 
@@ -53,6 +54,7 @@ class Kit:
     web: Web
     lister: Lister
     trim: Callable[[str], str]
+    patterns: Patterns
     extract: Callable[[Body], Document]
     chunk: Callable[[Document], Sequence[Chunk]]
     diff: Callable[[str, str], str]

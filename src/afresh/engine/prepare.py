@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from afresh.core.looks import Document, Gone, Link, Moved, Read, Seen
 from afresh.core.model import Claim, Content, Decision, Follow, Harvest
+from afresh.core.traps import ENDLESS
 from afresh.engine.kit import Kit
 
 
@@ -11,7 +12,7 @@ async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Har
     """Make just what the decision needs; nothing at all for a page that stayed the same."""
     match seen:
         case Moved(to=to):
-            return _pointing(to, claim, kit)
+            return await _pointing(to, claim, kit)
         case Gone() if claim.page.content_hash is None:
             return Harvest(links=())  # a stub that led on leads nowhere now
         case Read(document=document):
@@ -20,10 +21,11 @@ async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Har
             return Harvest()
 
 
-def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
+async def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
     """A page that moved has one link: to where it went."""
+    harvest = await _linked(Harvest(), (Link(to, ""),), claim, kit)
     belongs = kit.lister.refusal(to, claim.page.depth) is None
-    return Harvest(links=(Link(to, ""),), children=frozenset({to} if belongs else ()))
+    return harvest if belongs else replace(harvest, children=frozenset())
 
 
 async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Kit) -> Harvest:
@@ -35,11 +37,11 @@ async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Ki
         )
     match decision.follow:
         case Follow.NEW:
-            links = _trimmed(document.links, kit)
-            return replace(harvest, links=links, children=_admitted(links, kit))
+            harvest = replace(harvest, long_links=document.long_links)
+            return await _linked(harvest, _trimmed(document.links, kit), claim, kit)
         case Follow.NONE:
             links = tuple(link._replace(follow=False) for link in _trimmed(document.links, kit))
-            return replace(harvest, links=links, children=_admitted(links, kit))
+            return await _linked(harvest, links, claim, kit)
         case Follow.STORED:
             return harvest
 
@@ -60,6 +62,15 @@ def _trimmed(links: tuple[Link, ...], kit: Kit) -> tuple[Link, ...]:
     return tuple(link if follow or link.follow else link._replace(follow=True) for link in trimmed.values())
 
 
-def _admitted(links: tuple[Link, ...], kit: Kit) -> frozenset[str]:
-    """The targets that belong to the source, whatever their depth: that is for the queue to judge."""
-    return frozenset(link.url for link in links if kit.lister.refusal(link.url, 0) is None)
+async def _linked(harvest: Harvest, links: tuple[Link, ...], claim: Claim, kit: Kit) -> Harvest:
+    """With links, and those of them that belong, whatever their depth: that is for the queue to judge."""
+    belonging, trapped = [], 0
+    for link in links:
+        refusal = kit.lister.refusal(link.url, 0)
+        if refusal is None:
+            belonging.append(link)
+        elif link.follow and refusal.startswith(ENDLESS):
+            trapped += 1
+    children = await kit.patterns.let_in(belonging, claim.page.url)
+    trapped += sum(link.follow and link.url not in children for link in belonging)
+    return replace(harvest, links=links, children=children, trapped=trapped)

@@ -1,5 +1,7 @@
 """From a run on record to the report that people read."""
 
+from collections.abc import Mapping
+
 from afresh.core.model import Run, Source
 from afresh.core.views import RunReport
 
@@ -38,3 +40,28 @@ def report_of(run: Run, source: Source) -> RunReport:
         notes=run.notes,
         **{name: run.counts.get(name, 0) for name in COUNTS},
     )
+
+
+def dropped_notes(dropped: Mapping[str, int]) -> list[str]:
+    """What a site lists of others, or in a form that cannot be read, as one sentence."""
+    if not dropped:
+        return []
+    parts = ", ".join(
+        f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: -item[1])
+    )
+    number = sum(dropped.values())
+    return [f"sitemap: {number:,} {'address' if number == 1 else 'addresses'} left out: {parts}"]
+
+
+def left_out_notes(counts: Mapping[str, int]) -> list[str]:
+    """Links that were not kept, and what that means for the run."""
+    notes = []
+    if pages := counts.get("cut_pages", 0):
+        which = "1 page has" if pages == 1 else f"{pages:,} pages have"
+        notes.append(
+            f"{which} more links than are kept of one page: {counts.get('cut_links', 0):,} left out, "
+            "so no page counts as missing"
+        )
+    if long := counts.get("long_links", 0):
+        notes.append(f"{long:,} {'link' if long == 1 else 'links'} left out: longer than 2,000 characters")
+    return notes

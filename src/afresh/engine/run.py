@@ -16,7 +16,8 @@ from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
 from afresh.engine import journal
 from afresh.engine.kit import Kit
-from afresh.engine.report import report_of
+from afresh.engine.patterns import trap_notes
+from afresh.engine.report import dropped_notes, left_out_notes, report_of
 from afresh.engine.worker import Worker
 
 MANY = 5  # notes of one kind that are worth reading
@@ -37,6 +38,12 @@ class Course:
     def limits(self) -> Limits:
         """How far the run may go."""
         return Limits(max_pages=self.rules.max_pages, max_depth=self.rules.max_depth)
+
+    def admits(self, url: str, found_on: str | None) -> bool:
+        """Whether a link on record belongs to the source by its present rules."""
+        if self.rules.refusal(url, 0) is not None:
+            return False
+        return self.kit.patterns.admits(url, found_on, follow=found_on is not None)
 
     @property
     def fingerprint(self) -> str:
@@ -96,8 +103,7 @@ async def _fill(course: Course, mode: RunMode) -> None:
     if listed is None:
         return
     await kit.store.enqueue(run, listed, course.limits, now)
-    if not kit.lister.listing_errors:
-        await kit.store.record_listing(course.source.id, listed)
+    await kit.store.record_listing(course.source.id, listed, complete=not kit.lister.listing_errors)
     await _follow_stored(course, now)
 
 
@@ -123,7 +129,8 @@ async def _follow_stored(course: Course, now: datetime) -> None:
     store, source = course.kit.store, course.source.id
     waiting, changed = await store.frontier_is_open(source, course.fingerprint)
     if changed:
-        await store.judge_links(source, lambda url: course.rules.refusal(url, 0) is None)
+        await course.kit.patterns.load()
+        await store.judge_links(source, course.admits)
     if waiting or changed:
         await store.enqueue(course.run, await store.frontier(source), course.limits, now)
     await store.close_frontier(source, course.fingerprint, course.rules.max_depth)
@@ -142,7 +149,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
         Evidence(
             root_failed=await _root_failure(course) if run.counts.get("checked") or not due else None,
             robots_unreachable=no_robots,
-            listing_complete=not due and not kit.lister.listing_errors,
+            listing_complete=not due and not kit.lister.listing_errors and not run.counts.get("cut_pages"),
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
             known=asked + unasked,
             known_failed=run.counts.get("known_failed", 0) + unasked,
@@ -154,6 +161,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     course.notes.extend(errors[:MANY])
     if len(errors) > MANY:
         course.notes.append(f"{len(errors) - MANY} more sitemaps could not be read")
+    course.notes.extend(dropped_notes(kit.lister.dropped))
     return verdict
 
 
@@ -190,6 +198,9 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
     course.notes.extend(_doubts(counts, course.source.label))
     if dead := counts.get("dead", 0):
         course.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
+    course.notes.extend(left_out_notes(counts))
+    if counts.get("trapped"):
+        course.notes.extend(await trap_notes(store, course.source.id, course.rules))
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode is not RunMode.DUE:
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")

@@ -13,6 +13,7 @@ ROBOT_NAMES = frozenset({"robots", "afresh"})
 
 _SEPARATOR = re.compile(r"\s+[-–—|·•:»«/~]+\s+|\s*[|·»«]\s*|:\s+")
 _LIST = re.compile(r"[\s,;]+")
+_REFRESH = re.compile(r"[;,\s]\s*url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -24,6 +25,8 @@ class Head:
     language: str | None = None
     generator: str = ""
     site_name: str = ""
+    canonical: str = ""  # as it is written
+    refresh: str = ""  # where the page sends its readers on, as it is written
     index: bool = True
     follow: bool = True
 
@@ -47,6 +50,9 @@ def _read_node(head: Head, node: LexborNode, url: str) -> None:
             head.base = canonical(node.attributes.get("href") or "", url)
         case "meta":
             _read_meta(head, node.attributes)
+        case "link" if not head.canonical:
+            if "canonical" in (node.attributes.get("rel") or "").lower().split():
+                head.canonical = (node.attributes.get("href") or "").strip()
         case "script" if head.generator != "sphinx":
             if "documentation_options.js" in (node.attributes.get("src") or ""):
                 head.generator = "sphinx"
@@ -59,6 +65,9 @@ def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:
     content = attributes.get("content") or ""
     if name == "generator":
         head.generator = head.generator or content.lower()
+    elif (attributes.get("http-equiv") or "").lower() == "refresh":
+        sent = _REFRESH.search(content)
+        head.refresh = head.refresh or (sent[1].partition("#")[0].strip() if sent else "")
     elif name == "og:site_name":
         head.site_name = one_line(content)
     elif name in ROBOT_NAMES:

@@ -6,6 +6,7 @@ from afresh.core import recipe
 from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
+from afresh.core.urls import canonical, host_of
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, one_line, read_head
@@ -30,19 +31,28 @@ class HtmlExtractor:
         tree = LexborHTMLParser(flatten(html, tag_count))
         head = read_head(tree, body.url)
         base = head.base or body.url
-        links = collect_links(tree, base, tag_count)
+        links = collect_links(tree, base, tag_count, head.refresh)
         main = find_main(tree, head.generator)
         heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
         return Document(
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
-            links=links,
+            links=links.kept,
             language=head.language or normalise_tag(body.language) or guess_language(markdown),
             content_hash=text_hash(markdown),  # it is in normal form already
-            links_hash=links_hash(links),
+            links_hash=links_hash(links.kept),
             index=body.index and head.index,
             follow=body.follow and head.follow,
+            links_left_out=links.left_out,
+            long_links=links.too_long,
+            foreign_canonical=_foreign(head.canonical, base, body.url),
         )
+
+
+def _foreign(raw_url: str, base: str, url: str) -> str | None:
+    """Where rel=canonical leads if that is another host: any page could claim to be a copy of any other."""
+    named = canonical(raw_url, base) if raw_url else None
+    return named if named is not None and host_of(named) != host_of(url) else None
 
 
 def _content(tree: LexborHTMLParser, main: LexborNode, head: Head, url: str, base: str) -> tuple[str, str]:

@@ -1,22 +1,33 @@
 """Every link of a page, navigation included: where it leads and what a reader sees of it."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core.looks import Link
-from afresh.core.urls import canonical
+from afresh.core.urls import MAX_LENGTH, canonical
 
 MOST_LINKS = 5_000
 LONGEST_TEXT = 300
 MANY_TAGS = 200_000  # above this, nodes are walked one by one, so that memory stays bounded
 
 _TAGS = frozenset({"a", "area", "frame"})
+_NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
 
 
-def collect_links(tree: LexborHTMLParser, base: str, tag_count: int) -> tuple[Link, ...]:
-    """The links of a page, one per target in document order, at most `MOST_LINKS`."""
-    by_href: dict[str, tuple[str, bool]] = {}
+class Links(NamedTuple):
+    """The links of a page, and how many were not kept."""
+
+    kept: tuple[Link, ...]
+    left_out: int = 0  # beyond `MOST_LINKS`
+    too_long: int = 0  # to addresses that are longer than any page needs
+
+
+def collect_links(tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "") -> Links:
+    """The links of a page, one per target in document order, at most `MOST_LINKS`; `refresh` is one more."""
+    by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
+    left_out = 0
     for node in _anchors(tree, tag_count):
         attributes = node.attributes
         href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
@@ -24,13 +35,14 @@ def collect_links(tree: LexborHTMLParser, base: str, tag_count: int) -> tuple[Li
             continue
         known = by_href.get(href)
         if known is None and len(by_href) >= MOST_LINKS:
+            left_out += 1
             continue
         follow = "nofollow" not in (attributes.get("rel") or "").lower()
         if known is None:
             by_href[href] = _visible_text(node, attributes), follow
         elif not known[0] or follow > known[1]:
             by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
-    return _by_target(by_href, base)
+    return _by_target(by_href, base)._replace(left_out=left_out)
 
 
 def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:
@@ -45,15 +57,18 @@ def _walk(tree: LexborHTMLParser) -> Iterator[LexborNode]:
             yield node
 
 
-def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> tuple[Link, ...]:
+def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
     """The links by canonical address: many spellings may lead to one page."""
     found: dict[str, tuple[str, bool]] = {}
+    too_long = 0
     for href, (text, follow) in by_href.items():
         url = canonical(href, base)
         if url is not None:
             known = found.get(url)
             found[url] = (text, follow) if known is None else (known[0] or text, known[1] or follow)
-    return tuple([Link(url, text, follow) for url, (text, follow) in found.items()])
+        elif len(href) > MAX_LENGTH - len(base) and not href.startswith(_NO_PAGES):
+            too_long += 1
+    return Links(tuple([Link(url, text, follow) for url, (text, follow) in found.items()]), too_long=too_long)
 
 
 def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:

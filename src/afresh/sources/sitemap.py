@@ -1,12 +1,17 @@
-"""Walks the sitemaps of a site: indexes to a depth of three, each file once, all of it bounded."""
+"""Walks the sitemaps of a site: indexes to a depth of three, each file once, all of it bounded.
+
+Whatever a cap cuts off makes the listing incomplete and says so in `errors`: absence proves nothing then.
+`lastmod` is carried along as a hint and decides nothing.
+"""
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused
 from afresh.core.urls import canonical
 from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, parse_sitemap
@@ -14,7 +19,12 @@ from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, parse_sitema
 DEEPEST = 3
 MOST_MAPS = 1_000
 MOST_URLS = 500_000
-_LARGE = 256 * 1024  # parsed off the event loop
+MOST_BYTES = 10 * LARGEST_BYTES  # of all files together
+MOST_ERRORS = 20  # after so many broken files the rest is not worth its time
+LARGE = 256 * 1024  # parsed off the event loop
+STEP = 500  # entries that are judged without a break
+
+Parse = Callable[[bytes], Awaitable[SitemapFile]]
 
 
 class Reader(Protocol):
@@ -29,20 +39,31 @@ class SitemapListing:
 
     urls: Mapping[str, datetime | None] = field(default_factory=dict)  # canonical address to its lastmod
     dropped: Mapping[str, int] = field(default_factory=dict)  # why to how many
-    errors: tuple[str, ...] = ()  # maps that could not be read: the listing is incomplete
+    errors: tuple[str, ...] = ()  # what could not be read or went beyond a cap: the listing is incomplete
     maps: int = 0  # files read
+
+
+async def parse_here(data: bytes) -> SitemapFile:
+    """Read a sitemap on the spot."""
+    return parse_sitemap(data)
 
 
 async def read_sitemaps(
     reader: Reader,
     urls: Iterable[str],
     *,
+    parse: Parse = parse_here,
+    trim: Callable[[str], str] = lambda url: url,
     refusal: Callable[[str], str | None] = lambda url: None,
     optional: bool = False,
     most_urls: int = MOST_URLS,
 ) -> SitemapListing:
-    """Read sitemaps and those they point to; an `optional` one may be absent, forbidden or no sitemap."""
-    walk = _Walk(reader, refusal, most_urls)
+    """Read sitemaps and those they point to; an `optional` one may be absent, forbidden or no sitemap.
+
+    `parse` reads large files elsewhere. No more than `most_urls` addresses are ever held; once there are
+    more, the files that still wait are not fetched.
+    """
+    walk = _Walk(reader, parse, trim, refusal, most_urls)
     for url in urls:
         walk.queue(url, depth=1)
     await walk.run(optional)
@@ -52,12 +73,24 @@ async def read_sitemaps(
 class _Walk:
     """One walk over sitemap files, breadth first."""
 
-    def __init__(self, reader: Reader, refusal: Callable[[str], str | None], most_urls: int) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        parse: Parse,
+        trim: Callable[[str], str],
+        refusal: Callable[[str], str | None],
+        most_urls: int,
+    ) -> None:
         self._reader = reader
+        self._parse = parse
+        self._trim = trim
         self._refusal = refusal
         self._most_urls = most_urls
         self._waiting: deque[tuple[str, int]] = deque()
         self._seen: set[str] = set()
+        self._bytes = 0
+        self._unlisted = 0  # addresses beyond the most that are held
+        self._unread = 0  # files beyond the most that are read
         self.urls: dict[str, datetime | None] = {}
         self.dropped: Counter[str] = Counter()
         self.errors: list[str] = []
@@ -70,16 +103,27 @@ class _Walk:
         if depth > DEEPEST:
             self.errors.append(f"{url}: sitemap indexes nest deeper than {DEEPEST}")
         elif len(self._seen) >= MOST_MAPS:
-            self.dropped[f"more than {MOST_MAPS} sitemap files"] += 1
+            self._unread += 1
         else:
             self._seen.add(url)
             self._waiting.append((url, depth))
 
     async def run(self, optional: bool) -> None:
-        """Read until nothing waits."""
-        while self._waiting:
+        """Read until nothing waits or enough is enough."""
+        while self._waiting and not self._is_full():
             url, depth = self._waiting.popleft()
             await self._read(url, depth, optional and depth == 1)
+        unread = self._unread + len(self._waiting)
+        if self._unlisted:
+            self.errors.append(
+                f"sitemaps list more than {self._most_urls:,} addresses: {self._unlisted:,} left out"
+            )
+        if unread:
+            files = "sitemap file was" if unread == 1 else "sitemap files were"
+            self.errors.append(f"{unread:,} {files} not read: more than is sensible")
+
+    def _is_full(self) -> bool:
+        return self._unlisted > 0 or self._bytes > MOST_BYTES or len(self.errors) >= MOST_ERRORS
 
     async def _read(self, url: str, depth: int, optional: bool) -> None:
         seen = await self._reader.read(url, limit=LARGEST_BYTES)
@@ -88,38 +132,47 @@ class _Walk:
             if problem:
                 self.errors.append(f"{url}: {problem}")
             return
-        file = await _parsed(seen.data)
+        self._bytes += len(seen.data)
+        file = await self._parsed(seen.data)
         if file.kind == "none" and optional:
             return
         self.maps += 1
         if file.error:
             self.errors.append(f"{url}: {file.error}")
         if file.over:
-            self.dropped["beyond the largest number of entries in one sitemap"] += file.over
-        self._take(file, seen.url, depth)
+            self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
+        await self._take(file, seen.url, depth)
 
-    def _take(self, file: SitemapFile, base: str, depth: int) -> None:
-        for entry in file.entries:
+    async def _parsed(self, data: bytes) -> SitemapFile:
+        if len(data) <= LARGE:
+            return parse_sitemap(data)
+        try:
+            return await self._parse(data)
+        except ExtractError as error:
+            return SitemapFile("none", error=str(error))
+
+    async def _take(self, file: SitemapFile, base: str, depth: int) -> None:
+        for number, entry in enumerate(file.entries):
+            if number % STEP == STEP - 1:
+                await asyncio.sleep(0)  # others have work to do, too
             url = canonical(entry.loc, base)
             if url is None:
-                self.dropped["not an http address"] += 1
+                self.dropped["not a web address"] += 1
             elif file.kind == "index":
                 self.queue(url, depth + 1)
-            elif url not in self.urls:
-                self._keep(url, entry.lastmod)
+            else:
+                self._keep(self._trim(url), entry.lastmod)
 
     def _keep(self, url: str, lastmod: datetime | None) -> None:
+        if url in self.urls:
+            return
         reason = self._refusal(url)
-        if reason is None and len(self.urls) >= self._most_urls:
-            reason = f"more than {self._most_urls} addresses"
-        if reason is None:
-            self.urls[url] = lastmod
-        else:
+        if reason is not None:
             self.dropped[reason] += 1
-
-
-async def _parsed(data: bytes) -> SitemapFile:
-    return await asyncio.to_thread(parse_sitemap, data) if len(data) > _LARGE else parse_sitemap(data)
+        elif len(self.urls) >= self._most_urls:
+            self._unlisted += 1
+        else:
+            self.urls[url] = lastmod
 
 
 def _problem(seen: Gone | Refused | Failed | Moved | NotModified, optional: bool) -> str | None:

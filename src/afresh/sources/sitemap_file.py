@@ -38,7 +38,7 @@ class SitemapFile:
     kind: Kind
     entries: tuple[Entry, ...] = ()
     error: str | None = None
-    over: int = 0  # entries beyond the cap
+    over: int = 0  # entries beyond the cap, as far as they were counted
 
 
 def parse_sitemap(data: bytes, *, largest: int = LARGEST_BYTES, most: int = MOST_ENTRIES) -> SitemapFile:
@@ -99,6 +99,8 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
         for event, element in events:
             if not reading.take(event, element):
                 return SitemapFile("none", error="not a sitemap")
+            if reading.over >= most:  # twice as long as any sitemap may be: not worth counting to its end
+                return reading.result(None)
     except etree.XMLSyntaxError:
         reading.broken = True
     broken = reading.broken or len(events.error_log) > 0
@@ -115,7 +117,7 @@ class _Reading:
         self._locs: list[str] = []
         self._guid: str | None = None
         self._lastmod: datetime | None = None
-        self._over = 0
+        self.over = 0
         self.broken = False
 
     def take(self, event: str, element: Any) -> bool:
@@ -138,7 +140,7 @@ class _Reading:
         entries = tuple(Entry(loc, lastmod) for loc, lastmod in self._seen.items())
         if error and not entries:
             return SitemapFile("none", error=error)
-        return SitemapFile(self._kind, entries, error, self._over)
+        return SitemapFile(self._kind, entries, error, self.over)
 
     def _field(self, name: str, element: Any) -> None:
         if name in ("loc", "link"):
@@ -161,7 +163,7 @@ class _Reading:
             if len(self._seen) < self._most:
                 self._seen.setdefault(loc, self._lastmod)
             elif loc not in self._seen:
-                self._over += 1
+                self.over += 1
         self._locs, self._guid, self._lastmod = [], None, None
         element.clear()
         parent = element.getparent()

@@ -141,6 +141,7 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
         "content_type": page.content_type,
         "content_hash": page.content_hash,
         "links_hash": page.links_hash,
+        "links_left_out": page.links_left_out,
         "recipe": page.recipe,
         "failures": page.failures,
         "gone_count": page.gone_count,

@@ -20,17 +20,27 @@ class Frontiers:
             changed = row["rules_seen"] not in ("", rules)
             return bool(row["frontier_open"]), changed
 
-    async def judge_links(self, source: SourceId, admits: Callable[[str], bool]) -> None:
-        """Judge every link of a source by its present rules."""
+    async def judge_links(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
+        """Judge every link anew, by its address and, if it was left out, the nearest page it is on."""
         async with self.db.write() as tx:
             rows = await tx.all("links_of_source", source=source)
             changed = [
-                {"link": row["id"], "admitted": int(admits(row["url"]))}
+                {"link": row["id"], "admitted": int(belongs)}
                 for row in rows
-                if bool(row["admitted"]) != admits(row["url"])
+                if (belongs := admits(row["url"], row["found_on"])) != bool(row["admitted"])
             ]
             await tx.many("readmit_link", changed)
             await tx.run("mark_graph", source=source, changed=1)
+
+    async def addresses(self, source: SourceId) -> list[tuple[str, bool]]:
+        """Every address that is a page or waits to become one, and whether the source itself lists it."""
+        async with self.db.read() as tx:
+            return [(row["url"], bool(row["listed"])) for row in await tx.all("addresses", source=source)]
+
+    async def left_out(self, source: SourceId) -> list[str]:
+        """The links that could be followed but do not belong."""
+        async with self.db.read() as tx:
+            return [row["url"] for row in await tx.all("left_out", source=source)]
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
         """Note under which rules links were judged, and whether some still wait beyond a limit."""

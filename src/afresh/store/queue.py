@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
-from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, SourceId
+from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.core.urls import domain_of
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, page_from
@@ -104,8 +104,9 @@ class Queue:
     async def _within_room(self, tx: Session, run: Run, fresh: list[str], limits: Limits) -> list[str]:
         if not fresh:
             return fresh
-        row = await tx.one("run_by_id", run=run.id)
-        room = max(0, limits.max_pages - (row["queued"] if row else 0))
+        partly = run.mode is RunMode.DUE  # what it does not look at is there as well
+        row = await tx.one("taken_room", run=run.id, source=run.source_id, partly=int(partly))
+        room = max(0, limits.max_pages - (row["taken"] if row else 0))
         if room < len(fresh):
             await tx.run("open_frontier", source=run.source_id)
         return fresh[:room]

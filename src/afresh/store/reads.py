@@ -105,11 +105,21 @@ class Reads:
                 count["attempts"] if count else 0,
             )
 
-    async def link_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool] | None:
-        """The nearest page that links to an address: its source, itself, its depth, may it be followed."""
+    async def link_to(
+        self, url: str, source: SourceId | None = None
+    ) -> tuple[Source, str, int, bool, bool] | None:
+        """The nearest page that links there: source, page, depth, may it be followed, does it belong."""
         async with self.db.read() as tx:
             row = await tx.one("links_to", url=url, source=source)
-            return (source_from(row), row["page"], row["page_depth"], bool(row["follow"])) if row else None
+            if row is None:
+                return None
+            return (
+                source_from(row),
+                row["page"],
+                row["page_depth"],
+                bool(row["follow"]),
+                bool(row["admitted"]),
+            )
 
     async def links(
         self, source: SourceId, *, page: str | None = None, limit: int | None = None

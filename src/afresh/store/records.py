@@ -91,6 +91,7 @@ def page_from(row: Row) -> Page:
         content_type=row["content_type"],
         content_hash=row["content_hash"],
         links_hash=row["links_hash"],
+        links_left_out=row["links_left_out"],
         recipe=row["recipe"],
         failures=row["failures"],
         gone_count=row["gone_count"],

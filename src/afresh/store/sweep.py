@@ -16,12 +16,15 @@ class Sweeps:
     db: Database
     _links: LinkBook
 
-    async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None:
-        """Remember which pages the source lists by itself; they need no link to be reached."""
+    async def record_listing(
+        self, source: SourceId, listed: Sequence[Listed], *, complete: bool = True
+    ) -> None:
+        """Remember which pages the source lists by itself; an incomplete listing takes none off the list."""
         urls = [item.url for item in listed]
         async with self.db.write() as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)
-            changed += await tx.run("clear_listed", source=source, urls=urls)
+            if complete:
+                changed += await tx.run("clear_listed", source=source, urls=urls)
             if changed:
                 await tx.run("mark_graph", source=source, changed=1)
 

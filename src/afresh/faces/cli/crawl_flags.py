@@ -18,13 +18,17 @@ FLAGS = {
     "max_pages": "--max-pages",
     "max_params": "--max-params",
     "max_components": "--max-components",
+    "max_per_pattern": "--max-per-pattern",
     "concurrency": "--concurrency",
     "delay_seconds": "--delay",
     "render": "--render",
     "respect_robots": "--robots",
     "body": "--storage-body",
 }
-RULES = ("scope", "include", "exclude", "max_depth", "max_pages", "max_params", "max_components")
+RULES = (
+    *("scope", "include", "exclude"),
+    *("max_depth", "max_pages", "max_params", "max_components", "max_per_pattern"),
+)
 
 
 class NoLimit(Enum):

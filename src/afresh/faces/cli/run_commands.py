@@ -45,6 +45,12 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     type=limit,
     text="Leave out addresses with more path components; none: no limit.",
 )
+@option(
+    "--max-per-pattern",
+    metavar="N",
+    type=limit,
+    text="Pages that look made without end, per pattern; none: no limit.",
+)
 @option("--scope", metavar="SCOPE", text="subpages, hostname or domain: which links belong.")
 @option(
     "--include", metavar="GLOB", multiple=True, text="Only matching addresses; may be repeated; '' clears."

@@ -22,11 +22,11 @@ on conflict (page_id) where outcome is null do nothing
 update pages
 set status = r.status, title = r.title, language = r.language, etag = r.etag, last_modified = r.last_modified,
     size = r.size, mtime_ns = r.mtime_ns, validators_url = r.validators_url, content_type = r.content_type,
-    content_hash = r.content_hash, links_hash = r.links_hash, recipe = r.recipe, failures = r.failures,
+    content_hash = r.content_hash, links_hash = r.links_hash, links_left_out = r.links_left_out, recipe = r.recipe, failures = r.failures,
     gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
     last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
     crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, updated_at = r.now
-from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash recipe failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
 where pages.id = r.page
 
 -- check_page

@@ -2,6 +2,12 @@
 select id, url, depth, status, queued_run, created_run from pages
 where source_id = :source and url in {list urls}
 
+-- taken_room
+select case when :partly = 0 then queued else (
+    select count(*) from pages where source_id = :source and status not in ('deleted', 'redirect')
+) end as taken
+from runs where id = :run
+
 -- insert_page
 insert into pages (source_id, url, depth, created_run, created_at, updated_at)
 select r.source, r.url, r.depth, r.run, r.now, r.now from {rows source url depth run now} r

@@ -30,7 +30,7 @@ select f.url from links l join page_links e on e.link_id = l.id join pages f on 
 where l.source_id = :source and l.url = :url and f.id <> :page order by f.depth, f.url limit :limit
 
 -- links_to
-select s.*, f.url as page, f.depth as page_depth, e.follow from links l
+select s.*, f.url as page, f.depth as page_depth, e.follow, l.admitted from links l
 join sources s on s.id = l.source_id join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
 where l.url = :url and (:source is null or l.source_id = :source)
 order by f.depth, e.follow desc, f.url limit 1

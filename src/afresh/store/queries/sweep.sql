@@ -76,7 +76,25 @@ select * from page_crawls where page_id = :page and outcome is not null and (out
 order by id desc limit 1
 
 -- links_of_source
-select id, url, admitted from links where source_id = :source
+select l.id, l.url, l.admitted, case when l.admitted = 0 then (
+    select f.url from page_links e join pages f on f.id = e.page_id
+    where e.link_id = l.id and e.follow = 1 order by f.depth, f.id limit 1
+) end as found_on
+from links l where l.source_id = :source
+order by l.id
+
+-- addresses
+select url, listed from pages where source_id = :source
+union all
+select l.url, 0 from links l
+where l.source_id = :source and l.admitted = 1
+    and not exists (select 1 from pages p where p.source_id = l.source_id and p.url = l.url)
+    and exists (select 1 from page_links e where e.link_id = l.id and e.follow = 1)
+
+-- left_out
+select l.url from links l
+where l.source_id = :source and l.admitted = 0
+    and exists (select 1 from page_links e where e.link_id = l.id and e.follow = 1)
 
 -- readmit_link
 update links set admitted = :admitted where id = :link

@@ -16,6 +16,7 @@ from afresh.core.model import (
     PageStatus,
     Run,
     RunId,
+    RunMode,
     SourceId,
 )
 from afresh.testing.memory.tables import Host, PageRow, Tables
@@ -77,7 +78,7 @@ class MemoryQueue:
 
     def _queue(self, run: Run, url: str, depth: int, limits: Limits, now: datetime) -> bool:
         row = self.tables.page_at(run.source_id, url)
-        if row is None and self.tables.runs[run.id].queued >= limits.max_pages:
+        if row is None and self._taken_room(run) >= limits.max_pages:
             source = self.tables.sources[run.source_id]
             self.tables.sources[run.source_id] = replace(source, frontier_open=True)
             return False
@@ -87,6 +88,11 @@ class MemoryQueue:
         self.tables.open_attempt(row.page, run.id, now, now)
         self._mark(row, run)
         return True
+
+    def _taken_room(self, run: Run) -> int:
+        if run.mode is not RunMode.DUE:
+            return self.tables.runs[run.id].queued
+        return sum(row.page.status not in LEFT for row in self.tables.pages_of(run.source_id))
 
     def _discover(self, run: Run, url: str, depth: int) -> PageRow:
         page = Page(id=PageId(next(self.tables.numbers)), source_id=run.source_id, url=url, depth=depth)

@@ -103,8 +103,10 @@ class MemoryReads:
         found = [r.page for r in rows if any(e.url == url for e in self.tables.edges.get(r.page.id, ()))]
         return sorted(found, key=lambda page: (page.depth, page.url))
 
-    async def link_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool] | None:
-        """The nearest page that links to an address: its source, itself, its depth, may it be followed."""
+    async def link_to(
+        self, url: str, source: SourceId | None = None
+    ) -> tuple[Source, str, int, bool, bool] | None:
+        """The nearest page that links there: source, page, depth, may it be followed, does it belong."""
         found = [
             (row.page.depth, not edge.follow, row.page.url, row.page.source_id)
             for row in self.tables.pages.values()
@@ -114,7 +116,8 @@ class MemoryReads:
         if not found:
             return None
         depth, closed, page, owner = min(found)
-        return self.tables.sources[owner].source, page, depth, not closed
+        belongs = bool(self.tables.links.get((owner, url)))
+        return self.tables.sources[owner].source, page, depth, not closed, belongs
 
     async def links(
         self, source: SourceId, *, page: str | None = None, limit: int | None = None

@@ -19,12 +19,42 @@ class MemorySweeps(MemoryCommits):
         row = self.tables.sources.get(source)
         return (False, False) if row is None else (row.frontier_open, row.rules_seen not in ("", rules))
 
-    async def judge_links(self, source: SourceId, admits: Callable[[str], bool]) -> None:
-        """Judge every link of a source by its present rules."""
+    async def judge_links(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
+        """Judge every link anew, by its address and, if it was left out, the nearest page it is on."""
         with self.tables.transaction():
-            for owner, url in list(self.tables.links):
+            for (owner, url), admitted in list(self.tables.links.items()):
                 if owner == source:
-                    self.tables.links[owner, url] = admits(url)
+                    found_on = None if admitted else self._found_on(source, url)
+                    self.tables.links[owner, url] = admits(url, found_on)
+
+    def _found_on(self, source: SourceId, url: str) -> str | None:
+        rows = self.tables.pages_of(source)
+        pages = [row.page for row in rows if any(e.url == url and e.follow for e in self._edges(row.page.id))]
+        nearest = min(pages, key=lambda page: (page.depth, page.id), default=None)
+        return None if nearest is None else nearest.url
+
+    async def addresses(self, source: SourceId) -> list[tuple[str, bool]]:
+        """Every address that is a page or waits to become one, and whether the source itself lists it."""
+        pages = {row.page.url: row.listed for row in self.tables.pages_of(source)}
+        followed = self._followed(source)
+        waiting = [
+            url
+            for (owner, url), admitted in self.tables.links.items()
+            if owner == source and admitted and url in followed
+        ]
+        return [*pages.items(), *((url, False) for url in waiting if url not in pages)]
+
+    async def left_out(self, source: SourceId) -> list[str]:
+        """The links that could be followed but do not belong."""
+        followed = self._followed(source)
+        links = self.tables.links.items()
+        return [
+            url for (owner, url), admitted in links if owner == source and not admitted and url in followed
+        ]
+
+    def _followed(self, source: SourceId) -> set[str]:
+        rows = self.tables.pages_of(source)
+        return {edge.url for row in rows for edge in self._edges(row.page.id) if edge.follow}
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
         """Note under which rules links were judged, and whether some still wait beyond a limit."""
@@ -33,11 +63,14 @@ class MemorySweeps(MemoryCommits):
         still_open = any(link.depth <= max_depth for link in waiting)
         self.tables.sources[source] = replace(row, frontier_open=still_open, rules_seen=rules)
 
-    async def record_listing(self, source: SourceId, listed: Sequence[Listed]) -> None:
-        """Remember which pages the source lists by itself; they need no link to be reached."""
+    async def record_listing(
+        self, source: SourceId, listed: Sequence[Listed], *, complete: bool = True
+    ) -> None:
+        """Remember which pages the source lists by itself; an incomplete listing takes none off the list."""
         urls = {item.url for item in listed}
         for row in self.tables.pages_of(source):
-            self.tables.pages[row.page.id] = replace(row, listed=row.page.url in urls)
+            kept = row.listed and not complete
+            self.tables.pages[row.page.id] = replace(row, listed=row.page.url in urls or kept)
 
     async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]:
         """The root page and the last finished attempt to look at it."""
