@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench setup clean FORCE
+.PHONY: help demo test check format soak bench setup clean FORCE
 
 help: ## Show this list
 	@echo "afresh: keeps a searchable knowledge base of documentation fresh"
@@ -30,6 +30,9 @@ check: $(STAMP) ## Lint, formatting, types, import contracts, size of files, tab
 format: $(STAMP) ## Format the code and repair what lint can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+soak: $(STAMP) ## Long tests of kills, memory and locks: make soak ARGS=kills
+	@$(BIN)/python -m soak $(ARGS)
 
 bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
 	@$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)

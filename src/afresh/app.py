@@ -19,11 +19,13 @@ from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
 from afresh.engine.kit import Kit, Pace
-from afresh.engine.lifetime import at_work
+from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
+from afresh.engine.steady import Steady
+from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
 from afresh.store.open import open_store
@@ -45,6 +47,7 @@ def utc_now() -> datetime:
 
 async def build(config: Config, *, clock: Clock = utc_now) -> KnowledgeBase:
     """The knowledge base that a configuration describes, its store open."""
+    arm()
     workshop = Workshop(config, await open_store(config.store.url), clock)
     return KnowledgeBase(workshop.store, workshop, clock)
 
@@ -89,15 +92,14 @@ class Workshop:
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
         rules = rules_for(source, own)
+        clock = Steady(self.clock)
         offload = Offload()
         listed = await self.store.lists_pages(source.id)
-        web, lister = _web(own, rules, self.clock, offload, listed)
-        worker = _worker(self.clock())
+        web, lister = _web(own, rules, clock, offload, listed)
         patterns = Patterns(self.store, source.id, rules)
-        kit = self._kit(own, rules, web, lister, patterns, offload, worker, full, listener)
+        kit = self._kit(own, rules, web, lister, patterns, offload, clock, full, listener)
         try:
-            pace = kit.pace
-            async with at_work(self.store, worker, pace.lease_seconds, pace.heartbeat_seconds, self.clock):
+            async with at_work(kit.vigil):
                 yield kit, rules
         finally:
             await offload.close()
@@ -114,10 +116,11 @@ class Workshop:
         lister: "WebLister",
         patterns: Patterns,
         offload: Offload,
-        worker: Worker,
+        clock: Clock,
         full: bool,
         listener: Listener,
     ) -> Kit:
+        pace = pace_for(own)
         return Kit(
             store=self.store,
             web=web,
@@ -130,10 +133,16 @@ class Workshop:
             offload=offload,
             hosts=Hosts(own.crawl.concurrency),
             policy=policy_for(own),
-            pace=pace_for(own),
+            pace=pace,
             keep_body=own.storage.body == "markdown",
-            me=worker,
-            clock=self.clock,
+            vigil=Vigil(
+                store=self.store,
+                me=_worker(clock()),
+                lease_seconds=pace.lease_seconds,
+                heartbeat_seconds=pace.heartbeat_seconds,
+                clock=clock,
+            ),
+            clock=clock,
             full=full,
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from afresh.core.decide import decide
+from afresh.core.ending import Ending
 from afresh.core.looks import Chunk, Document, Gone, Link, Moved, Read, Seen, Validators
 from afresh.core.model import (
     Attempt,
@@ -110,6 +112,11 @@ class Desk:
         worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
         await self.store.join(worker)
 
+    async def beat(self, pid: int = 1) -> None:
+        """Let the worker's heart beat."""
+        worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
+        await self.store.beat(worker, self.clock() + timedelta(seconds=LEASE))
+
     async def begin(self, mode: RunMode = RunMode.CRAWL, *, full: bool = False) -> bool:
         """Start or go on with a run; whether it goes on."""
         self.current, resumed = await self.store.start_run(
@@ -155,25 +162,33 @@ class Desk:
             seen += await self.commit(*visits)
         return seen
 
-    async def sweep(self) -> None:
-        """End a complete run as the engine does, without the brake."""
+    async def missing(self) -> list[Page]:
+        """The pages that no way leads to, counted for this run."""
         unreached = await self.store.unreached(self.source.id, ROOT, 20)
-        decided = [decide_missing(page, self.run.id, self.policy) for page in unreached]
-        await self.store.record_missing(self.source.id, decided, self.clock())
-        doomed = [
+        return [decide_missing(page, self.run.id, self.policy) for page in unreached]
+
+    async def sweep(self) -> Run:
+        """End a complete run as the engine does, without the brake."""
+        missing = await self.missing()
+        dropped = [
             page
-            for page, target in await self.store.doomed(self.source.id)
+            for page, target in await self.store.doomed(self.source.id, missing)
             if may_drop(page, target, self.run.id)
         ]
-        if doomed:
-            await self.store.drop(self.run, doomed, self.clock())
+        return await self.finish(missing=missing, dropped=dropped)
 
-    async def finish(self, state: RunState = RunState.COMPLETED) -> Run:
+    async def finish(
+        self,
+        state: RunState = RunState.COMPLETED,
+        *,
+        missing: Sequence[Page] | None = None,
+        dropped: Sequence[Page] = (),
+        error: str | None = None,
+    ) -> Run:
         """Close the run."""
         run = await self.reload()
-        return await self.store.finish_run(
-            run.id, state, self.clock(), counts=run.counts, notes=(), error=None
-        )
+        ending = Ending(state=state, counts=run.counts, error=error, missing=missing, dropped=dropped)
+        return await self.store.finish_run(run, ending, self.clock())
 
     async def crawl(self, site: Mapping[str, Seen], mode: RunMode = RunMode.CRAWL) -> list[str]:
         """A whole run over the site as it is now; the addresses in the order they were looked at."""
@@ -184,7 +199,6 @@ class Desk:
         self.clock.advance(1)
         seen = await self.look(site)
         await self.sweep()
-        await self.finish()
         return seen
 
     # ---- what is on record

@@ -1,14 +1,19 @@
 """Several processes on one store: no row twice, no commit lost, nothing remembered that is no longer so."""
 
 import asyncio
+import multiprocessing
 from collections import Counter
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
 
 from tests.contract.conftest import Open
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Seen
-from afresh.core.model import RunMode, RunState
+from afresh.core.model import Run, RunMode, RunState
+from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 
 
@@ -123,3 +128,44 @@ async def test_readers_are_not_in_the_way_of_a_writer(open_another: Open, clock:
     written, watched = await asyncio.gather(write(), asyncio.gather(*(watch(n) for n in range(3))))
     assert written == 40
     assert all(counts == sorted(counts) for counts in watched), "nothing that was there goes away"
+
+
+ROWS, PROCESSES = 320, 16
+
+
+async def _take(url: str, worker: str, run: Run, barrier: Barrier) -> list[int]:
+    store = await open_store(url)
+    barrier.wait(60)
+    taken: list[int] = []
+    while claims := await store.claim(run.id, worker, FrozenClock()(), limit=1, lease_seconds=60):
+        taken += [claim.crawl_id for claim in claims]
+    await store.close()
+    return taken
+
+
+def _grab(url: str, worker: str, run: Run, barrier: Barrier, results: "SimpleQueue[list[int]]") -> None:
+    results.put(asyncio.run(_take(url, worker, run, barrier)))
+
+
+async def test_F23_16_processes_that_start_together_never_get_the_same_row(
+    sqlite_desk: Desk, sqlite_file: Path
+) -> None:
+    """Each row is alone on its host, so all sixteen want the same one every time."""
+    await sqlite_desk.begin()
+    await sqlite_desk.enqueue(*(_host(n) for n in range(ROWS)))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.contract.test_concurrency"])
+    barrier, results = context.Barrier(PROCESSES), context.SimpleQueue()
+    processes = [
+        context.Process(
+            target=_grab, args=(f"sqlite:///{sqlite_file}", f"w{n}", sqlite_desk.run, barrier, results)
+        )
+        for n in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    taken = [crawl for _ in processes for crawl in results.get()]
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * PROCESSES
+    assert len(taken) == len(set(taken)) == ROWS

@@ -49,6 +49,7 @@ async def _run(desk: Desk, site: dict[str, Seen], batch: int, end: str) -> None:
     await desk.look(site, batch=batch)
     if end == "complete":
         await desk.sweep()
+        return
     state = RunState.NEEDS_CONFIRMATION if end == "braked" else RunState.COMPLETED
     await desk.finish(state)
 

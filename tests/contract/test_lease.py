@@ -1,9 +1,12 @@
 """Leases and fencing: who lost a claim writes nothing, and no claim stays behind."""
 
+import pytest
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.looks import Gone, Outcome
-from afresh.core.model import PageStatus
+from afresh.core.ending import Ending
+from afresh.core.errors import RunBusy
+from afresh.core.looks import Gone, Outcome, Seen
+from afresh.core.model import PageStatus, RunMode, RunState
 
 
 async def _claimed(desk: Desk) -> Desk:
@@ -133,13 +136,125 @@ async def test_lock_owners_are_those_with_work_in_hand(desk: Desk) -> None:
 async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: Desk) -> None:
     """`afresh confirm` may drop a page that the next run is just looking at."""
     await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
-    braked = desk.run
+    await desk.begin()
+    await desk.enqueue("a")
+    await desk.look({"a": Gone()})
+    braked = await desk.finish(RunState.NEEDS_CONFIRMATION)
     await desk.begin()
     await desk.enqueue("a")
     [claim] = await desk.claim()
-    await desk.store.drop(braked, [claim.page], desk.clock())
+    confirmed = Ending(state=RunState.COMPLETED, counts={}, dropped=[claim.page])
+    await desk.store.finish_run(braked, confirmed, desk.clock())
     assert await desk.store.lock_owners() == set()
     assert (await desk.store.totals())["in_flight"] == 0
     assert await desk.commit(desk.visit(claim, read("Too late"))) == []
     [*_, last] = await desk.attempts("a")
     assert (last.outcome, last.locked_at, last.locked_by) == (Outcome.CANCELLED, None, None)
+
+
+async def test_F24_who_lost_its_run_can_neither_count_nor_drop_nor_end_it(desk: Desk) -> None:
+    """It slept between its judgement and its end; another took the run over meanwhile."""
+    await desk.crawl({"": read("Root", "a", "b"), "a": read("Page a"), "b": read("Page b")})
+    await desk.join()
+    await desk.begin()
+    await desk.enqueue("", "a")
+    await desk.look({"": read("Root", "a"), "a": Gone()})
+    asleep, missing = await desk.reload(), await desk.missing()
+    [(gone, _)] = await desk.store.doomed(desk.source.id)
+    await desk.store.reclaim(["w1"], desk.clock.advance(120))
+    other = desk.beside(desk.store, "w2")
+    assert await other.begin()
+    ending = Ending(state=RunState.COMPLETED, counts={"deleted": 1}, missing=missing, dropped=[gone])
+    with pytest.raises(RunBusy, match="taken over"):
+        await desk.store.finish_run(asleep, ending, desk.clock())
+    assert await desk.urls() == [at(""), at("a"), at("b")]
+    assert (await desk.page("b")).missing_count == 0
+    assert (await other.reload()).state is RunState.RUNNING
+    await other.sweep()
+    assert await desk.urls() == [at(""), at("b")]
+    assert (await desk.page("b")).missing_count == 1
+
+
+async def test_F24_a_run_ends_once(desk: Desk) -> None:
+    await _claimed(desk)
+    run = await desk.reload()
+    await desk.finish(RunState.PARTIAL)
+    with pytest.raises(RunBusy):
+        await desk.store.finish_run(run, Ending(state=RunState.COMPLETED, counts={}), desk.clock())
+    assert (await desk.reload()).state is RunState.PARTIAL
+
+
+async def test_P5_a_page_that_was_found_again_is_not_dropped_by_a_late_confirmation(desk: Desk) -> None:
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    await desk.begin()
+    await desk.enqueue("a")
+    await desk.look({"a": Gone()})
+    braked = await desk.finish(RunState.NEEDS_CONFIRMATION)
+    [(gone, _)] = await desk.store.doomed(desk.source.id)
+    await desk.begin()
+    await desk.enqueue("a")
+    await desk.look({"a": read("Page a, back")})
+    confirmed = Ending(state=RunState.COMPLETED, counts={}, dropped=[gone])
+    await desk.store.finish_run(braked, confirmed, desk.clock())
+    assert at("a") in await desk.urls()
+
+
+async def test_F24_a_worker_that_was_taken_for_dead_is_known_again_when_its_heart_beats(desk: Desk) -> None:
+    """So that what it claims from then on is not taken from it."""
+    await _claimed(desk)
+    await desk.store.reclaim(["w1"], desk.clock.advance(120))
+    assert await desk.store.workers() == []
+    await desk.beat()
+    assert [worker.name for worker in await desk.store.workers()] == ["w1"]
+
+
+JUMPS = pytest.mark.parametrize("days", [1, -1, 3650], ids=["a-day-on", "a-day-back", "ten-years-on"])
+
+
+@JUMPS
+async def test_F28_absence_is_counted_by_runs_whatever_the_clock_says(desk: Desk, days: int) -> None:
+    site: dict[str, Seen] = {"": read("Root", "a"), "a": read("Page a")}
+    await desk.crawl(site)
+    without: dict[str, Seen] = {"": read("Root alone"), "a": read("Page a")}
+    for run in (1, 2):
+        await desk.crawl(without)
+        desk.clock.advance(days=days)
+        assert (await desk.page("a")).missing_count == run
+        assert at("a") in await desk.urls()
+    await desk.crawl(without)
+    assert at("a") not in await desk.urls()
+
+
+@JUMPS
+async def test_F28_an_interrupted_run_goes_on_or_anew_after_the_clock_was_set(desk: Desk, days: int) -> None:
+    await _claimed(desk)
+    await desk.claim()
+    desk.clock.advance(days=days)
+    await desk.store.reclaim(["w1"], desk.clock())
+    await desk.enqueue("b")
+    desk.clock.advance(days=-2 * days)
+    await desk.begin()
+    await desk.enqueue("")
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    assert sorted(await desk.look({})) == [at(""), at("a"), at("b")]
+    assert (await desk.store.backlog(desk.run.id)).open == 0
+
+
+async def test_F28_a_look_dated_by_a_clock_that_was_wrong_is_due(desk: Desk) -> None:
+    """Ten years ahead for a while: nothing waits for ten years."""
+    now = desk.clock()
+    desk.clock.advance(days=3650)
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    await desk.store.pause_host("docs.example.org", desk.clock.advance(60))
+    desk.clock.set(now)
+    await desk.begin(RunMode.DUE)
+    await desk.store.enqueue_due(desk.run, desk.clock())
+    assert sorted(await desk.look({"": read("Root", "a"), "a": read("Page a")})) == [at(""), at("a")]
+
+
+async def test_F28_a_look_that_is_not_due_yet_stays_so(desk: Desk) -> None:
+    await desk.crawl({"": read("Root")})
+    desk.clock.advance(60)
+    await desk.begin(RunMode.DUE)
+    await desk.store.enqueue_due(desk.run, desk.clock())
+    assert await desk.claim() == []

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
+from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.model import RunMode, RunState
 from afresh.ports import Library
@@ -172,9 +173,8 @@ async def test_what_a_given_up_run_left_open_is_taken_by_the_next(desk: Desk) ->
 
 async def test_a_finished_run_keeps_its_report(desk: Desk) -> None:
     await desk.begin()
-    done = await desk.store.finish_run(
-        desk.run.id, RunState.PARTIAL, desk.clock(), counts={"checked": 2}, notes=["a note"], error="one page"
-    )
+    ending = Ending(state=RunState.PARTIAL, counts={"checked": 2}, notes=["a note"], error="one page")
+    done = await desk.store.finish_run(desk.run, ending, desk.clock())
     assert done == await desk.store.run_by_id(desk.run.id)
     assert (done.counts, done.notes, done.error) == ({"checked": 2}, ("a note",), "one page")
     assert done.finished_at == desk.clock()
@@ -200,7 +200,7 @@ async def test_last_and_live_runs_come_newest_first(desk: Desk) -> None:
 async def test_a_worker_is_known_until_it_leaves(desk: Desk) -> None:
     await desk.join(pid=7)
     later = desk.clock.advance(10)
-    await desk.store.beat("w1", later, later)
+    await desk.beat(pid=7)
     [worker] = await desk.store.workers()
     assert (worker.name, worker.host, worker.pid, worker.heartbeat_at) == ("w1", "here", 7, later)
     await desk.store.release("w1", later)

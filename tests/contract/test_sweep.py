@@ -7,7 +7,6 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import ChangeKind, Listed, PageStatus, RunMode, RunState
-from afresh.core.sweep import decide_missing
 
 SITE: dict[str, Seen] = {
     "": read("Root", "a", "b"),
@@ -131,9 +130,7 @@ async def test_A16_a_page_behind_one_that_came_back_is_reached_again(desk: Desk)
     await _looked(desk, {**SITE, "a": Gone(), "b": read("Page b, edited", "elsewhere")})
     missed = await desk.store.unreached(desk.source.id, ROOT, 20)
     assert at("child") in {page.url for page in missed}
-    decided = [decide_missing(page, desk.run.id, desk.policy) for page in missed]
-    await desk.store.record_missing(desk.source.id, decided, desk.clock())
-    await desk.finish(RunState.NEEDS_CONFIRMATION)
+    await desk.finish(RunState.NEEDS_CONFIRMATION, missing=await desk.missing())
     await _looked(desk, dict.fromkeys(SITE, NotModified()))
     assert await _unreached(desk) == []
 
@@ -165,7 +162,7 @@ async def test_A7_F37_a_page_that_is_gone_is_doomed_and_stays_until_it_is_droppe
     assert (page.url, page.doomed_by, target) == (at("b"), desk.run.id, None)
     assert await desk.store.live_count(desk.source.id) == 5
     assert [hit.url for hit in await desk.store.search("page b")][:1] == [at("b")]
-    await desk.store.drop(desk.run, [page], desk.clock())
+    await desk.finish(dropped=[page])
     assert await desk.store.live_count(desk.source.id) == 4
     assert await desk.store.doomed(desk.source.id) == []
     assert at("b") not in [hit.url for hit in await desk.store.search("page b")]

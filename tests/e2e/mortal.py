@@ -1,38 +1,76 @@
-"""The command line, killed right behind the SQL statement that KILL_AFTER names (`name:nth`)."""
+"""The command line, and lives that are cut short: runs in processes that start in a moment and may be killed.
 
+`python -m tests.e2e.mortal` is `afresh`, without processes of its own for reading pages if IN_PROCESS is set.
+"""
+
+import asyncio
+import multiprocessing
 import os
-import signal
-from collections.abc import Awaitable, Callable
-from typing import Any
+import sys
+from collections.abc import Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 from tests.e2e.inprocess import InProcess
+from tests.e2e.library import opened
 
 import afresh.app
 from afresh.faces.cli import main
-from afresh.store.sqlite import SqliteSession
+from afresh.failpoints import VARIABLE
+
+PATIENCE = 60  # seconds until a life that should end is taken for hung
 
 
-def deadly(method: Callable[..., Awaitable[Any]], name: str, nth: int) -> Callable[..., Awaitable[Any]]:
-    """The method of a session, whose nth use for the named statement is the last thing the process does."""
-    left = nth
+def _context() -> "multiprocessing.context.ForkServerContext":
+    """Processes are forked from one that has imported everything and has no threads."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.e2e.mortal", "afresh.fetchers.robots", "afresh.extractors.html"])
+    return context
 
-    async def method_or_death(self: SqliteSession, statement: str, /, *rows: Any, **params: Any) -> Any:
-        nonlocal left
-        result = await method(self, statement, *rows, **params)
-        if statement == name:
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return result
 
-    return method_or_death
+def start(
+    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
+) -> BaseProcess:
+    """Begin a crawl or refresh of the source `docs` in a process of its own."""
+    process = _context().Process(target=_live, args=(store, url, mode, failpoints, dict(flags or {})))
+    process.start()
+    return process
+
+
+def live(
+    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
+) -> int:
+    """Crawl or refresh to the end, whatever that is: the exit code, negative for a signal."""
+    return ended(start(store, url, mode, failpoints, flags))
+
+
+def ended(process: BaseProcess) -> int:
+    """The exit code of a life that is over."""
+    process.join(PATIENCE)
+    if process.exitcode is None:
+        process.kill()
+        raise AssertionError(f"the process did not end in {PATIENCE} s")
+    return process.exitcode
+
+
+def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object]) -> None:
+    os.environ[VARIABLE] = failpoints
+    vars(afresh.app)["Offload"] = InProcess
+    sys.exit(asyncio.run(_run(store, url, mode, flags)))
+
+
+async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> int:
+    async with opened(store, flags) as kb:
+        if mode == "confirm":
+            report = await kb.confirm(int(url))
+        elif mode == "crawl":
+            report = await kb.crawl(url, name="docs")
+        else:
+            [report] = await kb.refresh(["docs"])
+        return 0 if report.state in ("completed", "needs_confirmation") else 1
 
 
 if __name__ == "__main__":
     if os.environ.get("IN_PROCESS"):
         vars(afresh.app)["Offload"] = InProcess
-    if os.environ.get("KILL_AFTER"):
-        name, _, number = os.environ["KILL_AFTER"].partition(":")
-        for method in ("all", "run", "many"):
-            setattr(SqliteSession, method, deadly(getattr(SqliteSession, method), name, int(number or 1)))
     raise SystemExit(main())

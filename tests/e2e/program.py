@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.library import rows
 from tests.e2e.sites import SERVICE, BusySite
 
+from afresh.failpoints import VARIABLE
+
 if TYPE_CHECKING:
     from aiohttp import web
 
@@ -50,11 +52,11 @@ class Program:
         self.file = store.with_suffix(".yaml")
         self.file.write_text(SETTINGS.format(store=store))
 
-    def start(self, *words: str, kill_after: str = "") -> subprocess.Popen[str]:
-        """Start a command; `kill_after` names the SQL statement behind which it ends (`name:nth`)."""
+    def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
+        """Start a command."""
         environment = {
             **os.environ,
-            "KILL_AFTER": kill_after,
+            VARIABLE: failpoints,
             "IN_PROCESS": self.in_process,
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
         }
@@ -63,9 +65,9 @@ class Program:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
         )
 
-    def run(self, *words: str, kill_after: str = "") -> Ended:
+    def run(self, *words: str, failpoints: str = "") -> Ended:
         """Run a command to its end."""
-        return ended(self.start(*words, kill_after=kill_after))
+        return ended(self.start(*words, failpoints=failpoints))
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:

@@ -56,7 +56,7 @@ async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: 
     lay(tiny, star(5))
     store = tmp_path / "afresh.db"
     program = Program(store)
-    assert program.run("crawl", tiny.url, "--name", "docs", kill_after="stamp_crawl:1").code != 0
+    assert program.run("crawl", tiny.url, "--name", "docs", failpoints="commit.stamp=kill").code != 0
     async with opened(store) as kb:
         status = await kb.status()
         assert status.workers == ()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -11,8 +12,9 @@ import pytest
 
 from afresh.core.model import Worker
 from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
-from afresh.engine.lifetime import is_alive, process_exists
-from afresh.testing import FrozenClock
+from afresh.engine.lifetime import Vigil, is_alive, process_exists
+from afresh.engine.steady import Steady
+from afresh.testing import FrozenClock, MemoryStore
 
 NOW = FrozenClock()()
 
@@ -46,6 +48,78 @@ def test_B7_a_worker_is_alive_by_heart_and_process(other: Worker, alive: bool) -
 def test_a_process_exists_or_not() -> None:
     assert process_exists(os.getpid())
     assert not process_exists(_ended_pid())
+
+
+class Ward:
+    """A vigil over one other worker, with clocks that move when told."""
+
+    def __init__(self, other: Worker) -> None:
+        self.store, self.clock, self.seconds = MemoryStore(), FrozenClock(), 0.0
+        self.other = other
+        self.vigil = Vigil(
+            store=self.store,
+            me=worker("me"),
+            lease_seconds=60,
+            heartbeat_seconds=10,
+            clock=self.clock,
+            ticks=lambda: self.seconds,
+        )
+
+    async def known(self) -> set[str]:
+        """Who is left after a look at everybody."""
+        await self.vigil.reclaim()
+        return {each.name for each in await self.store.workers()}
+
+
+JUMPS = pytest.mark.parametrize("days", [1, -1, 3650], ids=["a-day-on", "a-day-back", "ten-years-on"])
+HERE, THERE = worker("b", pid=os.getpid()), worker("b", host="there")
+
+
+@JUMPS
+@pytest.mark.parametrize("other", [HERE, THERE], ids=["here", "there"])
+async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(other: Worker, days: int) -> None:
+    ward = Ward(other)
+    await ward.store.join(other)
+    ward.clock.advance(days=days)
+    for beat in range(1, 6):  # its heart goes on by a clock that differs from ours
+        assert await ward.known() == {"b"}
+        ward.seconds += 10
+        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)), NOW)
+
+
+@JUMPS
+@pytest.mark.parametrize("other", [HERE, THERE], ids=["asleep-here", "gone-there"])
+async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_says(
+    other: Worker, days: int
+) -> None:
+    ward = Ward(other)
+    await ward.store.join(other)
+    ward.clock.advance(days=days)
+    assert await ward.known() == {"b"}
+    ward.seconds += 14
+    assert await ward.known() == {"b"}
+    ward.seconds += 2
+    assert await ward.known() == set()
+
+
+async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for() -> None:
+    ward = Ward(worker("b", pid=_ended_pid()))
+    await ward.store.join(ward.other)
+    assert await ward.known() == set()
+
+
+def test_F28_a_steady_clock_goes_forward_and_never_back() -> None:
+    wall = FrozenClock()
+    steady = Steady(wall)
+    assert steady() == NOW
+    wall.advance(days=-1)
+    assert steady() == NOW
+    wall.advance(5)
+    assert steady() == NOW + timedelta(seconds=5)
+    wall.advance(days=1)
+    assert steady() == NOW + timedelta(days=1, seconds=5)
+    wall.advance(days=-3650)
+    assert steady() == NOW + timedelta(days=1, seconds=5)
 
 
 async def test_A20_no_more_looks_at_once_than_allowed_and_each_host_by_itself() -> None:

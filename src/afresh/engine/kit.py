@@ -6,9 +6,10 @@ from typing import Protocol
 
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
-from afresh.core.model import Policy, Worker
+from afresh.core.model import Policy
 from afresh.engine.crowd import Crowd
 from afresh.engine.hosts import Hosts
+from afresh.engine.lifetime import Vigil
 from afresh.engine.offload import Offload
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
@@ -63,7 +64,7 @@ class Kit:
     policy: Policy
     pace: Pace
     keep_body: bool
-    me: Worker
+    vigil: Vigil
     clock: Clock
     full: bool = False
     probe: Probe | None = None
@@ -73,4 +74,4 @@ class Kit:
     @property
     def worker(self) -> str:
         """The name under which claims are held."""
-        return self.me.name
+        return self.vigil.me.name

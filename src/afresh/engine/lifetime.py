@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afresh.core.errors import StoreError
@@ -13,47 +15,87 @@ from afresh.ports import Clock, Store
 
 log = logging.getLogger(__name__)
 
+BEATS = 1.5  # intervals without a beat after which a heart that looks silent is taken for stopped
+PEEK = 0.2  # seconds between looks at hearts that are in doubt
+
+
+@dataclass(slots=True, kw_only=True)
+class Vigil:
+    """Keeps our heart beating and watches those of the others.
+
+    Clocks jump and differ, so a silent heart by the clock is only a doubt: dead is whose process is gone from
+    this machine, or whose heart is also seen to stand still for longer than a beat takes.
+    """
+
+    store: Store
+    me: Worker
+    lease_seconds: float
+    heartbeat_seconds: float
+    clock: Clock
+    ticks: Callable[[], float] = time.monotonic
+    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
+
+    async def beat(self) -> None:
+        """Say that we are alive, for one more lease."""
+        now = self.clock()
+        me = replace(self.me, heartbeat_at=now)
+        await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
+
+    async def reclaim(self) -> bool:
+        """Put back what nobody works on any more; whether all others are surely dead or alive."""
+        known = await self.store.workers()
+        doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
+        dead = {each.name for each in doubted if self._is_gone(each) or self._stands_still(each)}
+        self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
+        orphaned = await self.store.lock_owners() - {worker.name for worker in known}
+        if dead or orphaned:
+            await self.store.reclaim(sorted(dead | orphaned), self.clock())
+        return len(dead) == len(doubted)
+
+    def _is_gone(self, worker: Worker) -> bool:
+        return worker.host == self.me.host and not process_exists(worker.pid)
+
+    def _stands_still(self, worker: Worker) -> bool:
+        heartbeat, since = self._seen.get(worker.name, (None, 0.0))
+        if heartbeat != worker.heartbeat_at:
+            self._seen[worker.name] = (worker.heartbeat_at, self.ticks())
+            return False
+        return self.ticks() - since >= BEATS * self.heartbeat_seconds
+
+    async def settle(self) -> None:
+        """Reclaim, and stay until no worker is in doubt."""
+        while not await self.reclaim():
+            log.info("a worker was not heard of for longer than its lease: watching whether its heart beats")
+            await asyncio.sleep(PEEK)
+
 
 @asynccontextmanager
-async def at_work(
-    store: Store, worker: Worker, lease_seconds: float, heartbeat_seconds: float, clock: Clock
-) -> AsyncIterator[None]:
+async def at_work(vigil: Vigil) -> AsyncIterator[None]:
     """Be known as a worker for a while, heart beating; claims of workers that died are put back first."""
-    await store.join(worker)
-    await reclaim_dead(store, worker, lease_seconds, clock())
-    heart = asyncio.create_task(_beat(store, worker.name, lease_seconds, heartbeat_seconds, clock))
+    await vigil.store.join(vigil.me)
+    heart = asyncio.create_task(_beat(vigil))
     try:
+        await vigil.settle()
         yield
     finally:
         heart.cancel()
-        await store.release(worker.name, clock())
+        await vigil.store.release(vigil.me.name, vigil.clock())
 
 
-async def _beat(store: Store, worker: str, lease: float, every: float, clock: Clock) -> None:
+async def _beat(vigil: Vigil) -> None:
     while True:
-        await asyncio.sleep(every)
-        now = clock()
+        await asyncio.sleep(vigil.heartbeat_seconds)
         try:
-            await store.beat(worker, now, now + timedelta(seconds=lease))
+            await vigil.beat()
         except StoreError as error:  # the lease outlives a few missed beats
             log.warning("the heart missed a beat: %s", error)
 
 
-async def reclaim_dead(store: Store, me: Worker, lease_seconds: float, now: datetime) -> int:
-    """Put back what nobody works on any more."""
-    known = await store.workers()
-    dead = {worker.name for worker in known if not is_alive(worker, me, lease_seconds, now)}
-    orphaned = await store.lock_owners() - {worker.name for worker in known}
-    if not dead and not orphaned:
-        return 0
-    return await store.reclaim(sorted(dead | orphaned), now)
-
-
 def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) -> bool:
-    """Whether a worker still works: its heart beats and, on this machine, its process exists."""
+    """Whether a worker seems to work: its heart beat lately and, on this machine, its process exists."""
     if worker.name == me.name:
         return True
-    if now - worker.heartbeat_at > timedelta(seconds=lease_seconds):
+    if abs(now - worker.heartbeat_at) > timedelta(seconds=lease_seconds):
         return False
     return worker.host != me.host or process_exists(worker.pid)
 

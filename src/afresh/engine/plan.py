@@ -7,6 +7,7 @@ from afresh.core.decide import request_for
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.views import Plan
+from afresh.engine.report import seconds_of
 from afresh.ports import Library
 
 FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
@@ -59,4 +60,4 @@ def _seconds(runs: Sequence[Run]) -> float | None:
     run = next((run for run in runs if run.mode is RunMode.REFRESH), runs[0] if runs else None)
     if run is None or run.finished_at is None:
         return None
-    return round((run.finished_at - run.started_at).total_seconds(), 1)
+    return round(seconds_of(run), 1)

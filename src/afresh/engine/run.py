@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Coroutine, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
+from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
@@ -19,6 +21,7 @@ from afresh.engine.kit import Kit
 from afresh.engine.patterns import trap_notes
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
 from afresh.engine.worker import Worker
+from afresh.failpoints import failpoint
 
 MANY = 5  # notes of one kind that are worth reading
 
@@ -32,7 +35,13 @@ class Course:
     rules: Rules
     run: Run
     stopping: asyncio.Event
-    notes: list[str]
+    notes: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def worked_ms(self) -> int:
+        """How long this process has worked on the run."""
+        return round((time.monotonic() - self.began) * 1000)
 
     @property
     def limits(self) -> Limits:
@@ -58,11 +67,13 @@ async def run_source(
     now = kit.clock()
     run, resumed = await kit.store.start_run(source.id, mode, full=kit.full, worker=kit.worker, now=now)
     kit.full = run.full
-    course = Course(kit, source, rules, run, stopping, [])
+    course = Course(kit, source, rules, run, stopping)
     journal.run_started(run, source.label, resumed=resumed)
+    failpoint("run.started")
     if resumed:
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
     await _fill(course, run.mode)
+    failpoint("run.filled")
     worker = Worker(kit, run, source.label, stopping)
     try:
         await worker.work()
@@ -182,19 +193,46 @@ async def _root_failure(course: Course) -> str | None:
 
 
 async def _finish(course: Course, verdict: Verdict) -> RunReport:
-    store, run, now = course.kit.store, await _reload(course), course.kit.clock()
-    counts = dict(run.counts)
-    state = verdict.state
-    if verdict.may_miss:
-        counts["missing"] = await _count_missing(course, now)
+    """End the run in one transaction, which only its owner can make."""
+    run, now = await _reload(course), course.kit.clock()
+    failpoint("finish.begin")
+    missing = await _missing(course) if verdict.may_miss else None
+    ending = await _ending(course, run, verdict, missing)
+    finished = await course.kit.store.finish_run(run, ending, now)
+    failpoint("finish.done")
+    return report_of(finished, course.source)
+
+
+async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page] | None) -> Ending:
+    store, counts, state = course.kit.store, dict(run.counts), verdict.state
+    dropped: list[Page] = []
+    if missing is not None:  # those that are missed for the last time are told as deleted
+        counts["missing"] = sum(1 for page in missing if page.doomed_by is None)
     if verdict.may_delete:
-        doomed = await _doomed(course)
+        doomed = await _doomed(course, missing or [])
         live, to_one = await store.live_count(course.source.id), moved_to_one(doomed)
         if brake_holds(live, len(doomed), course.kit.policy, to_one=to_one):
             counts["held"] = len(doomed)
             state = RunState.NEEDS_CONFIRMATION
         else:
-            counts |= await _drop(course, doomed, now)
+            dropped = doomed
+            counts["moved"] = sum(1 for page in doomed if page.moved_to is not None)
+            counts["deleted"] = len(doomed) - counts["moved"]
+    await _note(course, run, counts, state)
+    counts["worked_ms"] = counts.get("worked_ms", 0) + course.worked_ms
+    return Ending(
+        state=state,
+        counts=counts,
+        notes=course.notes,
+        error=verdict.error,
+        missing=missing,
+        dropped=dropped,
+    )
+
+
+async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunState) -> None:
+    """Tell what the numbers alone do not."""
+    store = course.kit.store
     course.notes.extend(_doubts(counts, course.source.label))
     if dead := counts.get("dead", 0):
         course.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
@@ -207,10 +245,6 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
     if state is RunState.FAILED and not await store.live_count(course.source.id):
         label = course.source.label
         course.notes.append(f"nothing was read; `afresh remove {label}` forgets a source added by mistake")
-    finished = await store.finish_run(
-        run.id, state, course.kit.clock(), counts=counts, notes=course.notes, error=verdict.error
-    )
-    return report_of(finished, course.source)
 
 
 def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
@@ -228,31 +262,23 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
     return notes
 
 
-async def _count_missing(course: Course, now: datetime) -> int:
-    store, source = course.kit.store, course.source.id
+async def _missing(course: Course) -> list[Page]:
+    """The pages that no way leads to, one run closer to their end."""
+    store, root = course.kit.store, course.rules.root
     unreached = [  # what robots.txt closes cannot be looked at, so nobody knows whether it is gone
         page
-        for page in await store.unreached(source, course.rules.root, course.rules.max_depth)
+        for page in await store.unreached(course.source.id, root, course.rules.max_depth)
         if await course.kit.web.refusal(page.url) is None
     ]
-    decided = [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
-    await store.record_missing(source, decided, now)
-    return sum(1 for page in decided if page.doomed_by is None)  # the others are told as deleted
+    return [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
 
 
-async def _doomed(course: Course) -> list[Page]:
+async def _doomed(course: Course, missing: list[Page]) -> list[Page]:
     return [
         page
-        for page, target in await course.kit.store.doomed(course.source.id)
+        for page, target in await course.kit.store.doomed(course.source.id, missing)
         if may_drop(page, target, course.run.id)
     ]
-
-
-async def _drop(course: Course, doomed: list[Page], now: datetime) -> dict[str, int]:
-    if doomed:
-        await course.kit.store.drop(course.run, doomed, now)
-    moved = sum(1 for page in doomed if page.moved_to is not None)
-    return {"deleted": len(doomed) - moved, "moved": moved}
 
 
 async def _reload(course: Course) -> Run:

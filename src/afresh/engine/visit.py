@@ -13,15 +13,18 @@ from afresh.engine.kit import Kit
 from afresh.engine.politely import fetch_politely
 from afresh.engine.prepare import prepare
 from afresh.engine.signs import signs_of
+from afresh.failpoints import failpoint
 
 
 async def look(claim: Claim, kit: Kit) -> Fetched | None:
     """Steps 1 and 2: ask for a page as cheaply as what is known of it allows; None if its host rests."""
     request = request_for(claim.page, kit.policy, kit.clock(), full=kit.full)
     kit.listener(Step(name="request", url=request.url))
+    failpoint("page.request")
     fetched = await _fetch(claim, request, kit)
     if fetched is not None:
         kit.listener(Step(name="fetch", url=request.url))
+        failpoint("page.fetched")
     return fetched
 
 
@@ -44,6 +47,7 @@ async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     seen = _weary(await _extract(claim, fetched, kit), claim.page.url, kit)
     if isinstance(fetched, Body):
         kit.listener(Step(name="extract", url=claim.page.url))
+        failpoint("page.extracted")
     if isinstance(seen, Read):
         seen = replace(seen, signs=await signs_of(claim, seen.document, kit))
         if must_wait(claim.page, seen, kit.policy):
@@ -62,8 +66,10 @@ async def _finish(claim: Claim, fetched: Fetched, seen: Seen, kit: Kit) -> Visit
     url = claim.page.url
     decision = decide(claim.page, seen, kit.policy, kit.clock())
     kit.listener(Step(name="decide", url=url))
+    failpoint("page.decided")
     decision, harvest = await _prepare(claim, fetched, decision, seen, kit)
     kit.listener(Step(name="prepare", url=url))
+    failpoint("page.prepared")
     pause = fetched.retry_after if isinstance(fetched, Failed | Moved) else None
     return Visit(claim=claim, decision=decision, harvest=_weighed(harvest, fetched), pause=pause)
 

@@ -11,8 +11,8 @@ from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
-from afresh.engine.lifetime import reclaim_dead
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
+from afresh.failpoints import failpoint
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +143,10 @@ class Worker:
             if pause > 0:
                 await self._pause(pause)
             else:  # somebody else is at the host: alive?
-                await reclaim_dead(kit.store, kit.me, kit.pace.lease_seconds, kit.clock())
+                await kit.vigil.reclaim()
                 await self._pause(TURN)
         else:
-            await reclaim_dead(kit.store, kit.me, kit.pace.lease_seconds, kit.clock())
+            await kit.vigil.reclaim()
             await self._pause(POLL)
         return True
 
@@ -163,6 +163,7 @@ class Worker:
             if self.stopping.is_set():
                 self._held -= 1
                 continue
+            failpoint("page.claimed")
             fetched = await look(claim, self.kit)
             if fetched is None:
                 self._returned.append(claim)
@@ -227,9 +228,11 @@ class Worker:
         for domain, seconds in _pauses(visits).items():
             await kit.store.pause_host(domain, kit.clock() + timedelta(seconds=seconds))
             journal.host_paused(domain, seconds)
+        failpoint("commit.begin")
         written = await kit.store.commit(
             self.run, visits, kit.worker, kit.clock(), limits=self._limits, keep_body=kit.keep_body
         )
+        failpoint("commit.done")
         for done in written:
             kit.listener(Step(name="commit", url=done.claim.page.url))
         journal.visits_written(written)

@@ -4,6 +4,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from afresh.failpoints import failpoint
+
 STEP = 64 * 1024
 OFFERED = "gzip, deflate"
 _MOST_MEMBERS = 1_000  # each may be empty, so that the size alone does not bound the work
@@ -88,6 +90,7 @@ async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], Non
     raw = 0
     while chunk := await stream.readany():
         stir()
+        failpoint("fetch.body")
         raw += len(chunk)
         for piece in decoder.feed(chunk) if decoder else (chunk,):
             data += piece

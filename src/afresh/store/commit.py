@@ -8,6 +8,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Content, Limits, Page, Run, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
+from afresh.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
 from afresh.store.dialect import Database, Session
 from afresh.store.links import LinkBook
@@ -36,12 +37,19 @@ class Commits(Queue):
             async with self._queueing(run) as tx:
                 mine = await _still_held(tx, visits, worker)
                 await _stamp(tx, run, mine, now)
+                failpoint("commit.next")
                 await _write_pages(tx, run, mine, now)
+                failpoint("commit.pages")
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
+                failpoint("commit.chunks")
                 await self._links.write(tx, run, mine)
+                failpoint("commit.links")
                 await _record_changes(tx, run, mine, now, keep_body=keep_body)
+                failpoint("commit.changes")
                 await self.queue_pages(tx, run, await _children(tx, mine), limits, now)
+                failpoint("commit.children")
                 await _count(tx, run, [*map(tally, mine), reused])
+                failpoint("commit.counts")
         except BaseException:
             self._links.forget()
             raise
@@ -69,6 +77,7 @@ async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) 
             for visit in visits
         ],
     )
+    failpoint("commit.stamp")
     await tx.many(
         "next_crawl",
         [

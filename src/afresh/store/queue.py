@@ -9,6 +9,8 @@ from afresh.core.urls import domain_of
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, page_from
 
+HEARD = 10_000  # queued addresses that are remembered without asking the tables
+
 
 class Queue:
     """Putting pages into the queue and taking them out, batch by batch."""
@@ -79,6 +81,12 @@ class Queue:
             if depth <= limits.max_depth and heard.get(hash(url), depth + 1) > depth
         }
 
+    def _hear(self, run: RunId, queued: Mapping[str, int]) -> None:
+        heard = self._depths.setdefault(run, {})
+        if len(heard) > HEARD:
+            heard.clear()  # the tables know them all
+        heard.update({hash(url): depth for url, depth in queued.items()})
+
     async def _queue_once(
         self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
     ) -> tuple[int, list[int]]:
@@ -98,7 +106,7 @@ class Queue:
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
         await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
         await tx.run("count_queued", run=run.id, number=len(queued))
-        self._depths[run.id].update({hash(url): wanted[url] for url in [*known, *fresh]})
+        self._hear(run.id, {url: wanted[url] for url in [*known, *fresh]})
         return len(queued), [row["id"] for row in lowered if row["queued_run"] == run.id]
 
     async def _within_room(self, tx: Session, run: Run, fresh: list[str], limits: Limits) -> list[str]:

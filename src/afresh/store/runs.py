@@ -1,15 +1,17 @@
 """Sources, runs and workers in the store."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from afresh.core.errors import RunBusy
+from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
 from afresh.store.dialect import Database, Session
 from afresh.store.records import run_from, source_from, worker_from
 
 RESUME_WITHIN = timedelta(hours=24)  # what an older run had seen is too old to build on
+LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)  # only a wrong clock makes a host rest for longer
 
 
 class Runs:
@@ -82,11 +84,13 @@ class Runs:
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it is one that was interrupted and goes on."""
         async with self.db.write() as tx:
+            await tx.run("wake_hosts", latest=now + LONGEST_REST)
             row = await tx.one("open_run", source=source)
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
                 row = await tx.one("resume_run", run=row["id"], worker=worker)
                 await tx.run("ask_root_again", source=source)
+                await tx.run("mend_times", run=row["id"] if row else None, now=now)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
@@ -122,43 +126,6 @@ class Runs:
         async with self.db.read() as tx:
             return [run_from(row) for row in await tx.all("live_runs")]
 
-    async def finish_run(
-        self,
-        run: RunId,
-        state: RunState,
-        now: datetime,
-        *,
-        counts: Mapping[str, int],
-        notes: Sequence[str],
-        error: str | None,
-    ) -> Run:
-        """Close a run with its final counts."""
-        async with self.db.write() as tx:
-            row = await tx.one(
-                "finish_run",
-                run=run,
-                state=state,
-                now=now,
-                counts=json.dumps(dict(counts)),
-                notes=json.dumps(list(notes)),
-                error=error,
-            )
-            assert row is not None  # noqa: S101
-            if state is not RunState.CANCELLED:
-                await tx.run("free_rows_of_closed_runs", source=row["source_id"], now=now)
-            await self._settle_marks(tx, row["source_id"], run, state)
-            return run_from(row)
-
-    async def _settle_marks(self, tx: Session, source: int, run: RunId, state: RunState) -> None:
-        """A failed run's marks are forgiven; a run that saw clearly replaces what earlier ones saw."""
-        if state is RunState.FAILED:
-            if await tx.run("forgive_run", source=source, run=run):
-                await tx.run("mark_graph", source=source, changed=1)
-        elif state is not RunState.CANCELLED:
-            await tx.run("supersede_waiting", source=source, run=run)
-            if await tx.run("forgive_earlier", source=source, run=run):
-                await tx.run("mark_graph", source=source, changed=1)
-
     async def join(self, worker: Worker) -> None:
         """Make a worker known; its heart beats from now on."""
         async with self.db.write() as tx:
@@ -166,11 +133,13 @@ class Runs:
                 "upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
             )
 
-    async def beat(self, worker: str, now: datetime, until: datetime) -> None:
-        """Renew every lease of a worker at once."""
+    async def beat(self, worker: Worker, until: datetime) -> None:
+        """Renew every lease of a worker at once; one that others took for dead is known again."""
         async with self.db.write() as tx:
-            await tx.run("beat", worker=worker, now=now)
-            await tx.run("beat_hosts", worker=worker, until=until)
+            await tx.run(
+                "beat", worker=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
+            )
+            await tx.run("beat_hosts", worker=worker.name, until=until)
 
     async def workers(self) -> list[Worker]:
         """All workers that are known, the dead among them."""

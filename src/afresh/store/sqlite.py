@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from afresh.core.errors import SchemaTooNew, StoreError
+from afresh.failpoints import failpoint
 from afresh.store.dialect import Row, Session
 from afresh.store.sql import migrations, queries
 
@@ -76,15 +77,23 @@ def _table(match: re.Match[str]) -> str:
 class SqliteSession:
     """One transaction on one connection, whose calls run on that connection's thread."""
 
-    def __init__(self, connection: sqlite3.Connection, call: Callable[..., "asyncio.Future[object]"]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        call: Callable[..., "asyncio.Future[object]"],
+        at: Callable[[str], None],
+    ) -> None:
         self._connection = connection
         self._call = call
+        self._at = at
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         def work() -> list[Row]:
             return cast("list[Row]", self._connection.execute(statement(name), params).fetchall())
 
-        return cast("list[Row]", await self._call(work))
+        rows = cast("list[Row]", await self._call(work))
+        self._at("sql")
+        return rows
 
     async def one(self, name: str, /, **params: object) -> Row | None:
         rows = await self.all(name, **params)
@@ -94,7 +103,9 @@ class SqliteSession:
         def work() -> int:
             return self._connection.execute(statement(name), params).rowcount
 
-        return cast("int", await self._call(work))
+        touched = cast("int", await self._call(work))
+        self._at("sql")
+        return touched
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
@@ -103,6 +114,11 @@ class SqliteSession:
             await self._call(lambda: self._connection.execute(statement(name), {"rows": _as_json(rows)}))
         else:
             await self._call(lambda: self._connection.executemany(statement(name), rows))
+        self._at("sql")
+
+
+def _nothing(point: str) -> None:
+    del point
 
 
 def _as_json(rows: Sequence[Mapping[str, object]]) -> str:
@@ -153,6 +169,7 @@ class SqliteDatabase:
     async def _session(self, role: str, begin: str) -> AsyncIterator[SqliteSession]:
         loop = asyncio.get_running_loop()
         connection = self._connections[role]
+        at = failpoint if role == "write" else _nothing  # a read that ends early leaves no trace
 
         def call(work: Callable[[], object]) -> "asyncio.Future[object]":
             return loop.run_in_executor(self._threads[role], work)
@@ -160,8 +177,11 @@ class SqliteDatabase:
         async with self._locks[role]:
             try:
                 await call(lambda: connection.execute(begin))
-                yield SqliteSession(connection, call)
+                at("sql.begin")
+                yield SqliteSession(connection, call, at)
+                at("sql.commit")
                 await asyncio.shield(call(lambda: connection.execute("commit")))
+                at("sql.done")
             except sqlite3.Error as error:
                 await asyncio.shield(call(connection.rollback))
                 raise StoreError(self._explain(error)) from error

@@ -5,6 +5,7 @@ from datetime import datetime
 from afresh.core.model import Run, RunId, RunMode, SourceId
 from afresh.store.commit import Commits
 from afresh.store.dialect import Database
+from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
 from afresh.store.links import LinkBook
 from afresh.store.reads import Reads
@@ -13,7 +14,7 @@ from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
 
 
-class SqlStore(Runs, Commits, Sweeps, Frontiers, Reads, Searches):
+class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches):
     """Everything afresh remembers; every method is one query or one transaction."""
 
     def __init__(self, db: Database, url: str) -> None:

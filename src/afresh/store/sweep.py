@@ -5,8 +5,7 @@ from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
 from afresh.core.sweep import by_reason, final_status, leads_on
-from afresh.store.dialect import Database
-from afresh.store.links import LinkBook
+from afresh.store.dialect import Database, Session
 from afresh.store.records import attempt_from, page_from
 
 
@@ -14,7 +13,6 @@ class Sweeps:
     """Reading and writing what `core/sweep.py` decides about."""
 
     db: Database
-    _links: LinkBook
 
     async def record_listing(
         self, source: SourceId, listed: Sequence[Listed], *, complete: bool = True
@@ -44,33 +42,13 @@ class Sweeps:
                 rows = await tx.all("unreached", source=source, root=root, max_depth=max_depth)
             return [page_from(row) for row in rows]
 
-    async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
-        """Write the missing counts of unreached pages, and clear those of all others."""
-        async with self.db.write() as tx:
-            row = await tx.one("source_by_id", source=source)
-            if not pages and row is not None and not row["graph_changed"]:
-                return
-            await tx.run("reset_missing", source=source, pages=[page.id for page in pages])
-            await tx.many(
-                "record_missing",
-                [
-                    {
-                        "page": page.id,
-                        "missing_count": page.missing_count,
-                        "doomed_by": page.doomed_by,
-                        "now": now,
-                    }
-                    for page in pages
-                ],
-            )
-            await tx.run("drop_lonely_links", source=source)
-            await tx.run("mark_graph", source=source, changed=0)
-        self._links.forget()
-
-    async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
-        """Pages whose content is to go, with the status of where their moves end."""
+    async def doomed(
+        self, source: SourceId, missed: Sequence[Page] = ()
+    ) -> list[tuple[Page, PageStatus | None]]:
+        """Pages whose content is to go, those just missed too often included, with where their moves end."""
         async with self.db.read() as tx:
             pages = [page_from(row) for row in await tx.all("doomed", source=source)]
+            pages += [page for page in missed if page.doomed_by is not None]
             if not pages:
                 return []
             rows = await tx.all("moves", source=source)
@@ -83,19 +61,6 @@ class Sweeps:
             row = await tx.one("live_count", source=source)
             return int(row["live"]) if row else 0
 
-    async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None:
-        """Take pages out of the index in one transaction; their history stays."""
-        ids = [page.id for page in pages]
-        async with self.db.write() as tx:
-            await tx.run("drop_chunks", pages=ids)
-            await tx.run("drop_documents", pages=ids)
-            await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
-            for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
-                await tx.run("cancel_open", pages=gone, now=now, reason=reason)
-            await tx.many("drop_page", [_dropped(page, now) for page in pages])
-            await tx.many("insert_change", [_change(run, page, now) for page in pages])
-            await tx.run("mark_graph", source=run.source_id, changed=1)
-
     async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]:
         """The root page and the last finished attempt to look at it."""
         async with self.db.read() as tx:
@@ -104,6 +69,34 @@ class Sweeps:
                 return None, None
             latest = await tx.one("latest_attempt", page=row["id"])
             return page_from(row), attempt_from(latest) if latest else None
+
+
+async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
+    """Write the missing counts of unreached pages, and clear those of all others."""
+    row = await tx.one("source_by_id", source=source)
+    if not pages and row is not None and not row["graph_changed"]:
+        return
+    await tx.run("reset_missing", source=source, pages=[page.id for page in pages])
+    counted = [
+        {"page": page.id, "missing_count": page.missing_count, "doomed_by": page.doomed_by, "now": now}
+        for page in pages
+    ]
+    await tx.many("record_missing", counted)
+    await tx.run("drop_lonely_links", source=source)
+    await tx.run("mark_graph", source=source, changed=0)
+
+
+async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> None:
+    """Take pages out of the index; their history stays."""
+    ids = [page.id for page in pages]
+    await tx.run("drop_chunks", pages=ids)
+    await tx.run("drop_documents", pages=ids)
+    await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
+    for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
+        await tx.run("cancel_open", pages=gone, now=now, reason=reason)
+    await tx.many("drop_page", [_dropped(page, now) for page in pages])
+    await tx.many("insert_change", [_change(run, page, now) for page in pages])
+    await tx.run("mark_graph", source=run.source_id, changed=1)
 
 
 def _dropped(page: Page, now: datetime) -> dict[str, object]:

@@ -3,11 +3,10 @@
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
-from afresh.testing.memory.sweep import MemorySweeps
 from afresh.testing.memory.tables import Tables
 
 
-class MemoryStore(MemoryRuns, MemorySweeps, MemoryReads, MemorySearches):
+class MemoryStore(MemoryRuns, MemoryReads, MemorySearches):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
     def __init__(self) -> None:

@@ -40,8 +40,10 @@ where outcome is null and locked_at is null and run_id is null and page_id in (
 )
 
 -- adopt_due
-update page_crawls set run_id = :run, updated_at = :now
-where outcome is null and locked_at is null and run_id is null and scheduled_for <= :now and page_id in (
+update page_crawls
+set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > :now then :now else scheduled_for end
+where outcome is null and locked_at is null and run_id is null
+    and (scheduled_for <= :now or updated_at > :now) and page_id in (
     select id from pages
     where source_id = :source and status not in ('deleted', 'redirect') and coalesce(queued_run, 0) <> :run
 )

@@ -36,7 +36,7 @@ select r.* from runs r where r.state in ('running', 'cancelled', 'needs_confirma
 
 -- finish_run
 update runs set state = :state, finished_at = :now, counts = :counts, notes = :notes, error = :error
-where id = :run
+where id = :run and coalesce(worker, '') = coalesce(:worker, '') and state = :was
 returning *
 
 -- supersede_waiting
@@ -74,8 +74,16 @@ insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :
 on conflict (name) do update
 set host = excluded.host, pid = excluded.pid, started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
 
+-- mend_times
+update page_crawls set scheduled_for = :now, updated_at = :now
+where run_id = :run and outcome is null and locked_at is null and updated_at > :now
+
+-- wake_hosts
+update hosts set next_allowed_at = null where next_allowed_at > :latest
+
 -- beat
-update workers set heartbeat_at = :now where name = :worker
+insert into workers (name, host, pid, started_at, heartbeat_at) values (:worker, :host, :pid, :now, :now)
+on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
 
 -- beat_hosts
 update hosts set locked_until = :until where locked_by = :worker

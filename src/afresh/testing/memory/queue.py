@@ -60,10 +60,12 @@ class MemoryQueue:
         with self.tables.transaction():
             for row in self.tables.waiting():
                 page = self.tables.pages[PageId(row.page_id or 0)]
-                due = row.locked_at is None and row.run_id is None and row.scheduled_for <= now
+                in_time = row.scheduled_for <= now or row.updated_at > now  # the clock was set back since
+                due = row.locked_at is None and row.run_id is None and in_time
                 left = page.page.status in LEFT
                 if due and not left and page.page.source_id == run.source_id and page.queued_run != run.id:
-                    self.tables.change_attempt(row.id, now, run_id=run.id)
+                    due_at = min(row.scheduled_for, now)
+                    self.tables.change_attempt(row.id, now, run_id=run.id, scheduled_for=due_at)
                     self._mark(page, run)
 
     def queue_pages(self, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime) -> int:

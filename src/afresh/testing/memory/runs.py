@@ -1,22 +1,23 @@
 """Sources, runs and workers in memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from afresh.core.errors import RunBusy
+from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.looks import Outcome
 from afresh.core.model import PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
-from afresh.testing.memory.tables import SourceRow, Tables
+from afresh.testing.memory.endings import MemoryEndings
+from afresh.testing.memory.tables import SourceRow
 
 RESUME_WITHIN = timedelta(hours=24)
+LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)
 UNFINISHED = (RunState.RUNNING, RunState.CANCELLED)
 
 
-class MemoryRuns:
+class MemoryRuns(MemoryEndings):
     """Who is looked at, by whom, and how it went."""
-
-    tables: Tables
 
     async def add_source(
         self,
@@ -90,6 +91,7 @@ class MemoryRuns:
         self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it is one that was interrupted and goes on."""
+        self._wake_hosts(now + LONGEST_REST)
         last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
         if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
@@ -97,6 +99,7 @@ class MemoryRuns:
             root = self.tables.page_at(source, self.tables.sources[source].source.url)
             if root is not None:
                 self.tables.pages[root.page.id] = replace(root, queued_run=None)
+            self._mend_times(last.id, now)
             return going_on, True
         with self.tables.transaction():
             self._give_up_runs(source, now)
@@ -116,6 +119,18 @@ class MemoryRuns:
             self.tables.sources[source] = replace(row, source=stamped)
             return run, False
 
+    def _wake_hosts(self, latest: datetime) -> None:
+        """No host rests for longer than one can ask to: a wrong clock said so."""
+        for domain, host in self.tables.hosts.items():
+            if host.next_allowed_at is not None and host.next_allowed_at > latest:
+                self.tables.hosts[domain] = replace(host, next_allowed_at=None)
+
+    def _mend_times(self, run: RunId, now: datetime) -> None:
+        """Rows of the future were written before the clock was set back; they are due."""
+        for row in self.tables.waiting():
+            if row.run_id == run and row.locked_at is None and row.updated_at > now:
+                self.tables.change_attempt(row.id, now, scheduled_for=now)
+
     def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
@@ -131,12 +146,6 @@ class MemoryRuns:
                 self.tables.runs[run.id] = given_up
                 self._free_rows(run.id, now)
 
-    def _free_rows(self, run: RunId, now: datetime) -> None:
-        """What a closed run did not get to is a next look like any other."""
-        for row in self.tables.waiting():
-            if row.run_id == run and row.locked_at is None:
-                self.tables.change_attempt(row.id, now, run_id=None)
-
     async def run_by_id(self, run: RunId) -> Run | None:
         """One run."""
         return self.tables.runs.get(run)
@@ -150,58 +159,15 @@ class MemoryRuns:
         live = (*UNFINISHED, RunState.NEEDS_CONFIRMATION)
         return [run for run in reversed(self.tables.runs.values()) if run.state in live]
 
-    async def finish_run(
-        self,
-        run: RunId,
-        state: RunState,
-        now: datetime,
-        *,
-        counts: Mapping[str, int],
-        notes: Sequence[str],
-        error: str | None,
-    ) -> Run:
-        """Close a run with its final counts; one that was cancelled keeps its place in the queue."""
-        finished = replace(
-            self.tables.runs[run],
-            state=state,
-            finished_at=now,
-            counts=dict(counts),
-            notes=tuple(notes),
-            error=error,
-        )
-        self.tables.runs[run] = finished
-        if state is not RunState.CANCELLED:
-            self._free_rows(run, now)
-        self._settle_marks(finished)
-        return finished
-
-    def _settle_marks(self, run: Run) -> None:
-        if run.state is RunState.CANCELLED:
-            return
-        for row in self.tables.pages_of(run.source_id):
-            own = row.page.doomed_by == run.id
-            if row.page.doomed_by is not None and own == (run.state is RunState.FAILED):
-                self.tables.change_page(row.page.id, doomed_by=None)
-        if run.state is not RunState.FAILED:
-            self._supersede_waiting(run)
-
-    def _supersede_waiting(self, later: Run) -> None:
-        for run in list(self.tables.runs.values()):
-            same = run.source_id == later.source_id and run.id != later.id
-            if same and run.state is RunState.NEEDS_CONFIRMATION:
-                over = replace(run, state=RunState.PARTIAL, error="a later run looked again")
-                self.tables.runs[run.id] = over
-
     async def join(self, worker: Worker) -> None:
         """Make a worker known; its heart beats from now on."""
         self.tables.workers[worker.name] = worker
 
-    async def beat(self, worker: str, now: datetime, until: datetime) -> None:
-        """Renew every lease of a worker at once."""
-        if worker in self.tables.workers:
-            self.tables.workers[worker] = replace(self.tables.workers[worker], heartbeat_at=now)
+    async def beat(self, worker: Worker, until: datetime) -> None:
+        """Renew every lease of a worker at once; one that others took for dead is known again."""
+        self.tables.workers[worker.name] = worker
         for domain, host in self.tables.hosts.items():
-            if host.locked_by == worker:
+            if host.locked_by == worker.name:
                 self.tables.hosts[domain] = replace(host, locked_until=until)
 
     async def workers(self) -> list[Worker]:

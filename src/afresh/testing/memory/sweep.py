@@ -107,39 +107,35 @@ class MemorySweeps(MemoryCommits):
         rows = [self.tables.page_at(page.source_id, url) for url in admitted]
         return [row.page for row in rows if row is not None]
 
-    async def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
+    def record_missing(self, source: SourceId, pages: Sequence[Page]) -> None:
         """Write the missing counts of unreached pages, and clear those of all others."""
-        del now  # check times live beside the content; memory keeps no time of writing
         decided = {page.id: page for page in pages}
-        with self.tables.transaction():
-            for row in self.tables.pages_of(source):
-                free = row.page if row.page.doomed_by is not None else replace(row.page, missing_count=0)
-                page = decided.get(row.page.id, free)
-                counted = {"missing_count": page.missing_count, "doomed_by": page.doomed_by}
-                self.tables.change_page(row.page.id, **counted)
-            ends = {edge.url for row in self.tables.pages_of(source) for edge in self._edges(row.page.id)}
-            lonely = [key for key in self.tables.links if key[0] == source and key[1] not in ends]
-            for key in lonely:
-                del self.tables.links[key]
+        for row in self.tables.pages_of(source):
+            free = row.page if row.page.doomed_by is not None else replace(row.page, missing_count=0)
+            page = decided.get(row.page.id, free)
+            counted = {"missing_count": page.missing_count, "doomed_by": page.doomed_by}
+            self.tables.change_page(row.page.id, **counted)
+        ends = {edge.url for row in self.tables.pages_of(source) for edge in self._edges(row.page.id)}
+        lonely = [key for key in self.tables.links if key[0] == source and key[1] not in ends]
+        for key in lonely:
+            del self.tables.links[key]
 
-    async def doomed(self, source: SourceId) -> list[tuple[Page, PageStatus | None]]:
-        """Pages whose content is to go, with the status of where their moves end."""
+    async def doomed(
+        self, source: SourceId, missed: Sequence[Page] = ()
+    ) -> list[tuple[Page, PageStatus | None]]:
+        """Pages whose content is to go, those just missed too often included, with where their moves end."""
         pages = [row.page for row in self.tables.pages_of(source)]
         moves = {page.url: (page.status, page.moved_to) for page in pages}
         going = [page for page in pages if page.doomed_by is not None and page.content_hash is not None]
+        going += [page for page in missed if page.doomed_by is not None]
         return [(page, final_status(page.moved_to, moves) if page.moved_to else None) for page in going]
 
     async def live_count(self, source: SourceId) -> int:
         """How many pages have content."""
         return sum(row.page.content_hash is not None for row in self.tables.pages_of(source))
 
-    async def drop(self, run: Run, pages: Sequence[Page], now: datetime) -> None:
-        """Take pages out of the index in one transaction; their history stays."""
-        with self.tables.transaction():
-            for page in pages:
-                self._drop(run, page, now)
-
-    def _drop(self, run: Run, page: Page, now: datetime) -> None:
+    def drop(self, run: Run, page: Page, now: datetime) -> None:
+        """Take a page out of the index; its history stays."""
         tables = self.tables
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)

@@ -1,0 +1,35 @@
+"""P6: sites to which things happen by chance, kills among them; each index equals that of a fresh crawl."""
+
+import argparse
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.inprocess import InProcess
+from tests.e2e.wild import wild_life
+
+import afresh.app
+from afresh.testing import TinySite
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Live through one wild life per seed; the seed of one that ends otherwise is told."""
+    parser = argparse.ArgumentParser(prog="python -m soak wild", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100, help="how many lives")
+    parser.add_argument("--first", type=int, default=1000, help="the seed of the first")
+    given = parser.parse_args(arguments)
+    vars(afresh.app)["Offload"] = InProcess
+    wrong = [seed for seed in range(given.first, given.first + given.seeds) if not _holds(seed)]
+    print(f"{given.seeds} lives, {len(wrong)} of them wrong{f', seeds {wrong}' if wrong else ''}")
+    return 1 if wrong else 0
+
+
+def _holds(seed: int) -> bool:
+    try:
+        with tempfile.TemporaryDirectory() as folder, TinySite() as site:
+            asyncio.run(wild_life(Path(folder), site, seed, kills=True))
+    except AssertionError as error:
+        print(f"seed {seed}: {error}", flush=True)
+        return False
+    return True

@@ -1,0 +1,18 @@
+"""How a run ends, as one value that a store writes whole or not at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from afresh.core.model import Page, RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The last word on a run."""
+
+    state: RunState
+    counts: Mapping[str, int]
+    notes: Sequence[str] = ()
+    error: str | None = None
+    missing: Sequence[Page] | None = None  # unreached pages as counted; None: absence proves nothing
+    dropped: Sequence[Page] = ()  # pages whose content goes

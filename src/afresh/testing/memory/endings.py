@@ -1,0 +1,60 @@
+"""The end of a run in memory: missing counts, drops and the closed run come together or not at all."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.ending import Ending
+from afresh.core.errors import RunBusy
+from afresh.core.model import Run, RunId, RunState
+from afresh.testing.memory.sweep import MemorySweeps
+
+
+class MemoryEndings(MemorySweeps):
+    """Closing runs, for those who still own them."""
+
+    async def finish_run(self, run: Run, ending: Ending, now: datetime) -> Run:
+        """End a run as decided; RunBusy if it is no longer the caller's or no longer in that state."""
+        current = self.tables.runs.get(run.id)
+        if current is None or (current.worker, current.state) != (run.worker, run.state):
+            raise RunBusy(f"run {run.id} was taken over or ended by another process in the meantime")
+        with self.tables.transaction():
+            self.tables.runs[run.id] = replace(
+                current,
+                state=ending.state,
+                finished_at=now,
+                counts=dict(ending.counts),
+                notes=tuple(ending.notes),
+                error=ending.error,
+            )
+            if ending.missing is not None:
+                self.record_missing(run.source_id, ending.missing)
+            for page in ending.dropped:
+                if self.tables.pages[page.id].page.doomed_by is not None:
+                    self.drop(run, page, now)
+            if ending.state is not RunState.CANCELLED:
+                self._free_rows(run.id, now)
+            self._settle_marks(self.tables.runs[run.id])
+        return self.tables.runs[run.id]
+
+    def _free_rows(self, run: RunId, now: datetime) -> None:
+        """What a closed run did not get to is a next look like any other."""
+        for row in self.tables.waiting():
+            if row.run_id == run and row.locked_at is None:
+                self.tables.change_attempt(row.id, now, run_id=None)
+
+    def _settle_marks(self, run: Run) -> None:
+        if run.state is RunState.CANCELLED:
+            return
+        for row in self.tables.pages_of(run.source_id):
+            own = row.page.doomed_by == run.id
+            if row.page.doomed_by is not None and own == (run.state is RunState.FAILED):
+                self.tables.change_page(row.page.id, doomed_by=None)
+        if run.state is not RunState.FAILED:
+            self._supersede_waiting(run)
+
+    def _supersede_waiting(self, later: Run) -> None:
+        for run in list(self.tables.runs.values()):
+            same = run.source_id == later.source_id and run.id != later.id
+            if same and run.state is RunState.NEEDS_CONFIRMATION:
+                over = replace(run, state=RunState.PARTIAL, error="a later run looked again")
+                self.tables.runs[run.id] = over

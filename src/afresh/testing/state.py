@@ -1,0 +1,105 @@
+"""The state of a SQLite store after a fault: what it holds, and whether it is sound."""
+
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONTENT = "select id from pages where content_hash is not null"
+UNSOUND = {
+    "content without its document": f"{CONTENT} and id not in (select page_id from documents)",
+    "content without a chunk": f"{CONTENT} and id not in (select page_id from chunks)",
+    "a document or chunk without content": f"select page_id from documents where page_id not in ({CONTENT}) "
+    f"union all select page_id from chunks where page_id not in ({CONTENT})",
+    "chunks that are not numbered one after the other": "select page_id from chunks group by page_id "
+    "having count(*) <> count(distinct sort_order) or max(sort_order) <> count(*) - 1",
+    "an address twice": "select url from pages group by source_id, url having count(*) > 1",
+    "a page twice in the queue": "select page_id from page_crawls where outcome is null and page_id > 0 "
+    "group by page_id having count(*) > 1",
+    "a finished attempt that is locked": "select id from page_crawls where outcome is not null "
+    "and (locked_by is not null or locked_at is not null)",
+    "half a lock": "select id from page_crawls where (locked_by is null) <> (locked_at is null)",
+    "an open row of a run that is over": "select c.id from page_crawls c join runs r on r.id = c.run_id "
+    "where c.outcome is null and r.state not in ('running', 'cancelled')",
+    "two unfinished runs of a source": "select source_id from runs where state in ('running', 'cancelled') "
+    "group by source_id having count(*) > 1",
+    "a change told twice": "select url from changes where kind in ('new', 'deleted') "
+    "group by run_id, source_id, url, kind having count(*) > 1",
+}
+HELD = {
+    "a lock": "select id from page_crawls where locked_by is not null",
+    "a locked host": "select domain from hosts where locked_by is not null",
+    "a worker": "select name from workers",
+    "a run that is not over": "select id from runs where state = 'running'",
+}
+FULL_TEXT = {"chunks_english": "config = 'english'", "chunks_simple": "config <> 'english'"}
+
+
+def rows(store: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """Rows of the store, read by a connection of our own."""
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=30)) as connection:
+        return connection.execute(sql, values).fetchall()
+
+
+def faults_in(store: Path, *, settled: bool = True) -> list[str]:
+    """Everything that is wrong with a store; settled: nobody works, so nothing may be held either."""
+    found = []
+    for what, sql in (UNSOUND | HELD if settled else UNSOUND).items():
+        if wrong := rows(store, sql):
+            found.append(f"{what}: {len(wrong)}, such as {wrong[0][0]!r}")
+    if (said := rows(store, "pragma integrity_check")) != [("ok",)]:
+        found.append(f"integrity: {said[0][0]}")
+    if broken := rows(store, "pragma foreign_key_check"):
+        found.append(f"a reference to nothing: {broken[0]}")
+    return [*found, *_full_text_faults(store)]
+
+
+def _full_text_faults(store: Path) -> list[str]:
+    found = []
+    with closing(sqlite3.connect(store, timeout=30)) as connection:
+        for table, which in FULL_TEXT.items():
+            count = (
+                f"select (select count(*) from {table}_docsize), (select count(*) from chunks where {which})"
+            )
+            indexed, chunks = connection.execute(count).fetchone()
+            if indexed != chunks:
+                found.append(f"{table}: {indexed} rows for {chunks} chunks")
+            try:
+                connection.execute(f"insert into {table} ({table}) values ('integrity-check')")
+            except sqlite3.DatabaseError as error:
+                found.append(f"{table}: {error}")
+    return found
+
+
+def assert_sound(store: Path, *, settled: bool = True) -> None:
+    """The file is whole, nothing is doubled or half there, and the full-text index agrees."""
+    found = faults_in(store, settled=settled)
+    if found:
+        raise AssertionError("; ".join(found))
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the index holds of one page."""
+
+    title: str
+    content_hash: str
+    markdown: str | None
+    chunks: tuple[str, ...]
+
+
+def index_of(store: Path, name: str = "docs") -> dict[str, Held]:
+    """Everything that can be searched of a source, by address: the logical dump of the index."""
+    found = rows(
+        store,
+        "select p.id, p.url, p.title, p.content_hash, d.markdown from pages p "
+        "join sources s on s.id = p.source_id left join documents d on d.page_id = p.id "
+        "where s.name = ? and p.content_hash is not null",
+        name,
+    )
+    chunks: dict[int, list[str]] = defaultdict(list)
+    for page, content in rows(store, "select page_id, content from chunks order by page_id, sort_order"):
+        chunks[page].append(content)
+    return {url: Held(title, key, text, tuple(chunks[page])) for page, url, title, key, text in found}
