@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.core.errors import UsageError
-from afresh.core.events import Listener, ignore
+from afresh.core.errors import RunBusy, UsageError
+from afresh.core.events import Listener, Notice, ignore
 from afresh.core.labels import check_name, check_version, name_for, parse_label
 from afresh.core.model import (
     Attempt,
@@ -114,9 +114,15 @@ class KnowledgeBase:
         for source in chosen:
             if self._stopping.is_set():
                 break
-            if due and (await self._next_time(source) or self._clock()) > self._clock():
+            slot = await self._next_time(source) if due else None
+            if slot is not None and slot > self._clock():
                 continue
-            reports.append(await self._run(source, mode, full, trust, listener))
+            try:
+                reports.append(await self._run(source, mode, full, trust, listener, slot))
+            except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
+                if len(chosen) == 1 and not due:
+                    raise
+                listener(Notice(text=f"{source.label} is left out: {busy}"))
         return reports
 
     async def search(
@@ -232,10 +238,16 @@ class KnowledgeBase:
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _run(
-        self, source: Source, mode: RunMode, full: bool, trust: bool, listener: Listener
+        self,
+        source: Source,
+        mode: RunMode,
+        full: bool,
+        trust: bool,
+        listener: Listener,
+        slot: datetime | None = None,
     ) -> RunReport:
         async with self._tools.open(source, full, trust, listener) as (kit, rules):
-            return await run_source(kit, source, rules, mode, self._stopping)
+            return await run_source(kit, source, rules, mode, self._stopping, slot)
 
     async def _add(
         self,

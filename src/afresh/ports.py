@@ -80,7 +80,14 @@ class Store(Protocol):
 
     # runs and workers
     async def start_run(
-        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+        self,
+        source: SourceId,
+        mode: RunMode,
+        *,
+        full: bool,
+        worker: str,
+        now: datetime,
+        slot: datetime | None = None,
     ) -> tuple[Run, bool]: ...
     async def run_by_id(self, run: RunId) -> Run | None: ...
     async def finish_run(self, run: Run, ending: Ending, now: datetime) -> Run: ...

@@ -212,3 +212,17 @@ async def test_F26_a_worker_that_comes_back_under_its_name_is_known_by_its_new_p
     await desk.join(pid=7)
     await desk.join(pid=8)
     assert [worker.pid for worker in await desk.store.workers()] == [8]
+
+
+async def test_F25_there_is_one_run_for_each_slot(desk: Desk) -> None:
+    slot = desk.clock()
+    await desk.crawl({"": read("The root")})
+    with pytest.raises(RunBusy, match="another process has looked at it"):
+        await desk.store.start_run(
+            desk.source.id, RunMode.DUE, full=False, worker="w2", now=desk.clock(), slot=slot
+        )
+    later = desk.clock.advance(60)
+    run, resumed = await desk.store.start_run(
+        desk.source.id, RunMode.DUE, full=False, worker="w2", now=desk.clock.advance(60), slot=later
+    )
+    assert (run.mode, resumed) == (RunMode.DUE, False)

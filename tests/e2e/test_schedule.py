@@ -1,5 +1,6 @@
 """A schedule says when a source is due; `refresh --due` keeps to it (F89)."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, star
 
+from afresh.core.events import Event, Notice
 from afresh.faces.cli import main
 from afresh.testing import FrozenClock, TinySite
 
@@ -55,3 +57,26 @@ def test_F89_a_bad_schedule_stops_every_command_with_key_value_and_reason(
     told = capsys.readouterr().err
     assert "afresh.yaml line 2: policy.schedule: expected five cron fields" in told
     assert "got '61 * * * *': the minute field is wrong" in told
+
+
+async def test_F25_two_timers_on_one_store_look_once_for_each_time_and_the_second_says_so(
+    store: Path, tiny: TinySite, work: type[InProcess]
+) -> None:
+    """Both find the source due at once; whoever comes second, during or after the look, leaves it."""
+    lay(tiny, star(3))
+    clock = FrozenClock(NOON)
+    said: list[str] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Notice):
+            said.append(event.text)
+
+    async with opened(store, FLAGS, clock=clock) as one, opened(store, FLAGS, clock=clock) as two:
+        await one.crawl(tiny.url, name="docs")
+        for day in range(3):
+            clock.set(NOON + timedelta(days=day + 1))
+            done = await asyncio.gather(*(kb.refresh(due=True, listener=hear) for kb in (one, two)))
+            assert sum(map(len, done)) == 1
+            assert await one.refresh(due=True) == await two.refresh(due=True) == []
+        assert len(said) == 3
+        assert all(text.startswith("docs is left out: ") for text in said)

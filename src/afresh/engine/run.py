@@ -61,11 +61,18 @@ class Course:
 
 
 async def run_source(
-    kit: Kit, source: Source, rules: Rules, mode: RunMode, stopping: asyncio.Event
+    kit: Kit,
+    source: Source,
+    rules: Rules,
+    mode: RunMode,
+    stopping: asyncio.Event,
+    slot: datetime | None = None,
 ) -> RunReport:
     """Look at a source: start or resume its run, work on it, and end it as the evidence allows."""
     now = kit.clock()
-    run, resumed = await kit.store.start_run(source.id, mode, full=kit.full, worker=kit.worker, now=now)
+    run, resumed = await kit.store.start_run(
+        source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot
+    )
     kit.full = run.full
     course = Course(kit, source, rules, run, stopping)
     journal.run_started(run, source.label, resumed=resumed)

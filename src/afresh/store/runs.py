@@ -80,12 +80,21 @@ class Runs:
             await tx.run("delete_source", source=source)
 
     async def start_run(
-        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+        self,
+        source: SourceId,
+        mode: RunMode,
+        *,
+        full: bool,
+        worker: str,
+        now: datetime,
+        slot: datetime | None = None,
     ) -> tuple[Run, bool]:
-        """A run to work on, and whether it is one that was interrupted and goes on."""
+        """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
         async with self.db.write() as tx:
             await tx.run("wake_hosts", latest=now + LONGEST_REST)
             row = await tx.one("open_run", source=source)
+            if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):
+                raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
                 row = await tx.one("resume_run", run=row["id"], worker=worker)

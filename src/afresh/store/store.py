@@ -24,11 +24,18 @@ class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches):
         self._depths: dict[RunId, dict[int, int]] = {}
 
     async def start_run(
-        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+        self,
+        source: SourceId,
+        mode: RunMode,
+        *,
+        full: bool,
+        worker: str,
+        now: datetime,
+        slot: datetime | None = None,
     ) -> tuple[Run, bool]:
         """A run to work on; what is remembered of links may be older than another process's clean-up."""
         self._links.forget()
-        return await super().start_run(source, mode, full=full, worker=worker, now=now)
+        return await super().start_run(source, mode, full=full, worker=worker, now=now, slot=slot)
 
     async def release(self, worker: str, now: datetime) -> None:
         """Give back everything a worker holds; its runs are over, and so is what was remembered of them."""

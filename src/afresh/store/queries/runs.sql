@@ -22,6 +22,9 @@ where outcome is null and locked_at is null and run_id in (
     select id from runs where source_id = :source and state not in ('running', 'cancelled')
 )
 
+-- run_since
+select id from runs where source_id = :source and started_at >= :slot limit 1
+
 -- run_by_id
 select * from runs where id = :run
 

@@ -88,11 +88,21 @@ class MemoryRuns(MemoryEndings):
         tables.edges.pop(page, None)
 
     async def start_run(
-        self, source: SourceId, mode: RunMode, *, full: bool, worker: str, now: datetime
+        self,
+        source: SourceId,
+        mode: RunMode,
+        *,
+        full: bool,
+        worker: str,
+        now: datetime,
+        slot: datetime | None = None,
     ) -> tuple[Run, bool]:
-        """A run to work on, and whether it is one that was interrupted and goes on."""
+        """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
         self._wake_hosts(now + LONGEST_REST)
         last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
+        runs = [run for run in self.tables.runs.values() if run.source_id == source]
+        if slot is not None and last is None and any(run.started_at >= slot for run in runs):
+            raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
         if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
             self.tables.runs[last.id] = going_on
