@@ -160,7 +160,7 @@ async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(
         await gate.arrived(timeout=60)
         while committed(store) < 12:  # noqa: ASYNC110 - then it writes no more, and holds just one page
             await asyncio.sleep(0.01)
-        sleeper.send_signal(signal.SIGSTOP)
+        _put_to_sleep(sleeper, store)
         _let_the_lease_pass(store)
         site.release("/p5")
         async with opened(store, {"policy.heartbeat_seconds": 0.1}) as kb:  # it watches for 1.5 beats
@@ -179,6 +179,20 @@ def _hear(process: subprocess.Popen[str], words: str) -> None:
     assert process.stderr is not None
     while words not in process.stderr.readline():
         assert process.poll() is None
+
+
+def _put_to_sleep(process: subprocess.Popen[str], store: Path) -> None:
+    """Stop a process, but not in the middle of a transaction: nobody could write behind it."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        with closing(sqlite3.connect(store, timeout=0.2, isolation_level=None)) as connection:
+            try:
+                connection.execute("begin immediate")
+            except sqlite3.OperationalError:
+                process.send_signal(signal.SIGCONT)
+            else:
+                connection.execute("rollback")
+                return
 
 
 def _let_the_lease_pass(store: Path) -> None:
