@@ -1,5 +1,6 @@
 """Putting it together: the only file that names concrete classes."""
 
+import asyncio
 import hashlib
 import os
 import socket
@@ -21,9 +22,10 @@ from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
+from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.probe import Probe
 from afresh.kb import KnowledgeBase
-from afresh.ports import Clock
+from afresh.ports import Access, Clock
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from afresh.sources.web import WebLister
 
 UNBOUNDED = 1_000_000
+TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -41,10 +44,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def build(config: Config, *, clock: Clock = utc_now) -> KnowledgeBase:
+async def build(config: Config, *, clock: Clock = utc_now, access: Access = Access.CREATE) -> KnowledgeBase:
     """The knowledge base that a configuration describes, its store open."""
-    workshop = Workshop(config, await open_store(config.store.url), clock)
-    return KnowledgeBase(workshop.store, workshop, clock)
+    store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
+    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, clock), clock)
 
 
 class Workshop:
@@ -77,23 +80,25 @@ class Workshop:
         """What is well and what is not."""
         from afresh.doctor import examine
 
-        return await examine(self.config, self.store)
+        return await examine(self.config, self.store, *self.identity(), self.clock())
 
     @asynccontextmanager
     async def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener
+        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[Kit, Rules]]:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
         rules = rules_for(source, own)
-        web, lister = _web(own, rules, self.clock, await self.store.lists_pages(source.id))
+        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store = patient(self.store, patience)
+        web, lister = _web(own, rules, self.clock, await store.lists_pages(source.id))
         offload = Offload()
         worker = _worker(self.clock())
-        kit = self._kit(own, rules, web, lister, offload, worker, full, listener)
+        kit = self._kit(own, store, rules, web, lister, offload, worker, full, listener)
         try:
             pace = kit.pace
-            async with at_work(self.store, worker, pace.lease_seconds, pace.heartbeat_seconds, self.clock):
+            async with at_work(store, worker, pace.lease_seconds, pace.heartbeat_seconds, self.clock):
                 yield kit, rules
         finally:
             await offload.close()
@@ -105,6 +110,7 @@ class Workshop:
     def _kit(
         self,
         own: Config,
+        store: SqlStore,
         rules: Rules,
         web: "RobotsGate",
         lister: "WebLister",
@@ -114,7 +120,7 @@ class Workshop:
         listener: Listener,
     ) -> Kit:
         return Kit(
-            store=self.store,
+            store=store,
             web=web,
             lister=lister,
             trim=rules.trim,

@@ -57,7 +57,7 @@ class Tools(Protocol):
     def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
 
     def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener
+        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
     def schedule(self, source: Source) -> "Cron | None":
@@ -233,7 +233,7 @@ class KnowledgeBase:
     async def _run(
         self, source: Source, mode: RunMode, full: bool, trust: bool, listener: Listener
     ) -> RunReport:
-        async with self._tools.open(source, full, trust, listener) as (kit, rules):
+        async with self._tools.open(source, full, trust, listener, self._stopping) as (kit, rules):
             return await run_source(kit, source, rules, mode, self._stopping)
 
     async def _add(

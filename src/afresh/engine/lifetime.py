@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
-from afresh.core.errors import StoreError
+from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Worker
 from afresh.ports import Clock, Store
 
@@ -26,7 +26,10 @@ async def at_work(
         yield
     finally:
         heart.cancel()
-        await store.release(worker.name, clock())
+        try:
+            await store.release(worker.name, clock())
+        except StoreWaits as error:  # what stays locked is taken back once this process is gone
+            log.info("nothing could be given back: %s", error)
 
 
 async def _beat(store: Store, worker: str, lease: float, every: float, clock: Clock) -> None:
@@ -36,7 +39,7 @@ async def _beat(store: Store, worker: str, lease: float, every: float, clock: Cl
         try:
             await store.beat(worker, now, now + timedelta(seconds=lease))
         except StoreError as error:  # the lease outlives a few missed beats
-            log.warning("the heart missed a beat: %s", error)
+            log.info("the heart missed a beat: %s", error)
 
 
 async def reclaim_dead(store: Store, me: Worker, lease_seconds: float, now: datetime) -> int:

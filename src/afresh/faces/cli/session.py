@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from afresh.config import Config, load
 from afresh.core.errors import UsageError
 from afresh.faces.cli import opening
+from afresh.ports import Access
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -101,13 +102,17 @@ class Session:
             self.err.print(Text(clean(mask_secrets(text)), style=style))
 
     def ask(
-        self, question: Callable[[opening.Knowledge], Awaitable[Answer]], config: Config | None = None
+        self,
+        question: Callable[[opening.Knowledge], Awaitable[Answer]],
+        config: Config | None = None,
+        *,
+        access: Access = Access.READ,
     ) -> Answer:
         """The answer of the knowledge base, which is open just for this."""
         import asyncio
 
         async def work() -> Answer:
-            kb = await opening.open_kb(config or self.config)
+            kb = await opening.open_kb(config or self.config, access)
             try:
                 return await question(kb)
             finally:
