@@ -19,6 +19,7 @@ from afresh.store.sql import queries
 from afresh.store.sqlite_file import check_sound, size_of, wal_of, wants_check, ways_in
 from afresh.store.sqlite_schema import check_age, check_owner, migrate
 from afresh.store.sqlite_trouble import explain
+from afresh.store.sqlite_turn import begin
 
 T = TypeVar("T")
 BUSY_SECONDS = 30.0
@@ -96,6 +97,10 @@ class SqliteSession:
 
 def _as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(rows, default=write_time)
+
+
+def _begin_to_read(connection: sqlite3.Connection) -> None:
+    connection.execute("begin")
 
 
 class SqliteDatabase:
@@ -185,12 +190,15 @@ class SqliteDatabase:
                 "keep it on a disk of this machine"
             )
         migrate(connection)
+        connection.execute("pragma busy_timeout = 0")  # only the beginning waits, and by our own rules
 
     def _on(self, role: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         return asyncio.get_running_loop().run_in_executor(self._threads[role], work)
 
     @asynccontextmanager
-    async def _session(self, role: str, begin: str) -> AsyncIterator[SqliteSession]:
+    async def _session(
+        self, role: str, start: Callable[[sqlite3.Connection], object]
+    ) -> AsyncIterator[SqliteSession]:
         if role not in self._connections:
             raise StoreError(
                 f"the store {self.path} can only be read here; make the file and its folder writable"
@@ -200,7 +208,7 @@ class SqliteDatabase:
 
         async with self._locks[role]:
             try:
-                await call(lambda: connection.execute(begin))
+                await call(partial(start, connection))
                 yield SqliteSession(connection, call)
                 await asyncio.shield(call(lambda: connection.execute("commit")))
             except sqlite3.Error as error:
@@ -212,11 +220,11 @@ class SqliteDatabase:
 
     def write(self) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent."""
-        return self._session("write", "begin immediate")
+        return self._session("write", partial(begin, seconds=self.wait_seconds))
 
     def read(self) -> AbstractAsyncContextManager[Session]:
         """A consistent snapshot."""
-        return self._session("read", "begin")
+        return self._session("read", _begin_to_read)
 
     async def size_bytes(self) -> int:
         """The file and its log on disk."""

@@ -65,7 +65,7 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"the folder of the store {path} cannot be made: {error.strerror}") from error
-    if not os.access(path.parent, os.W_OK):
+    if not _may_write(path.parent):
         raise StoreError(
             f"the store {path} cannot be made: its folder cannot be written to; name another with --store"
         )
@@ -78,7 +78,11 @@ def _ways_to_read(path: Path) -> tuple[str, ...]:
 
 
 def _writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return _may_write(path) and _may_write(path.parent)
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _uri(path: Path, how: str) -> str:

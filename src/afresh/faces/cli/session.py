@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from afresh.config import Config, load
 from afresh.core.errors import UsageError
 from afresh.faces.cli import opening
+from afresh.faces.cli.streams import give_up
 from afresh.ports import Access
 
 if TYPE_CHECKING:
@@ -99,7 +100,10 @@ class Session:
             from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
 
-            self.err.print(Text(clean(mask_secrets(text)), style=style))
+            try:
+                self.err.print(Text(clean(mask_secrets(text)), style=style))
+            except OSError:  # a full disk under the log is no reason to stop the work
+                give_up(sys.stderr)
 
     def ask(
         self,

@@ -1,0 +1,1 @@
+"""Long tests that are run by hand: `python -m soak NAME`."""
