@@ -53,12 +53,13 @@ class Tally:
 
 async def write(url: str, number: int, seconds: float) -> Tally:
     """Queue, claim and commit pages of one source after another until the time is over."""
-    tally, deadline = Tally(), time.monotonic() + seconds
+    tally = Tally()
     store = await _open(url)
     desk = await Desk.at(store, FrozenClock(), name=f"writer-{number}")
     desk.worker, desk.limits = f"w{number}", Limits(max_pages=10**9, max_depth=20)
     await desk.begin()
-    while time.monotonic() < deadline:
+    deadline = time.monotonic() + seconds
+    while not tally.seconds or time.monotonic() < deadline:
         await _batch(desk, tally, f"https://h{number}.example.org/{tally.written}/")
     await store.close()
     return tally
@@ -77,9 +78,10 @@ async def _batch(desk: Desk, tally: Tally, root: str) -> None:
 
 async def search(url: str, number: int, seconds: float) -> Tally:
     """Search and count until the time is over; what was there must not go away."""
-    tally, deadline, before = Tally(), time.monotonic() + seconds, 0
+    tally, before = Tally(), 0
     store = await _open(url)
-    while time.monotonic() < deadline:
+    deadline = time.monotonic() + seconds
+    while not tally.seconds or time.monotonic() < deadline:
         await tally.time(store.search("quokka", limit=5))
         pages = (await store.totals())["pages"]
         if pages < before:

@@ -52,16 +52,16 @@ class Program:
 
     def start(self, *words: str, kill_after: str = "") -> subprocess.Popen[str]:
         """Start a command; `kill_after` names the SQL statement behind which it ends (`name:nth`)."""
-        environment = {
-            **os.environ,
-            "KILL_AFTER": kill_after,
-            "IN_PROCESS": self.in_process,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
-        }
+        environment = {**os.environ, **self.environment(), "KILL_AFTER": kill_after}
         command = [sys.executable, "-m", "tests.e2e.mortal", *words, "--config", str(self.file)]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
         )
+
+    def environment(self) -> dict[str, str]:
+        """What a process of this program needs to know."""
+        path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
+        return {"IN_PROCESS": self.in_process, "PYTHONPATH": path}
 
     def run(self, *words: str, kill_after: str = "") -> Ended:
         """Run a command to its end."""

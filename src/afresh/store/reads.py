@@ -156,6 +156,9 @@ class Reads:
             row = await tx.one("integrity")
             if row is not None and row["quick_check"] != "ok":
                 return str(row["quick_check"])
+            row = await tx.one("not_indexed")
+            if row is not None and (row["english"] or row["simple"]):
+                return f"the text index does not hold what it should ({row['english']}, {row['simple']})"
         if self.db.read_only:  # the text index can only be asked by writing to it
             return None
         async with self.db.write() as tx:
