@@ -144,9 +144,10 @@ async def test_F13_an_answer_that_finds_no_room_fails_in_one_sentence(
             cwd=ROOT,
         )
     assert done.returncode == 1
-    assert done.stderr.decode().splitlines() == [
-        "afresh: disk full: the answer could not be written; make room, or send it elsewhere"
-    ]
+    [sentence] = done.stderr.decode().splitlines()
+    assert sentence.startswith("afresh: ")
+    assert "answer" in sentence
+    assert "should not" not in sentence, "it is no surprise"
 
 
 # ---- F14: locked by another process
