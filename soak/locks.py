@@ -108,13 +108,13 @@ def _process(job: tuple[Work, str, int, float]) -> Tally:
     return asyncio.run(work(url, number, seconds))
 
 
-def main() -> None:
-    """Run the storm for a while and print what came of it; exit code 1 if it broke a promise."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the storm for a while and print what came of it; 1 if it broke a promise."""
     parser = argparse.ArgumentParser(prog="python -m soak locks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--writers", type=int, default=16)
     parser.add_argument("--readers", type=int, default=8)
-    given, _ = parser.parse_known_args()
+    given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="afresh-soak-") as folder:
         url = f"sqlite:///{Path(folder) / 'afresh.db'}"
         asyncio.run(_make(url))
@@ -124,14 +124,14 @@ def main() -> None:
         ]
         with multiprocessing.get_context("spawn").Pool(len(jobs)) as pool:
             tallies = pool.map(_process, jobs, chunksize=1)
-    _tell(sum(tallies[: given.writers], Tally()), sum(tallies[given.writers :], Tally()))
+    return _tell(sum(tallies[: given.writers], Tally()), sum(tallies[given.writers :], Tally()))
 
 
 async def _make(url: str) -> None:
     await (await open_store(url)).close()
 
 
-def _tell(writers: Tally, readers: Tally) -> None:
+def _tell(writers: Tally, readers: Tally) -> int:
     for name, tally in (("writers", writers), ("readers", readers)):
         print(
             f"{name}: {len(tally.seconds)} calls, p50 {percentile(tally.seconds, 0.5):.3f} s, "
@@ -141,4 +141,4 @@ def _tell(writers: Tally, readers: Tally) -> None:
     print(f"pages written: {writers.written}")
     for error in [*writers.errors, *readers.errors][:5]:
         print(f"error: {error}")
-    raise SystemExit(1 if writers.errors or readers.errors else 0)
+    return 1 if writers.errors or readers.errors else 0

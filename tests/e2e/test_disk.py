@@ -259,14 +259,13 @@ async def test_F18_a_backup_taken_in_the_middle_of_a_run_goes_on(
 ) -> None:
     """Its run, its workers and its locks are of a process that is long gone."""
     lay(tiny, star(30))
-    backup, written = tmp_path / "backup.db", list[str]()
+    backup = tmp_path / "backup.db"
 
     def hear(event: Event) -> None:
-        if isinstance(event, Step) and event.name == "commit":
-            written.append(event.url)
-            if len(written) == 5:
-                with closing(sqlite3.connect(store)) as now, closing(sqlite3.connect(backup)) as then:
-                    now.backup(then)
+        """Takes the backup while a page is being looked at."""
+        if isinstance(event, Step) and event.name == "fetch" and event.url.endswith("/p5"):
+            with closing(sqlite3.connect(store)) as now, closing(sqlite3.connect(backup)) as then:
+                now.backup(then)
 
     async with opened(store) as kb:
         await kb.crawl(tiny.url, name="docs", listener=hear)
