@@ -1,5 +1,6 @@
 """Putting it together: the only file that names concrete classes."""
 
+import asyncio
 import hashlib
 import os
 import socket
@@ -22,12 +23,13 @@ from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
+from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
-from afresh.ports import Clock
+from afresh.ports import Access, Clock
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from afresh.sources.web import WebLister
 
 UNBOUNDED = 1_000_000
+TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -45,11 +48,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def build(config: Config, *, clock: Clock = utc_now) -> KnowledgeBase:
+async def build(config: Config, *, clock: Clock = utc_now, access: Access = Access.CREATE) -> KnowledgeBase:
     """The knowledge base that a configuration describes, its store open."""
     arm()
-    workshop = Workshop(config, await open_store(config.store.url), clock)
-    return KnowledgeBase(workshop.store, workshop, clock)
+    store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
+    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, clock), clock)
 
 
 class Workshop:
@@ -82,22 +85,23 @@ class Workshop:
         """What is well and what is not."""
         from afresh.doctor import examine
 
-        return await examine(self.config, self.store)
+        return await examine(self.config, self.store, *self.identity(), self.clock())
 
     @asynccontextmanager
     async def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener
+        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[Kit, Rules]]:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
         rules = rules_for(source, own)
         clock = Steady(self.clock)
+        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store = patient(self.store, patience)
         offload = Offload()
-        listed = await self.store.lists_pages(source.id)
-        web, lister = _web(own, rules, clock, offload, listed)
-        patterns = Patterns(self.store, source.id, rules)
-        kit = self._kit(own, rules, web, lister, patterns, offload, clock, full, listener)
+        web, lister = _web(own, rules, clock, offload, await store.lists_pages(source.id))
+        patterns = Patterns(store, source.id, rules)
+        kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full, listener)
         try:
             async with at_work(kit.vigil):
                 yield kit, rules
@@ -111,6 +115,7 @@ class Workshop:
     def _kit(
         self,
         own: Config,
+        store: SqlStore,
         rules: Rules,
         web: "RobotsGate",
         lister: "WebLister",
@@ -122,7 +127,7 @@ class Workshop:
     ) -> Kit:
         pace = pace_for(own)
         return Kit(
-            store=self.store,
+            store=store,
             web=web,
             lister=lister,
             trim=rules.trim,
@@ -136,7 +141,7 @@ class Workshop:
             pace=pace,
             keep_body=own.storage.body == "markdown",
             vigil=Vigil(
-                store=self.store,
+                store=store,
                 me=_worker(clock()),
                 lease_seconds=pace.lease_seconds,
                 heartbeat_seconds=pace.heartbeat_seconds,

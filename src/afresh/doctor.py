@@ -3,69 +3,159 @@
 import shutil
 import sqlite3
 import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_network
 from pathlib import Path
 
 from afresh.config import Config
+from afresh.core.errors import StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
+from afresh.core.model import Run, RunState, Worker
 from afresh.core.views import Finding
+from afresh.engine.lifetime import is_alive
 from afresh.store.open import sqlite_path
 from afresh.store.store import SqlStore
 
 ENOUGH_BYTES = 500 * 2**20
+SKEW = timedelta(minutes=5)  # by so much clocks may differ
+WIDE = 2**16  # addresses in a block that nobody opens by accident only
+RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
-async def examine(config: Config, store: SqlStore) -> list[Finding]:
+async def examine(
+    config: Config, store: SqlStore, me: Worker, lease_seconds: float, now: datetime
+) -> list[Finding]:
     """Every check, the good ones too."""
-    path = sqlite_path(config.store.url)
+    workers = await store.workers()
+    alive = {each.name for each in workers if is_alive(each, me, lease_seconds, now)}
     return [
-        Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
-        _settings(config),
-        Finding(
-            check="store",
-            ok=True,
-            detail=f"{mask_secrets(str(path))}, {await store.size_bytes() / 2**20:.1f} MB",
-        ),
+        *_surroundings(config),
+        await _store(config, store),
         await _integrity(store),
-        _room(path),
-        await _stuck(store),
+        await _locks(store, [each.name for each in workers], alive),
+        await _runs(store, alive),
+        await _clock(store, now),
     ]
 
 
-def _settings(config: Config) -> Finding:
+def without_store(config: Config, trouble: StoreError) -> list[Finding]:
+    """The checks that need no store, and why there is none."""
+    if isinstance(trouble, StoreMissing):
+        return [*_surroundings(config), Finding(check="store", ok=True, detail=str(trouble))]
+    fix = f"{mask_secrets(str(sqlite_path(config.store.url)))} is the store in use; --store names another"
+    return [*_surroundings(config), Finding(check="store", ok=False, detail=str(trouble), fix=fix)]
+
+
+def _surroundings(config: Config) -> list[Finding]:
     where = str(config.file) if config.file else "defaults, no file"
-    return Finding(check="settings", ok=True, detail=where)
+    return [
+        Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
+        Finding(check="settings", ok=True, detail=where),
+        _network(config),
+        _room(sqlite_path(config.store.url)),
+    ]
 
 
-async def _integrity(store: SqlStore) -> Finding:
-    trouble = await store.integrity()
-    if trouble is None:
+def _network(config: Config) -> Finding:
+    allowed = config.network.allow
+    if not allowed:
+        return Finding(check="network", ok=True, detail="private and local addresses are out of reach")
+    wide = [place for place in allowed if _is_wide(place)]
+    if not wide:
         return Finding(
-            check="integrity", ok=True, detail="the file is sound and the text index agrees with it"
+            check="network", ok=True, detail=f"pages may lead to {', '.join(allowed)} (network.allow)"
         )
     return Finding(
-        check="integrity",
+        check="network",
         ok=False,
-        detail=trouble,
-        fix="restore the file from a backup, or move it away and crawl again",
+        detail=f"network.allow opens {', '.join(wide)} to every page that is read",
+        fix="name only the addresses that are to be read, as 127.0.0.1:8000 or docs.internal",
     )
 
 
+def _is_wide(place: str) -> bool:
+    """Whether an entry opens a whole network rather than a machine or a few."""
+    try:
+        return ip_network(place).num_addresses > WIDE
+    except ValueError:  # a name, or an address with its port
+        return False
+
+
 def _room(path: Path) -> Finding:
-    free = shutil.disk_usage(path.parent).free
+    folder = next(each for each in path.absolute().parents if each.is_dir())
+    free = shutil.disk_usage(folder).free
     detail = f"{free / 2**30:.1f} GB free beside the store"
     if free >= ENOUGH_BYTES:
         return Finding(check="disk", ok=True, detail=detail)
     return Finding(check="disk", ok=False, detail=detail, fix="make room or move the store with --store")
 
 
-async def _stuck(store: SqlStore) -> Finding:
+async def _store(config: Config, store: SqlStore) -> Finding:
+    detail = f"{mask_secrets(str(sqlite_path(config.store.url)))}, {await store.size_bytes() / 2**20:.1f} MB"
+    try:
+        await store.try_to_write()
+    except StoreError as trouble:
+        fix = "reading goes on; crawl and refresh wait or stop until it can be written to"
+        return Finding(check="store", ok=False, detail=f"{detail}: {trouble}", fix=fix)
+    return Finding(check="store", ok=True, detail=detail)
+
+
+async def _integrity(store: SqlStore) -> Finding:
+    try:
+        trouble = await store.integrity()
+    except StoreError as error:
+        trouble = str(error)
+    if trouble is not None:
+        return Finding(check="integrity", ok=False, detail=trouble, fix=RESTORE)
+    return Finding(check="integrity", ok=True, detail="the file is sound and the text index agrees with it")
+
+
+async def _locks(store: SqlStore, known: Sequence[str], alive: set[str]) -> Finding:
+    gone = (set(known) | await store.lock_owners()) - alive
+    if not gone:
+        return Finding(check="workers", ok=True, detail=f"{len(alive)} at work")
+    return Finding(
+        check="workers",
+        ok=False,
+        detail=f"{len(gone)} ended without giving back what they held",
+        fix="nothing is lost: the next `afresh refresh` takes it back",
+    )
+
+
+async def _runs(store: SqlStore, alive: set[str]) -> Finding:
     runs = await store.live_runs()
-    waiting = [run for run in runs if run.state == "needs_confirmation"]
-    if not waiting:
-        return Finding(check="runs", ok=True, detail=f"{len(runs)} under way or interrupted")
+    waiting = [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]
+    if waiting:
+        return Finding(
+            check="runs",
+            ok=False,
+            detail=f"{len(waiting)} wait for a confirmation",
+            fix=f"look at `afresh status`, then `afresh confirm {waiting[0].id}`",
+        )
+    interrupted = [run for run in runs if not _under_way(run, alive)]
+    if not interrupted:
+        return Finding(check="runs", ok=True, detail=f"{len(runs)} under way, none interrupted")
+    source = await store.source_by_id(interrupted[0].source_id)
     return Finding(
         check="runs",
         ok=False,
-        detail=f"{len(waiting)} wait for a confirmation",
-        fix=f"look at `afresh status`, then `afresh confirm {waiting[0].id}`",
+        detail=f"{len(interrupted)} interrupted",
+        fix=f"`afresh refresh {source.label if source else ''}` goes on where it was",
+    )
+
+
+def _under_way(run: Run, alive: set[str]) -> bool:
+    return run.state is RunState.RUNNING and run.worker in alive
+
+
+async def _clock(store: SqlStore, now: datetime) -> Finding:
+    latest = await store.latest_moment()
+    if latest is None or latest <= now + SKEW:
+        return Finding(check="clock", ok=True, detail=f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")
+    return Finding(
+        check="clock",
+        ok=False,
+        detail=f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store has seen {latest:%Y-%m-%d %H:%M} UTC",
+        fix="set the clock of this machine right; until then pages may be looked at too late",
     )

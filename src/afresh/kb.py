@@ -58,7 +58,7 @@ class Tools(Protocol):
     def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
 
     def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener
+        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
     def schedule(self, source: Source) -> "Cron | None":
@@ -246,7 +246,7 @@ class KnowledgeBase:
         listener: Listener,
         slot: datetime | None = None,
     ) -> RunReport:
-        async with self._tools.open(source, full, trust, listener) as (kit, rules):
+        async with self._tools.open(source, full, trust, listener, self._stopping) as (kit, rules):
             return await run_source(kit, source, rules, mode, self._stopping, slot)
 
     async def _add(

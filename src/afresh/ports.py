@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any, Protocol
 
 from afresh.core.ending import Ending
@@ -27,6 +28,14 @@ from afresh.core.model import (
 from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 
 Clock = Callable[[], datetime]
+
+
+class Access(Enum):
+    """What a command wants of the store: only a crawl may make one."""
+
+    READ = "read"
+    CHANGE = "change"
+    CREATE = "create"
 
 
 class Fetcher(Protocol):

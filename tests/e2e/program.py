@@ -54,16 +54,16 @@ class Program:
 
     def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
         """Start a command."""
-        environment = {
-            **os.environ,
-            VARIABLE: failpoints,
-            "IN_PROCESS": self.in_process,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
-        }
+        environment = {**os.environ, **self.environment(), VARIABLE: failpoints}
         command = [sys.executable, "-m", "tests.e2e.mortal", *words, "--config", str(self.file)]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
         )
+
+    def environment(self) -> dict[str, str]:
+        """What a process of this program needs to know."""
+        path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
+        return {"IN_PROCESS": self.in_process, "PYTHONPATH": path}
 
     def run(self, *words: str, failpoints: str = "") -> Ended:
         """Run a command to its end."""

@@ -20,6 +20,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.ports import Access
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 URL = "https://docs.example.org/guide/retries/"
@@ -169,9 +170,10 @@ class FakeKnowledge:
     when_stopped: Callable[[], None] = lambda: None
     closed: bool = False
 
-    async def open(self, config: Config) -> "FakeKnowledge":
+    async def open(self, config: Config, access: Access) -> "FakeKnowledge":
         """Stands in for `open_kb`."""
         self.config = config
+        self.access = access
         return self
 
     def _asked(self, name: str, *given: object) -> None:

@@ -14,6 +14,7 @@ from afresh import __version__
 from afresh.config import Config
 from afresh.core.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
 from afresh.core.model import PageStatus
+from afresh.ports import Access
 
 SITE = "https://docs.example.org/"
 
@@ -373,3 +374,22 @@ def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith(b"+ python")
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "access"),
+    [
+        *(
+            (words, Access.READ)
+            for words in ("search x", "sources", "show a", "pages a", "links a", "status")
+        ),
+        *((words, Access.READ) for words in ("changes", "plan a", "doctor", "why http://a/")),
+        *((words, Access.CHANGE) for words in ("refresh", "confirm 1", "remove a --yes")),
+        ("crawl http://a/", Access.CREATE),
+    ],
+)
+def test_F16_only_a_crawl_may_make_a_store(
+    afresh: Afresh, kb: FakeKnowledge, words: str, access: Access
+) -> None:
+    afresh(*words.split())
+    assert kb.access is access

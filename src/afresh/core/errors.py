@@ -8,7 +8,12 @@ AfreshError
 ├── ExtractError       a body could not be read into a document
 │   └── ParserCrashed  the process that read it ended or had to be ended
 └── StoreError         the store cannot be used
-    └── SchemaTooNew   the store was written by a newer afresh
+    ├── StoreMissing   there is no store yet
+    ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
+    ├── SchemaTooNew   the store was written by a newer afresh
+    └── StoreWaits     trouble that passes: the same call may go well later
+        ├── StoreBusy  another process is writing
+        └── StoreFull  there is no room to write
 """
 
 
@@ -46,3 +51,23 @@ class StoreError(AfreshError):
 
 class SchemaTooNew(StoreError):
     """The store was written by a newer afresh."""
+
+
+class StoreMissing(StoreError):
+    """There is no store yet."""
+
+
+class StoreDamaged(StoreError):
+    """The store is broken."""
+
+
+class StoreWaits(StoreError):
+    """The store cannot be used just now."""
+
+
+class StoreBusy(StoreWaits):
+    """Another process is writing."""
+
+
+class StoreFull(StoreWaits):
+    """There is no room to write."""

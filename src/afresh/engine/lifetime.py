@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from afresh.core.errors import StoreError
+from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Worker
 from afresh.ports import Clock, Store
 
@@ -79,7 +79,10 @@ async def at_work(vigil: Vigil) -> AsyncIterator[None]:
         yield
     finally:
         heart.cancel()
-        await vigil.store.release(vigil.me.name, vigil.clock())
+        try:
+            await vigil.store.release(vigil.me.name, vigil.clock())
+        except StoreWaits as error:  # what stays locked is taken back once this process is gone
+            log.info("nothing could be given back: %s", error)
 
 
 async def _beat(vigil: Vigil) -> None:
@@ -88,7 +91,7 @@ async def _beat(vigil: Vigil) -> None:
         try:
             await vigil.beat()
         except StoreError as error:  # the lease outlives a few missed beats
-            log.warning("the heart missed a beat: %s", error)
+            log.info("the heart missed a beat: %s", error)
 
 
 def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) -> bool:

@@ -24,6 +24,11 @@ class Session(Protocol):
 class Database(Protocol):
     """A place where sessions can be opened."""
 
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written here."""
+        ...
+
     def write(self) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent."""
         ...

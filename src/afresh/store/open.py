@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from afresh.core.errors import ConfigError, StoreError
-from afresh.store.sqlite import SqliteDatabase
+from afresh.core.errors import ConfigError
+from afresh.ports import Access
+from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
 from afresh.store.store import SqlStore
 
 PREFIX = "sqlite:///"
@@ -16,15 +17,10 @@ def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix(PREFIX)).expanduser()
 
 
-async def open_store(url: str) -> SqlStore:
-    """Open the store, creating the file and its folder if they are not there."""
-    path = sqlite_path(url)
-    if path.is_dir():
-        raise StoreError(f"the store {path} is a folder; name a file with --store sqlite:///…")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"the folder of the store {path} cannot be made: {error.strerror}") from error
-    database = SqliteDatabase(path)
+async def open_store(
+    url: str, access: Access = Access.CREATE, *, wait_seconds: float = BUSY_SECONDS
+) -> SqlStore:
+    """Open the store; only to create may make the file and its folder."""
+    database = SqliteDatabase(sqlite_path(url), access, wait_seconds=wait_seconds)
     await database.open()
     return SqlStore(database, url)

@@ -8,35 +8,25 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
-from afresh.core.errors import SchemaTooNew, StoreError
+from afresh.core.errors import StoreBusy, StoreError
 from afresh.failpoints import failpoint
+from afresh.ports import Access
 from afresh.store.dialect import Row, Session
-from afresh.store.sql import migrations, queries
+from afresh.store.sql import queries
+from afresh.store.sqlite_file import check_sound, size_of, wal_of, wants_check, ways_in
+from afresh.store.sqlite_schema import check_age, check_owner, migrate
+from afresh.store.sqlite_trouble import explain
+from afresh.store.sqlite_turn import begin
 
 T = TypeVar("T")
 BUSY_SECONDS = 30.0
-DDL = {
-    "pk": "integer primary key",
-    "kept_pk": "integer primary key autoincrement",  # a number once given is never given again
-    "time": "text",
-    "blob": "blob",
-    "real": "real",
-    "without_rowid": "without rowid",
-}
-ADVICE = {
-    "unable to open": " (can its folder be written to?)",
-    "readonly": " (can the file and its folder be written to?)",
-    "full": "; make room, then run the command again: it goes on where it was",
-    "malformed": "; restore it from a backup, or move it away and crawl again",
-    "not a database": "; name another file with --store",
-    "locked": "; another process is writing for a long time, try again",
-}
+OPEN_PAUSE = 0.05  # seconds between tries to open a file that another process is just making
+READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
-    "pragma journal_mode = wal",
     "pragma synchronous = full",
     "pragma foreign_keys = on",
     "pragma temp_store = memory",
@@ -125,34 +115,79 @@ def _as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(rows, default=write_time)
 
 
+def _begin_to_read(connection: sqlite3.Connection) -> None:
+    connection.execute("begin")
+
+
 class SqliteDatabase:
     """One SQLite file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        access: Access = Access.CREATE,
+        *,
+        wait_seconds: float = BUSY_SECONDS,
+        open_seconds: float = BUSY_SECONDS,
+    ) -> None:
         self.path = path
+        self.access = access
+        self.wait_seconds = wait_seconds  # how long a transaction waits for that of another process
+        self.open_seconds = open_seconds
         self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", "read")}
         self._connections: dict[str, sqlite3.Connection] = {}
         self._locks = {role: asyncio.Lock() for role in self._threads}
 
-    async def open(self) -> None:
-        """Open the file, creating or migrating it; a newer or foreign file is refused untouched."""
-        loop = asyncio.get_running_loop()
-        for role, thread in self._threads.items():
-            try:
-                self._connections[role] = await loop.run_in_executor(thread, self._connect)
-                if role == "write":
-                    await loop.run_in_executor(thread, migrate, self._connections[role])
-            except BaseException as error:
-                await self.close()
-                if isinstance(error, sqlite3.Error):
-                    raise StoreError(self._explain(error)) from error
-                raise
+    @property
+    def read_only(self) -> bool:
+        """Whether the file, as it was opened, can only be read."""
+        return "write" not in self._connections
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+    async def open(self) -> None:
+        """Open the file, creating or migrating it; a damaged, newer or foreign one is refused untouched."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.open_seconds
+        try:
+            while not await self._opened(last=loop.time() >= deadline):  # noqa: ASYNC110 - others hold it
+                await asyncio.sleep(OPEN_PAUSE)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _opened(self, *, last: bool) -> bool:
+        """Whether it could be opened; not while another process keeps it locked."""
+        try:
+            ways = ways_in(self.path, self.access)
+            roles = ("read",) if READ_ONLY.search(ways[0]) else ("write", "read")
+            for role in roles:
+                connecting = partial(self._connect, role, ways)
+                self._connections[role] = await self._on(role, connecting)
+        except StoreBusy:
+            await self._disconnect()
+            if last:
+                raise
+            return False
+        return True
+
+    def _connect(self, role: str, ways: Sequence[str]) -> sqlite3.Connection:
+        """A connection by the first way that works."""
+        for number, way in enumerate(ways, 1):
+            try:
+                return self._connect_by(role, way)
+            except sqlite3.Error as error:
+                if number == len(ways):
+                    raise explain(error, self.path) from error
+        raise AssertionError("there is always a way")
+
+    def _connect_by(self, role: str, way: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(way, timeout=self.wait_seconds, isolation_level=None, uri=True)
         connection.row_factory = sqlite3.Row
         try:
             check_owner(connection, self.path)
+            if READ_ONLY.search(way):
+                check_age(connection, self.path)
+            elif role == "write":
+                self._prepare(connection)
             for pragma in PRAGMAS:
                 connection.execute(pragma)
         except BaseException:
@@ -160,23 +195,37 @@ class SqliteDatabase:
             raise
         return connection
 
-    def _explain(self, error: sqlite3.Error) -> str:
-        text = str(error)
-        hint = next((advice for words, advice in ADVICE.items() if words in text), "")
-        return f"the store {self.path} cannot be used: {text}{hint}"
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Make a file ready to be written to."""
+        if self.access is not Access.READ and wants_check(self.path):
+            check_sound(connection, self.path)
+        [mode] = connection.execute("pragma journal_mode = wal").fetchone()
+        if mode != "wal":
+            raise StoreError(
+                f"the store {self.path} cannot be shared between processes on this kind of drive; "
+                "keep it on a disk of this machine"
+            )
+        migrate(connection)
+        connection.execute("pragma busy_timeout = 0")  # only the beginning waits, and by our own rules
+
+    def _on(self, role: str, work: Callable[[], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._threads[role], work)
 
     @asynccontextmanager
-    async def _session(self, role: str, begin: str) -> AsyncIterator[SqliteSession]:
-        loop = asyncio.get_running_loop()
+    async def _session(
+        self, role: str, start: Callable[[sqlite3.Connection], object]
+    ) -> AsyncIterator[SqliteSession]:
+        if role not in self._connections:
+            raise StoreError(
+                f"the store {self.path} can only be read here; make the file and its folder writable"
+            )
         connection = self._connections[role]
+        call = partial(self._on, role)
         at = failpoint if role == "write" else _nothing  # a read that ends early leaves no trace
-
-        def call(work: Callable[[], object]) -> "asyncio.Future[object]":
-            return loop.run_in_executor(self._threads[role], work)
 
         async with self._locks[role]:
             try:
-                await call(lambda: connection.execute(begin))
+                await call(partial(start, connection))
                 at("sql.begin")
                 yield SqliteSession(connection, call, at)
                 at("sql.commit")
@@ -184,80 +233,30 @@ class SqliteDatabase:
                 at("sql.done")
             except sqlite3.Error as error:
                 await asyncio.shield(call(connection.rollback))
-                raise StoreError(self._explain(error)) from error
+                raise explain(error, self.path) from error
             except BaseException:
                 await asyncio.shield(call(connection.rollback))
                 raise
 
     def write(self) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent."""
-        return self._session("write", "begin immediate")
+        return self._session("write", partial(begin, seconds=self.wait_seconds))
 
     def read(self) -> AbstractAsyncContextManager[Session]:
         """A consistent snapshot."""
-        return self._session("read", "begin")
+        return self._session("read", _begin_to_read)
 
     async def size_bytes(self) -> int:
         """The file and its log on disk."""
-        files = (self.path, self.path.with_name(self.path.name + "-wal"))
-        return sum(file.stat().st_size for file in files if file.exists())
+        return size_of(self.path) + size_of(wal_of(self.path))
+
+    async def _disconnect(self) -> None:
+        while self._connections:
+            role, connection = self._connections.popitem()
+            await self._on(role, connection.close)
 
     async def close(self) -> None:
         """Close the file."""
-        loop = asyncio.get_running_loop()
-        while self._connections:
-            role, connection = self._connections.popitem()
-            await loop.run_in_executor(self._threads[role], connection.close)
+        await self._disconnect()
         for thread in self._threads.values():
             thread.shutdown()
-
-
-def check_owner(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a newer or foreign file before anything about it is changed."""
-    newest = migrations("sqlite")[-1][0]
-    tables, version = connection.execute(
-        "select (select count(*) from sqlite_master), user_version from pragma_user_version"
-    ).fetchone()
-    if version > newest:
-        raise SchemaTooNew(
-            f"the store {path} was written by a newer afresh (schema {version}, this one knows {newest}); "
-            "upgrade afresh or name another store with --store"
-        )
-    if version == 0 and tables:
-        raise StoreError(f"{path} is a database, but not one of afresh; name another store with --store")
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the schema up to date, each step in one transaction."""
-    version = _version(connection)
-    for number, text in migrations("sqlite"):
-        if number > version:
-            _apply(connection, number, text.format(**DDL))
-
-
-def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
-    connection.execute("begin immediate")
-    try:
-        if _version(connection) < number:  # another process may have been faster
-            for sql in split(script):
-                connection.execute(sql)
-            connection.execute(f"pragma user_version = {number}")
-        connection.execute("commit")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("pragma user_version").fetchone()[0])
-
-
-def split(script: str) -> list[str]:
-    """The statements of a script; a trigger's body stays in one piece."""
-    found, current = [], ""
-    for line in script.splitlines(keepends=True):
-        current += line
-        if sqlite3.complete_statement(current):
-            found.append(current.strip())
-            current = ""
-    return found

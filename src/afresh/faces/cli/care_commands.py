@@ -6,13 +6,14 @@ import sys
 import click
 
 from afresh.config import describe, find_file, tell, usual_places
-from afresh.core.errors import AfreshError, ConfigError, UsageError
+from afresh.core.errors import ConfigError, StoreError, UsageError
 from afresh.core.views import Finding, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session, here
 from afresh.faces.cli.shell import Group, argument, command, option, switch
 from afresh.faces.cli.wording import count
 from afresh.faces.cli.wording import label as spoken
+from afresh.ports import Access
 
 SECTION = "Look after"
 
@@ -27,7 +28,7 @@ def remove(session: Session, label: str, yes: bool) -> int:
         if not _agreed(session, view):
             session.say("Nothing was removed.")
             return 1
-    removed = session.ask(lambda kb: kb.remove(label))
+    removed = session.ask(lambda kb: kb.remove(label), access=Access.CHANGE)
     if not session.wrote_json({"removed": label, "pages": removed}) and not session.quiet:
         session.show(f"Removed {clean(label)} with {count(removed, 'page')}.")
     return 0
@@ -67,10 +68,10 @@ def _examine(session: Session) -> list[Finding]:
         ]
     try:
         return session.ask(lambda kb: kb.doctor())
-    except AfreshError as wrong:
-        place = str(describe(found)["store"]["url"])
-        fix = f"check that {place} can be read and written, or name another with --store"
-        return [Finding(check="store", ok=False, detail=str(wrong), fix=fix)]
+    except StoreError as wrong:
+        from afresh.doctor import without_store
+
+        return without_store(found, wrong)
 
 
 @click.group(

@@ -9,7 +9,7 @@ from afresh.core.errors import AfreshError, ConfigError, StoreError, UsageError
 from afresh.core.masking import mask_secrets
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.program import program
-from afresh.faces.cli.streams import give_up_stdout, is_broken, print_anything, stand_in
+from afresh.faces.cli.streams import give_up, is_broken, print_anything, stand_in
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
@@ -22,7 +22,7 @@ def guarded(arguments: list[str]) -> int:
         code = program.main(args=arguments or ["--help"], prog_name="afresh", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        give_up_stdout()  # someone like `head` has seen enough
+        give_up(sys.stdout)  # someone like `head` has seen enough
         return FAILED
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -33,7 +33,7 @@ def guarded(arguments: list[str]) -> int:
         return _told(arguments, str(wrong), exit_code(wrong))
     except Exception as surprise:
         if isinstance(surprise, OSError) and is_broken():
-            give_up_stdout()
+            give_up(sys.stdout)
             return _told([], f"the answer cannot be written: {surprise.strerror}", FAILED)
         _trace(arguments)
         return _told(arguments, _unexpected(surprise), FAILED)
@@ -62,8 +62,11 @@ def _unexpected(surprise: Exception) -> str:
 def _told(arguments: list[str], sentence: str, code: int) -> int:
     """Prints the sentence, and with --json also as an object, so that a script always gets one document."""
     sentence = mask_secrets(sentence)
-    for line in sentence.splitlines() or [""]:
-        print(f"afresh: {clean(line)}", file=sys.stderr)
+    try:
+        for line in sentence.splitlines() or [""]:
+            print(f"afresh: {clean(line)}", file=sys.stderr)
+    except OSError:
+        give_up(sys.stderr)
     if "--json" in before_dashes(arguments):
         from afresh.faces.cli.as_json import write
 

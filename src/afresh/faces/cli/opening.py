@@ -18,6 +18,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.ports import Access
 
 
 class Knowledge(Protocol):
@@ -97,8 +98,8 @@ class Knowledge(Protocol):
     async def close(self) -> None: ...
 
 
-async def open_kb(config: Config) -> Knowledge:
+async def open_kb(config: Config, access: Access) -> Knowledge:
     """The knowledge base of these settings; the engine is imported only now."""
     from afresh.app import build
 
-    return await build(config)
+    return await build(config, access=access)

@@ -8,6 +8,7 @@ import click
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.ports import Access
 
 if TYPE_CHECKING:
     from afresh.core.events import Listener
@@ -127,7 +128,7 @@ def refresh(session: Session, labels: tuple[str, ...], due: bool, full: bool, tr
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run
 
-    reports = run(session, work)
+    reports = run(session, work, access=Access.CHANGE)
     if not reports:
         session.say(
             "Nothing is due." if due else "There is nothing to refresh yet: afresh crawl URL adds a source."
@@ -157,7 +158,7 @@ def confirm(session: Session, run: int) -> int:
     A run that would delete an unusual share of a source deletes nothing and waits. If the pages are really
     gone, confirm it.
     """
-    return show_one(session, session.ask(lambda kb: kb.confirm(run)))
+    return show_one(session, session.ask(lambda kb: kb.confirm(run), access=Access.CHANGE))
 
 
 def show_one(session: Session, done: "RunReport", again: str = "") -> int:

@@ -13,6 +13,7 @@ from afresh.core.events import Listener
 from afresh.faces.cli import opening
 from afresh.faces.cli.progress import Watch, watching
 from afresh.faces.cli.session import Session
+from afresh.ports import Access
 
 Answer = TypeVar("Answer")
 INTERRUPTED = 130
@@ -22,11 +23,13 @@ def run(
     session: Session,
     work: Callable[[opening.Knowledge, Listener], Awaitable[Answer]],
     config: Config | None = None,
+    *,
+    access: Access = Access.CREATE,
 ) -> Answer:
     """The answer of a run, shown while it works; the first Ctrl-C asks it to end, the second quits."""
 
     async def going() -> Answer:
-        kb = await opening.open_kb(config or session.config)
+        kb = await opening.open_kb(config or session.config, access)
         try:
             with watching(session) as watch, signals(Brake(kb.stop, watch)):
                 return await work(kb, watch.hear)

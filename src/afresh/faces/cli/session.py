@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from afresh.config import Config, load
 from afresh.core.errors import UsageError
 from afresh.faces.cli import opening
+from afresh.faces.cli.streams import give_up
+from afresh.ports import Access
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -98,16 +100,23 @@ class Session:
             from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
 
-            self.err.print(Text(clean(mask_secrets(text)), style=style))
+            try:
+                self.err.print(Text(clean(mask_secrets(text)), style=style))
+            except OSError:  # a full disk under the log is no reason to stop the work
+                give_up(sys.stderr)
 
     def ask(
-        self, question: Callable[[opening.Knowledge], Awaitable[Answer]], config: Config | None = None
+        self,
+        question: Callable[[opening.Knowledge], Awaitable[Answer]],
+        config: Config | None = None,
+        *,
+        access: Access = Access.READ,
     ) -> Answer:
         """The answer of the knowledge base, which is open just for this."""
         import asyncio
 
         async def work() -> Answer:
-            kb = await opening.open_kb(config or self.config)
+            kb = await opening.open_kb(config or self.config, access)
             try:
                 return await question(kb)
             finally:

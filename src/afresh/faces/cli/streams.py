@@ -3,7 +3,9 @@
 import codecs
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
+from typing import TextIO
 
 ERRORS = "afresh.nearest"
 # What stands for the signs that afresh itself prints where the terminal has no such letters.
@@ -30,17 +32,20 @@ def is_broken() -> bool:
     return False
 
 
-def give_up_stdout() -> None:
-    """Lets what is still to be written go nowhere, so that the interpreter does not complain at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def print_anything() -> None:
     """Makes stdout and stderr print the nearest sign, or a question mark, for what they cannot encode."""
     codecs.register_error(ERRORS, _nearest)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=ERRORS)
+
+
+def give_up(stream: TextIO) -> None:
+    """Sends what a stream still holds nowhere: nobody reads it, or there is no room for it."""
+    with suppress(OSError, ValueError):  # a stream without a number keeps nothing back
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _nearest(wrong: UnicodeError) -> tuple[str, int]:

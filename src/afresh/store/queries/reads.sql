@@ -82,6 +82,17 @@ where p.source_id = :source and (
 -- integrity
 pragma quick_check(1)
 
+-- latest_moment
+select max(at) as at
+from (select max(started_at) as at from runs union all select max(heartbeat_at) from workers)
+
+-- not_indexed
+select
+    (select count(*) from chunks where config = 'english') - (select count(*) from chunks_english_docsize)
+        as english,
+    (select count(*) from chunks where config <> 'english') - (select count(*) from chunks_simple_docsize)
+        as simple
+
 -- check_english
 insert into chunks_english (chunks_english) values ('integrity-check')
 

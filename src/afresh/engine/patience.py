@@ -1,0 +1,105 @@
+"""Waiting out what passes: a store that is locked by another process, a disk that is full.
+
+Every method of a store is one query or one transaction, so a call that failed left nothing behind and can be
+made again.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from afresh.core.errors import StoreFull, StoreWaits
+from afresh.core.events import Listener, Notice, ignore
+
+T = TypeVar("T")
+FOREVER = float("inf")
+PAUSE = 0.5  # seconds between two tries on a full disk; a locked store is waited for by the store itself
+PAUSE_BUSY = 0.05
+TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
+LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
+IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
+FULL = "disk full: waiting for space; Ctrl-C stops"
+BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
+GOING_ON = "the store can be written to again: going on"
+
+
+@dataclass(slots=True, kw_only=True)
+class Patience:
+    """How long trouble that passes is waited out, and who hears of it."""
+
+    busy_seconds: float = 30.0
+    full_seconds: float = 0.0
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    listener: Listener = ignore
+    clock: Callable[[], float] = time.monotonic
+    _told: str | None = None
+
+    async def through(self, call: Callable[[], Awaitable[T]]) -> T:
+        """The result of a call, made again for as long as it is worth it."""
+        since: float | None = None
+        while True:
+            try:
+                result = await call()
+            except StoreWaits as trouble:
+                now = self.clock()
+                since = now if since is None else since
+                if now - since >= self._limit(trouble):
+                    raise
+                self._tell(trouble, now - since)
+                await self._pause(trouble)
+            else:
+                if since is not None:
+                    self._relieve()
+                return result
+
+    def _limit(self, trouble: StoreWaits) -> float:
+        full = isinstance(trouble, StoreFull)
+        if self.stopping.is_set():
+            return 0.0 if full else LAST_TRIES
+        return self.full_seconds if full else self.busy_seconds
+
+    def _tell(self, trouble: StoreWaits, waited: float) -> None:
+        full = isinstance(trouble, StoreFull)
+        text = FULL if full else BUSY
+        if text != self._told and (full or waited >= TELL_BUSY_AFTER):
+            self._told = text
+            self.listener(Notice(text=text))
+
+    def _relieve(self) -> None:
+        if self._told is not None:
+            self._told = None
+            self.listener(Notice(text=GOING_ON))
+
+    async def _pause(self, trouble: StoreWaits) -> None:
+        if not isinstance(trouble, StoreFull):
+            await asyncio.sleep(PAUSE_BUSY)
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), PAUSE)
+
+
+class _Patient:
+    """A store whose calls wait out what passes."""
+
+    def __init__(self, store: object, patience: Patience) -> None:
+        self._store = store
+        self._patience = patience
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name in IMPATIENT or not asyncio.iscoroutinefunction(found):
+            return found
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return await self._patience.through(lambda: found(*args, **kwargs))
+
+        setattr(self, name, call)  # from now on found at once
+        return call
+
+
+def patient(store: T, patience: Patience) -> T:
+    """The same store, whose calls wait out what passes."""
+    return cast("T", _Patient(store, patience))

@@ -1,0 +1,55 @@
+"""Brings a store file up to date again and again, each time killed one statement later.
+
+`python -m tests.contract.dying FOLDER` starts from FOLDER/old.db, or from nothing, and leaves 1.db, 2.db …
+"""
+
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from afresh.store.sqlite_schema import migrate
+
+
+def deadly(nth: int) -> Callable[[str], None]:
+    """Something to be told of every statement, and that is the end at the nth."""
+    left = nth
+
+    def hear(statement: str) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return hear
+
+
+def migrate_until(file: Path, nth: int) -> None:
+    """Bring the file up to date, if the process lives that long."""
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("pragma journal_mode = wal")
+    connection.set_trace_callback(deadly(nth))
+    migrate(connection)
+    connection.set_trace_callback(None)
+
+
+def survived(file: Path, nth: int) -> bool:
+    """Whether a process of its own came to the end of its work."""
+    child = os.fork()
+    if child == 0:
+        migrate_until(file, nth)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    for nth in count(1):
+        if (folder / "old.db").exists():
+            shutil.copy(folder / "old.db", folder / f"{nth}.db")
+        if survived(folder / f"{nth}.db", nth):
+            break

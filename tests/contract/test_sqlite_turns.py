@@ -1,0 +1,97 @@
+"""F15, P9: many writers and readers on one SQLite file; `python -m soak locks` is the long form of this."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from soak.locks import Tally, search, write
+from tests.contract.desk import Desk
+
+from afresh.store.open import open_store
+from afresh.store.sqlite import SqliteDatabase
+from afresh.store.sqlite_turn import begin, pause
+from afresh.store.store import SqlStore
+
+WRITERS, READERS, SECONDS = 16, 8, 1.5
+
+
+async def test_F15_P9_sixteen_writers_and_eight_readers_never_meet_a_lock(sqlite_file: Path) -> None:
+    url = f"sqlite:///{sqlite_file}"
+    await (await open_store(url)).close()
+    tallies: list[Tally] = await asyncio.gather(
+        *(write(url, number, SECONDS) for number in range(WRITERS)),
+        *(search(url, number, SECONDS) for number in range(READERS)),
+    )
+    assert [error for tally in tallies for error in tally.errors] == []
+    assert all(tally.written for tally in tallies[:WRITERS]), "nobody starves"
+    assert all(tally.seconds for tally in tallies[WRITERS:])
+    store = await open_store(url)
+    assert (await store.totals())["pages"] == sum(tally.written for tally in tallies)
+    assert await store.integrity() is None
+    await store.close()
+
+
+class Held:
+    """A connection whose file others hold for a while, and the time of this test."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+        self.asked = 0
+
+    def execute(self, sql: str) -> None:
+        """Take the lock, if nobody holds it."""
+        assert sql == "begin immediate"
+        self.asked += 1
+        if self.now < self.seconds:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY_SNAPSHOT
+            raise error
+
+    def clock(self) -> float:
+        """The time of this test."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+
+def _begin(held: Held, seconds: float) -> None:
+    begin(held, seconds, held.clock, held.sleep)  # type: ignore[arg-type]
+
+
+def test_F14_a_writer_waits_as_long_as_it_is_told() -> None:
+    held = Held(9.9)
+    _begin(held, 10)
+    assert 9.9 <= held.now < 10
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        _begin(Held(60), 10)
+    at_once = Held(0)
+    _begin(at_once, 0)
+    assert (at_once.asked, at_once.now) == (1, 0)
+
+
+def test_F15_who_waits_longer_asks_more_often() -> None:
+    assert pause(0.0) > pause(0.5)
+    assert pause(30) > pause(0.0), "but nobody keeps a processor busy for a lock that stays"
+
+
+async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_disk(
+    sqlite_store: SqlStore, sqlite_desk: Desk
+) -> None:
+    """A deferred one would fail at its first write if another process wrote meanwhile."""
+    database = sqlite_store.db
+    assert isinstance(database, SqliteDatabase)
+    connection, said = database._connections["write"], list[str]()
+    await database._on("write", lambda: connection.set_trace_callback(said.append))
+    await sqlite_desk.join()
+    await sqlite_desk.crawl({})
+    begins = [sql for sql in said if sql.lower().startswith(("begin", "commit", "rollback", "savepoint"))]
+    assert len(begins) > 8
+    assert begins == ["begin immediate", "commit"] * (len(begins) // 2)
+    for role in ("write", "read"):
+        asked = database._connections[role].execute
+        [[level]] = [await database._on(role, lambda ask=asked: ask("pragma synchronous").fetchone())]  # type: ignore[misc]
+        assert level == 2, "full"
