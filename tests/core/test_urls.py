@@ -306,6 +306,10 @@ LAWS = settings(max_examples=400, deadline=None)
 @example("https://x.org/%%37e")
 @example("https://x.org/%%32%65./a")
 @example("https://x.org/?utm_source=1?&#")
+@example("https://x.org/?utm_source=%&a=%7e")
+@example("https://x.org/?utm_source=%&utm%5fx=1")
+@example("https://x.org/%2e;jsessionid=%")
+@example("https://x.org/a/..;jsessionid=1/;jsession;jsessionid=1id=2/b")
 def test_canonical_is_idempotent(raw_url: str) -> None:
     """Law: the canonical form of a canonical address is itself, and it is short, plain and anonymous."""
     url = canonical(raw_url)

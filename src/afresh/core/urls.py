@@ -103,9 +103,9 @@ def _short_enough(url: str) -> str | None:
 def _without_session(origin: str, rest: str) -> str | None:
     path, mark, query = rest.partition("?")
     plain = _PATH_SESSION.sub("", path) or "/"
-    if plain != path and "/." in plain:
-        return canonical(f"{origin}{plain}{mark}{query}") if origin else None  # `/..;sid=1/` hid dots
-    return _short_enough(f"{origin}{plain}{mark}{query}") if origin else None
+    if plain != path:
+        return canonical(f"{origin}{plain}{mark}{query}") if origin else None  # `..;sid=%` hid dots
+    return _short_enough(f"{origin}{rest}") if origin else None
 
 
 def _without_dot(origin: str) -> str:
@@ -118,10 +118,16 @@ def _without_dot(origin: str) -> str:
 
 def _plain_rest(rest: str) -> str:
     path, _, query = rest.partition("?")
-    path, query = _plain_escapes(path), _plain_escapes(query)
-    if query and _TRACKING.search(query):
-        query = "&".join(part for part in query.split("&") if not _TRACKING.match(part))
+    path, query = _plain_escapes(path), _plain_query(query)
     return f"{path}?{query}" if query else path
+
+
+def _plain_query(query: str) -> str:
+    query = _plain_escapes(query)
+    if not query or not _TRACKING.search(query):
+        return query
+    kept = "&".join(part for part in query.split("&") if not _TRACKING.match(part))
+    return kept if kept == query else _plain_query(kept)  # what left may have held a stray %
 
 
 def _plain_escapes(text: str) -> str:
