@@ -1,5 +1,6 @@
 """The command line where little of what it expects is there: it works or says why, and never crashes."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from afresh.config import load
 from afresh.core.errors import ConfigError
+from afresh.store.open import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = "import sys; from afresh.faces.cli import main; sys.exit(main())"
@@ -28,7 +30,12 @@ def start(
     """Run a command with an environment that holds next to nothing."""
     return subprocess.run(
         [sys.executable, "-c", CODE, *words],
-        env={"PYTHONPATH": str(ROOT / "src"), "HOME": str(folder), **(env or {})},
+        env={
+            "PYTHONPATH": str(ROOT / "src"),
+            "HOME": str(folder),
+            "AFRESH_STORE": f"sqlite:///{folder}/afresh.db",
+            **(env or {}),
+        },
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=out,
@@ -37,6 +44,15 @@ def start(
         preexec_fn=before,
         timeout=60,
     )
+
+
+def make_store(folder: Path) -> None:
+    """An empty store where `start` looks for one."""
+
+    async def make() -> None:
+        await (await open_store(f"sqlite:///{folder}/afresh.db")).close()
+
+    asyncio.run(make())
 
 
 @pytest.mark.parametrize(
@@ -66,6 +82,7 @@ def test_closed_streams_are_no_error(tmp_path: Path, closed: tuple[int, ...], wo
         for number in closed:
             os.close(number)
 
+    make_store(tmp_path)
     ended = start(tmp_path, words, before=close)
     assert ended.returncode == (2 if "nonsense" in words else 0)
     assert not [word for word in CRASH if word in ended.stderr]
@@ -77,6 +94,7 @@ def test_closed_streams_are_no_error(tmp_path: Path, closed: tuple[int, ...], wo
 def test_F13_a_full_disk_behind_stdout_is_said(tmp_path: Path, words: list[str]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
+    make_store(tmp_path)
     with Path("/dev/full").open("w") as full:
         ended = start(tmp_path, words, out=full)
     assert ended.returncode == 1

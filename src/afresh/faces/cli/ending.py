@@ -1,5 +1,6 @@
 """How a command ends: the exit code, and one clear sentence when it went wrong."""
 
+import errno
 import os
 import sys
 
@@ -12,6 +13,7 @@ from afresh.faces.cli.program import program
 from afresh.faces.cli.streams import give_up, is_broken, print_anything, stand_in
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def guarded(arguments: list[str]) -> int:
@@ -32,7 +34,7 @@ def guarded(arguments: list[str]) -> int:
         _trace(arguments)
         return _told(arguments, str(wrong), exit_code(wrong))
     except Exception as surprise:
-        if isinstance(surprise, OSError) and is_broken():
+        if isinstance(surprise, OSError) and (surprise.errno in NO_ROOM or is_broken()):
             give_up(sys.stdout)
             return _told([], f"the answer cannot be written: {surprise.strerror}", FAILED)
         _trace(arguments)
@@ -71,6 +73,8 @@ def _told(arguments: list[str], sentence: str, code: int) -> int:
         from afresh.faces.cli.as_json import write
 
         write({"error": sentence, "exit_code": code}, sys.stdout)
+        if is_broken():
+            give_up(sys.stdout)
     return code
 
 
