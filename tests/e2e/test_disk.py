@@ -23,6 +23,7 @@ from afresh.engine.patience import FULL, GOING_ON
 from afresh.testing import TinySite
 
 PAGES = 12
+NOBODY = 2**22 + 1  # no process has this number
 TEXT = " ".join(f"word{number}" for number in range(2000))
 
 
@@ -187,7 +188,7 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
 def bury_workers(store: Path) -> None:
     """Those who held something in a copy are gone, although the process that runs this test is not."""
     with closing(sqlite3.connect(store)) as connection:
-        connection.execute("update workers set heartbeat_at = '2020-01-01T00:00:00.000000Z'")
+        connection.execute("update workers set pid = ?", (NOBODY,))
         connection.commit()
 
 
