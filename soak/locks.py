@@ -69,7 +69,10 @@ async def _batch(desk: Desk, tally: Tally, root: str) -> None:
     """Three transactions, each timed."""
     await tally.time(desk.enqueue(*(f"{root}{page}" for page in range(PAGES))))
     claims = await tally.time(desk.claim()) or []
-    visits = [desk.visit(claim, read(f"Quokka {claim.page.url}")) for claim in claims]
+    visits = [
+        desk.visit(claim, read(f"Word{index} of {claim.page.url}"))
+        for index, claim in enumerate(claims, tally.written)
+    ]
     done = await tally.time(desk.commit(*visits)) or []
     tally.written += len(done)
     if len(done) != PAGES:
@@ -82,7 +85,7 @@ async def search(url: str, number: int, seconds: float) -> Tally:
     store = await _open(url)
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
-        await tally.time(store.search("quokka", limit=5))
+        await tally.time(store.search(f"word{number}", limit=5))
         pages = (await store.totals())["pages"]
         if pages < before:
             tally.errors.append(f"{before} pages became {pages}")

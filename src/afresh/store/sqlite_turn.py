@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 CROWDED = 0.2  # seconds after which somebody who waits asks more often than those who came later
 LONG = 3.0  # seconds after which the file is not crowded but held
-FIRST, OFTEN, SELDOM = 0.006, 0.003, 0.025
+FIRST, OFTEN, SELDOM = 0.012, 0.006, 0.025
 
 
 def begin(
