@@ -35,6 +35,7 @@ async def examine(
         await _integrity(store),
         await _locks(store, [each.name for each in workers], alive),
         await _runs(store, alive),
+        await _doubts(store),
         await _clock(store, now),
     ]
 
@@ -120,6 +121,21 @@ async def _locks(store: SqlStore, known: Sequence[str], alive: set[str]) -> Find
         ok=False,
         detail=f"{len(gone)} ended without giving back what they held",
         fix="nothing is lost: the next `afresh refresh` takes it back",
+    )
+
+
+async def _doubts(store: SqlStore) -> Finding:
+    views = [await store.source_view(source) for source in await store.sources()]
+    odd = [view for view in views if view.doubtful]
+    if not odd:
+        return Finding(check="content", ok=True, detail="no page shows what is not believed")
+    pages, worst = sum(view.doubtful for view in odd), max(odd, key=lambda view: view.doubtful)
+    name = f"{worst.name}@{worst.version}" if worst.version else worst.name
+    return Finding(
+        check="content",
+        ok=False,
+        detail=f"{pages} {'page shows' if pages == 1 else 'pages show'} what is not believed or lost its text",
+        fix=f"`afresh pages {name} --doubtful` tells why; if it is right, `afresh refresh {name} --trust`",
     )
 
 

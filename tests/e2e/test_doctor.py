@@ -21,7 +21,18 @@ from afresh.doctor import without_store
 from afresh.ports import Access
 from afresh.testing import TinySite
 
-CHECKS = ["python", "settings", "network", "disk", "store", "integrity", "workers", "runs", "clock"]
+CHECKS = [
+    "python",
+    "settings",
+    "network",
+    "disk",
+    "store",
+    "integrity",
+    "workers",
+    "runs",
+    "content",
+    "clock",
+]
 
 
 @pytest.fixture
@@ -115,6 +126,13 @@ async def test_workers_that_are_gone_and_runs_that_were_interrupted_are_found(fi
 async def test_a_run_that_waits_for_a_confirmation_is_found(filled: Path) -> None:
     change(filled, "update runs set state = 'needs_confirmation'")
     assert "afresh confirm 1" in ((await examined(filled))["runs"].fix or "")
+
+
+async def test_F42_pages_in_doubt_are_found(filled: Path) -> None:
+    change(filled, "update pages set doubt = 'the page is empty now' where depth = 1")
+    found = (await examined(filled))["content"]
+    assert found.detail.startswith("5 pages show what is not believed")
+    assert "`afresh pages docs --doubtful`" in (found.fix or "")
 
 
 async def test_F28_a_clock_that_went_back_is_found(filled: Path) -> None:
