@@ -131,10 +131,11 @@ async def _doubts(store: SqlStore) -> Finding:
         return Finding(check="content", ok=True, detail="no page shows what is not believed")
     pages, worst = sum(view.doubtful for view in odd), max(odd, key=lambda view: view.doubtful)
     name = f"{worst.name}@{worst.version}" if worst.version else worst.name
+    show = "page shows" if pages == 1 else "pages show"
     return Finding(
         check="content",
         ok=False,
-        detail=f"{pages} {'page shows' if pages == 1 else 'pages show'} what is not believed or lost its text",
+        detail=f"{pages} {show} what is not believed, or lost nearly all text",
         fix=f"`afresh pages {name} --doubtful` tells why; if it is right, `afresh refresh {name} --trust`",
     )
 
