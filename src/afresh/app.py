@@ -19,6 +19,7 @@ from afresh.core.recipe import VERSIONS
 from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
+from afresh.engine.journal import unfailing
 from afresh.engine.kit import Kit, Pace
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.named import Named
@@ -94,6 +95,7 @@ class Workshop:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
+        listener = unfailing(listener)
         rules = rules_for(source, own)
         clock = Steady(self.clock)
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)

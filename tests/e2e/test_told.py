@@ -145,3 +145,13 @@ async def test_why_tells_of_links_that_were_left_out(kb: KnowledgeBase, tiny: Ti
 async def test_a_version_that_cannot_be_typed_is_refused(kb: KnowledgeBase) -> None:
     with pytest.raises(UsageError, match="cannot be a version"):
         await kb.crawl("https://docs.example.org/", version="1 2")
+
+
+async def test_a_listener_that_fails_costs_no_page(kb: KnowledgeBase, tiny: TinySite) -> None:
+    lay(tiny, star(3))
+
+    def broken(event: object) -> None:
+        raise RuntimeError("the screen is gone")
+
+    report = await kb.crawl(tiny.url, name="docs", listener=broken)
+    assert (report.state, report.new, report.failed) == ("completed", 4, 0)

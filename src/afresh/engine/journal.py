@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from afresh.core.events import Event, Listener, ignore
 from afresh.core.looks import Outcome
 from afresh.core.model import Decision, Run, RunState, Visit
 from afresh.core.views import RunReport
@@ -13,6 +14,18 @@ log = logging.getLogger("afresh.engine")
 USUAL = (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
 ENDS = {RunState.COMPLETED: logging.INFO, RunState.CANCELLED: logging.INFO}
 LEFT_OUT = ("run", "source", "version", "mode", "state", "notes", "error", "seconds")  # told by other names
+
+
+def unfailing(listener: Listener) -> Listener:
+    """A listener whose own errors are written down here: no page fails because a screen does."""
+
+    def tell(event: Event) -> None:
+        try:
+            listener(event)
+        except Exception:
+            log.exception("whoever listens failed at %s", type(event).__name__)
+
+    return listener if listener is ignore else tell
 
 
 def run_started(run: Run, source: str, *, resumed: bool) -> None:
