@@ -9,10 +9,10 @@ from tests.e2e.library import found, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.core.errors import SourceError, UsageError
-from afresh.core.events import Event
+from afresh.core.errors import SourceError, StoreError
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
+from afresh.store.store import SqlStore
 from afresh.testing import TinySite
 
 
@@ -83,15 +83,19 @@ async def test_a_source_removed_while_it_is_read_ends_its_run_in_one_sentence(
     assert rows(store, "select count(*) from pages") == [(0,)]
 
 
-async def test_what_breaks_inside_a_run_is_one_error(kb: KnowledgeBase, tiny: TinySite) -> None:
-    """F12: people see the sentence, not a tree of exceptions."""
+async def test_what_breaks_inside_a_run_is_one_error(
+    kb: KnowledgeBase, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People see the sentence, not a tree of exceptions."""
     lay(tiny, star(3))
 
-    def stumble(event: Event) -> None:
-        raise UsageError("the listener broke")
+    async def stumble(*visits: object, **more: object) -> list[object]:
+        raise StoreError("the store broke")
 
-    with pytest.raises(UsageError, match="the listener broke"):
-        await kb.crawl(tiny.url, name="docs", listener=stumble)
+    with monkeypatch.context() as broken:
+        broken.setattr(SqlStore, "commit", stumble)
+        with pytest.raises(StoreError, match="the store broke"):
+            await kb.crawl(tiny.url, name="docs")
     assert (await kb.crawl(tiny.url, name="docs")).state == "completed"
 
 
