@@ -9,7 +9,7 @@ from tests.e2e.library import found, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.core.errors import SourceError, StoreError
+from afresh.core.errors import SourceError, StoreError, UsageError
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
 from afresh.store.store import SqlStore
