@@ -62,6 +62,13 @@ async def test_F43_the_text_before_a_flagged_change_is_kept_until_the_next_look(
     assert (await desk.page("a")).doubt is None
 
 
+async def test_pages_with_one_content_are_counted_by_source(desk: Desk) -> None:
+    same = read("Pears grow here")
+    await desk.crawl({**SITE, "": read("The root", "a", "b", "c"), "c": same})
+    assert await desk.store.pages_with(desk.source.id, same.document.content_hash) == 2
+    assert await desk.store.pages_with(desk.source.id, "nothing") == 0
+
+
 async def test_the_sketch_of_a_page_is_kept_with_it(desk: Desk) -> None:
     seen = read("Apples")
     seen = replace(seen, document=replace(seen.document, sketch="0000000a"))

@@ -82,6 +82,19 @@ async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
     assert [view.url for view in await kb.pages("docs", doubtful=True)][:1] == [site.url]
 
 
+async def test_F40_a_wall_that_creeps_from_page_to_page_over_many_runs_is_stopped(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """Two pages are believed to be written anew; the third that says the same is not."""
+    await kb.crawl(site.url, name="docs")
+    changed = []
+    for path in star(5)["/"]:
+        site.put(path, page("Lunch", text="The harbour master is having lunch and will be back some day."))
+        changed += [report.changed for report in await kb.refresh(["docs"])]
+    assert changed == [1, 1, 0, 0, 0]
+    assert sum("Lunch" in held.title for held in index_of(store).values()) == 2
+
+
 async def test_trust_takes_what_is_there(kb: KnowledgeBase, site: HostileSite, store: Path) -> None:
     await kb.crawl(site.url, name="docs")
     for path in star(5)["/"]:

@@ -151,7 +151,7 @@ class Signs:
     likeness: float | None = None  # to the content on record, None if that is not known
     length: int | None = None  # of the content on record, in characters
     last: bool = False  # all else that the run looks at was seen
-    twins: int = 0  # other addresses that turned into the same page in this run
+    twins: int = 0  # other addresses that show the same page
     like_missing: bool = False  # the site says the same for an address that cannot exist
 
 

@@ -20,7 +20,7 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
     held = await kit.store.held(page.id)
     alike = likeness(held.sketch, document.sketch) if held.sketch else None
-    twins = kit.crowd.join(page.url, document.sketch) if is_strange(alike) else 0
+    twins = await _twins(claim, document, kit) if is_strange(alike) else 0
     return Signs(
         run=run,
         likeness=alike,
@@ -28,6 +28,12 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         twins=twins,
         like_missing=await _like_missing(claim, document, kit),
     )
+
+
+async def _twins(claim: Claim, document: Document, kit: Kit) -> int:
+    """How many other addresses show the same, in this run or since an earlier one."""
+    in_run = kit.crowd.join(claim.page.url, document.sketch)
+    return max(in_run, await kit.store.pages_with(claim.page.source_id, document.content_hash))
 
 
 async def _like_missing(claim: Claim, document: Document, kit: Kit) -> bool:

@@ -149,6 +149,12 @@ class Reads:
             sketch = row["sketch"] or sketch_of(row["markdown"] or "")
             return Held(markdown=row["markdown"], sketch=sketch, length=row["length"], former=row["former"])
 
+    async def pages_with(self, source: SourceId, content_hash: str) -> int:
+        """How many pages of a source hold this content."""
+        async with self.db.read() as tx:
+            row = await tx.one("pages_with_content", source=source, content_hash=content_hash)
+            return int(row["pages"]) if row else 0
+
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
         async with self.db.read() as tx:

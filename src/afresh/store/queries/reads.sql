@@ -55,6 +55,9 @@ where (:source is null or c.source_id = :source) and (:run is null or c.run_id =
 order by c.id desc
 limit :limit
 
+-- pages_with_content
+select count(*) as pages from pages where content_hash = :content_hash and source_id = :source
+
 -- held_document
 select markdown, sketch, length, former from documents where page_id = :page
 

@@ -153,6 +153,10 @@ class MemoryReads:
         """The content on record of a page."""
         return self.tables.documents.get(page, Held())
 
+    async def pages_with(self, source: SourceId, content_hash: str) -> int:
+        """How many pages of a source hold this content."""
+        return sum(row.page.content_hash == content_hash for row in self.tables.pages_of(source))
+
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
         rows = self.tables.waiting()
