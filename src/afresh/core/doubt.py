@@ -85,7 +85,7 @@ def is_strange(likeness: float | None) -> bool:
     return likeness is not None and likeness < STRANGE
 
 
-def is_poison(page: Page, body_hash: str) -> bool:
+def is_poison(page: Page, body_hash: str | None) -> bool:
     """Whether a body has crashed the parser so often that it is not given to it again."""
     return page.crashes >= CRASHES and page.doubt_hash == body_hash
 

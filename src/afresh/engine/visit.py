@@ -29,49 +29,62 @@ async def look(claim: Claim, kit: Kit) -> Fetched | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Arrived:
+    """What is remembered of an answer once its body was read: bodies are large, and many are in work."""
+
+    claim: Claim
+    size: int = 0
+    body_hash: str | None = None
+    pause: float | None = None
+
+    @classmethod
+    def from_(cls, claim: Claim, fetched: Fetched) -> "Arrived":
+        """The answer without its body."""
+        if isinstance(fetched, Body):
+            return cls(claim=claim, size=len(fetched.data), body_hash=bytes_hash(fetched.data))
+        return cls(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """A look whose meaning shows when the run has seen the rest."""
 
-    claim: Claim
-    fetched: Fetched
+    arrived: Arrived
     seen: Read
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it keeps."""
-        return len(self.fetched.data) if isinstance(self.fetched, Body) else 0
 
 
 async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
-    seen = _weary(await _extract(claim, fetched, kit), claim.page.url, kit)
-    if isinstance(fetched, Body):
+    arrived = Arrived.from_(claim, fetched)
+    seen = _weary(await _extract(arrived, fetched, kit), claim.page.url, kit)
+    del fetched
+    if arrived.body_hash is not None:
         kit.listener(Step(name="extract", url=claim.page.url))
         failpoint("page.extracted")
     if isinstance(seen, Read):
         seen = replace(seen, signs=await signs_of(claim, seen.document, kit))
         if must_wait(claim.page, seen, kit.policy):
-            return Waiting(claim=claim, fetched=fetched, seen=seen)
-    return await _finish(claim, fetched, seen, kit)
+            return Waiting(arrived=arrived, seen=seen)
+    return await _finish(arrived, seen, kit)
 
 
 async def conclude_last(waiting: Waiting, kit: Kit) -> Visit:
     """The same for a look that waited until the rest was seen."""
-    signs = await signs_of(waiting.claim, waiting.seen.document, kit)
+    signs = await signs_of(waiting.arrived.claim, waiting.seen.document, kit)
     seen = replace(waiting.seen, signs=replace(signs, last=True))
-    return await _finish(waiting.claim, waiting.fetched, seen, kit)
+    return await _finish(waiting.arrived, seen, kit)
 
 
-async def _finish(claim: Claim, fetched: Fetched, seen: Seen, kit: Kit) -> Visit:
-    url = claim.page.url
+async def _finish(arrived: Arrived, seen: Seen, kit: Kit) -> Visit:
+    claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, kit.policy, kit.clock())
     kit.listener(Step(name="decide", url=url))
     failpoint("page.decided")
-    decision, harvest = await _prepare(claim, fetched, decision, seen, kit)
+    decision, harvest = await _prepare(arrived, decision, seen, kit)
     kit.listener(Step(name="prepare", url=url))
     failpoint("page.prepared")
-    pause = fetched.retry_after if isinstance(fetched, Failed | Moved) else None
-    return Visit(claim=claim, decision=decision, harvest=_weighed(harvest, fetched), pause=pause)
+    harvest = replace(harvest, body_bytes=arrived.size) if arrived.size else harvest
+    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause)
 
 
 def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:
@@ -94,47 +107,32 @@ def _weary(seen: Seen, url: str, kit: Kit) -> Seen:
     return seen
 
 
-async def _extract(claim: Claim, fetched: Fetched, kit: Kit) -> Seen:
+async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     if not isinstance(fetched, Body):
         return fetched
-    if claim.page.crashes and is_poison(claim.page, bytes_hash(fetched.data)):
-        reason = f"{fetched.status_code}, but not read again: {claim.page.doubt}"
-        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=fetched.status_code)
+    page, code = arrived.claim.page, fetched.status_code
+    if is_poison(page, arrived.body_hash):
+        reason = f"{code}, but not read again: {page.doubt}"
+        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
         document = await kit.offload.call(kit.extract, fetched)
     except ParserCrashed as error:
-        reason = f"{fetched.status_code}, but {error}"
-        return Failed(
-            outcome=Outcome.FAILED,
-            reason=reason,
-            status_code=fetched.status_code,
-            poison=bytes_hash(fetched.data),
-        )
+        reason = f"{code}, but {error}"
+        return Failed(outcome=Outcome.FAILED, reason=reason, status_code=code, poison=arrived.body_hash)
     except ExtractError as error:
-        reason = f"{fetched.status_code}, but not read: {error}"
-        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=fetched.status_code)
+        reason = f"{code}, but not read: {error}"
+        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     return Read(
-        document=document,
-        validators=fetched.validators,
-        media_type=fetched.media_type,
-        status_code=fetched.status_code,
+        document=document, validators=fetched.validators, media_type=fetched.media_type, status_code=code
     )
 
 
-async def _prepare(
-    claim: Claim, fetched: Fetched, decision: Decision, seen: Seen, kit: Kit
-) -> tuple[Decision, Harvest]:
+async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -> tuple[Decision, Harvest]:
     """Make what the decision needs; if that fails the old content and its validators stay (G13)."""
+    claim = arrived.claim
     try:
         return decision, await prepare(claim, decision, seen, kit)
     except AfreshError as error:
-        crashed = isinstance(error, ParserCrashed)
-        poison = bytes_hash(fetched.data) if crashed and isinstance(fetched, Body) else None
+        poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
         failed = Failed(outcome=Outcome.FAILED, reason=str(error), poison=poison)
         return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()
-
-
-def _weighed(harvest: Harvest, fetched: Fetched) -> Harvest:
-    if not isinstance(fetched, Body):
-        return harvest
-    return replace(harvest, body_bytes=len(fetched.data))

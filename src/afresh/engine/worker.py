@@ -164,7 +164,12 @@ class Worker:
                 self._held -= 1
                 continue
             failpoint("page.claimed")
-            fetched = await look(claim, self.kit)
+            try:
+                fetched = await look(claim, self.kit)
+            except Exception as error:
+                log.exception("the look at %s failed", claim.page.url)
+                self._finished.put_nowait(broken_visit(claim, error, self.kit))
+                continue
             if fetched is None:
                 self._returned.append(claim)
                 self._moved.set()
@@ -175,6 +180,7 @@ class Worker:
                 task.add_done_callback(self._concluding.discard)
             else:
                 await self._conclude(claim, conclude(claim, fetched, self.kit))
+            del fetched  # a body lives as long as it is needed, not until the next look
 
     async def _make_room(self, size: int) -> None:
         """Wait until few enough and small enough bodies are in work for one more."""
@@ -186,18 +192,20 @@ class Worker:
             self._body_bytes += size
 
     async def _conclude_body(self, claim: Claim, body: Body) -> None:
+        size, work = len(body.data), conclude(claim, body, self.kit)
+        del body
         try:
-            await self._conclude(claim, conclude(claim, body, self.kit))
+            await self._conclude(claim, work)
         finally:
             self._bodies.release()
-            self._body_bytes -= len(body.data)
+            self._body_bytes -= size
             self._smaller.set()
 
     async def _decide_last(self) -> None:
         """Judge the pages that turned into something else, now that the rest was seen."""
         undecided, self._undecided, self._undecided_bytes = self._undecided, [], 0
         for waiting in undecided:
-            await self._conclude(waiting.claim, conclude_last(waiting, self.kit))
+            await self._conclude(waiting.arrived.claim, conclude_last(waiting, self.kit))
 
     async def _conclude(self, claim: Claim, work: Awaitable[Visit | Waiting]) -> None:
         """Hand in what a look means; what shows only when the rest was seen waits while there is room."""
@@ -210,7 +218,7 @@ class Worker:
             done = broken_visit(claim, error, self.kit)
         if isinstance(done, Waiting):
             self._undecided.append(done)
-            self._undecided_bytes += done.size
+            self._undecided_bytes += done.arrived.size
             self._moved.set()
         else:
             self._finished.put_nowait(done)
@@ -263,8 +271,12 @@ class Worker:
     async def _drain(self) -> None:
         """After a stop: let visits under way finish for a while, then write what is finished."""
         deadline = asyncio.get_running_loop().time() + GRACE
-        while self._held > 0 and asyncio.get_running_loop().time() < deadline:
+        while self._under_way() and asyncio.get_running_loop().time() < deadline:
             await self._until_moved(0.05)
+
+    def _under_way(self) -> bool:
+        """Whether visits are under way that end by themselves."""
+        return self._held > len(self._undecided) + len(self._returned)
 
 
 def _pauses(visits: Sequence[Visit]) -> dict[str, float]:
