@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from afresh.config import Config
-from afresh.core.errors import StoreError, StoreMissing
+from afresh.core.errors import StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Worker
 from afresh.core.views import Finding
@@ -105,8 +105,11 @@ async def _store(config: Config, store: SqlStore) -> Finding:
 async def _integrity(store: SqlStore) -> Finding:
     try:
         trouble = await store.integrity()
-    except StoreError as error:
+    except StoreDamaged as error:
         trouble = str(error)
+    except StoreError as error:
+        fix = "run `afresh doctor` again when the store can be written to"
+        return Finding(check="integrity", ok=False, detail=f"not checked: {error}", fix=fix)
     if trouble is not None:
         return Finding(check="integrity", ok=False, detail=trouble, fix=RESTORE)
     return Finding(check="integrity", ok=True, detail="the file is sound and the text index agrees with it")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.contract.desk import Desk, read
+from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Gone, Read, Seen, Signs
 from afresh.core.model import PageStatus, RunMode
@@ -14,6 +14,11 @@ SITE: dict[str, Seen] = {"": read("The root", "a", "b"), "a": read(LONG), "b": r
 def odd(seen: Read, **signs: object) -> Read:
     """What was seen, with what stands around it."""
     return replace(seen, signs=Signs(**signs))  # type: ignore[arg-type]
+
+
+def drawn(seen: Read, sketch: str) -> Read:
+    """What was seen, with this sketch."""
+    return replace(seen, document=replace(seen.document, sketch=sketch))
 
 
 async def refresh(desk: Desk, **changed: Seen) -> list[str]:
@@ -62,11 +67,26 @@ async def test_F43_the_text_before_a_flagged_change_is_kept_until_the_next_look(
     assert (await desk.page("a")).doubt is None
 
 
-async def test_pages_with_one_content_are_counted_by_source(desk: Desk) -> None:
-    same = read("Pears grow here")
-    await desk.crawl({**SITE, "": read("The root", "a", "b", "c"), "c": same})
-    assert await desk.store.pages_with(desk.source.id, same.document.content_hash) == 2
-    assert await desk.store.pages_with(desk.source.id, "nothing") == 0
+async def test_F40_pages_that_hold_or_were_doubted_for_the_same_are_counted(desk: Desk) -> None:
+    wall = drawn(read("Lunch break"), "0000000a0000000b0000000c0000000d0000000e")
+    near = drawn(read("Lunch break 2"), "0000000a0000000b0000000c0000000d0000000f")
+    far = drawn(read("Dinner"), "0000000a000000ff")
+    await desk.crawl({"": read("The root", "a", "b", "c"), "a": wall, "b": far, "c": read("Pears")})
+    page = await desk.page("c")
+    desk.clock.advance(60)
+    await desk.begin(RunMode.REFRESH)
+    run = desk.run.id
+    assert await desk.store.alike(page, near.document, run) == 0, "two of three is not the same"
+    same = replace(near.document, sketch=wall.document.sketch)
+    assert await desk.store.alike(page, same, run) == 1
+    assert await desk.store.alike(await desk.page("a"), same, run) == 0, "a page is not its own twin"
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    claims = {claim.page.url: claim for claim in await desk.claim()}
+    held = odd(read("Lunch break 2"), like_missing=True, likeness=0.0)
+    await desk.commit(desk.visit(claims[at("b")], held))
+    assert await desk.store.alike(page, same, run) == 2
+    await desk.commit(desk.visit(claims[at("a")], drawn(read("Lunch again"), wall.document.sketch)))
+    assert await desk.store.alike(page, same, run) == 1, "who changed in this run is for the crowd to count"
 
 
 async def test_the_sketch_of_a_page_is_kept_with_it(desk: Desk) -> None:

@@ -8,18 +8,39 @@ from typing import ParamSpec, TypeVar
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of, opened
-from tests.e2e.sites import lay, page, star, word
+from tests.e2e.sites import page, star, word
 
 from afresh.core.errors import ParserCrashed
 from afresh.core.looks import Body
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, HostileSite
+from afresh.testing.answers import Answer
+from afresh.testing.asked import Asked
 from afresh.testing.hostile import Script
-from afresh.testing.lies import always_304, emptied, shrunken, soft_404, to_login, wall
+from afresh.testing.lies import (
+    always_304,
+    busy,
+    emptied,
+    in_turn,
+    ok,
+    shrunken,
+    soft_404,
+    status,
+    to_login,
+    wall,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+TEXTS = (
+    "Harbours are where ships rest between two journeys and where goods change hands.",
+    "Apples ripen slowly in the orchards that lie along the northern coast of the island.",
+    "Engines need oil, patience and somebody who listens to the noise they make at night.",
+    "Maps were drawn by monks who never left their valley and trusted sailors blindly.",
+    "Bridges carry trains over rivers that nobody could cross before the war had ended.",
+    "Bread is made of flour, water, salt and the time that a baker has in the morning.",
+)
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 
 
@@ -27,7 +48,8 @@ LONG = "Every harbour has a keeper who writes down which ship came and which one
 def site() -> Iterator[HostileSite]:
     """A site of six pages that can be told to misbehave."""
     with HostileSite() as site:
-        lay(site, star(5))
+        for (path, links), text in zip(star(5).items(), TEXTS, strict=True):
+            site.put(path, page(path, links, f"{text} This is {word(path)}."))
         yield site
 
 
@@ -82,14 +104,106 @@ async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
     assert [view.url for view in await kb.pages("docs", doubtful=True)][:1] == [site.url]
 
 
+async def test_F40_pages_that_were_alike_before_may_change_together(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """One page under several addresses is written anew: no wall, because they were one before."""
+    for path in ("/p1", "/p2", "/p3", "/p4"):
+        site.put(path, page("Tabs", ["/"], TEXTS[1]))
+    await kb.crawl(site.url, name="docs")
+    for path in ("/p1", "/p2", "/p3", "/p4"):
+        site.put(path, page("Tabs", ["/"], TEXTS[2]))
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.doubtful) == ("completed", 4, 0)
+
+
+async def test_F39_a_start_page_that_stands_in_for_missing_ones_may_be_written_anew(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """Sites of one script and many hosts answer every unknown address with their start page."""
+    site.say_unknown(lambda asked, own: site.find("/", site.url))
+    await kb.crawl(site.url, name="docs")
+    site.put(
+        "/",
+        page("/", star(5)["/"], "Cranes, sheds and rails: all that belongs to a quay, told from the sea."),
+    )
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.changed, report.doubtful) == ("completed", 1, 0)
+
+
+async def test_F40_pages_of_numbers_are_not_lost_to_a_wall(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    for number, path in enumerate(star(5)["/"]):
+        site.put(path, page("2", (), f"{number} 17 23 42 1.5 99 {number}{number}"))
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say_everywhere(wall("login"), but=["/"])
+    (report,) = await kb.refresh(["docs"])
+    assert (report.changed, report.doubtful) == (0, 5)
+    site.behave()
+    (healed,) = await kb.refresh(["docs"])
+    assert healed.state == "completed"
+    assert index_of(store) == before
+
+
+async def test_P4_F41_many_pages_that_want_a_login_stop_all_deletions(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    for path in ("/p0", "/p1", "/p2"):
+        site.say(path, status(403))
+    site.delete("/p4")
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.deleted, report.refused) == ("partial", 0, 3)
+    assert "3 of 6 known pages refuse us now" in (report.error or "")
+    assert len(index_of(store)) == 6
+
+
+async def test_P4_F52_links_survive_a_move_that_was_held_and_an_outage_after_it(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """All pages move to the login, then the root is gone, then all is well: nothing is lost for good."""
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say_everywhere(to_login(301))
+    await kb.refresh(["docs"])
+    site.say_everywhere(status(404))
+    await kb.refresh(["docs"])
+    site.behave()
+    reports = [each for _ in range(4) for each in await kb.refresh(["docs"])]
+    assert reports[-1].state == "completed"
+    assert index_of(store) == before
+
+
+async def test_F40_nothing_is_judged_while_the_rest_of_the_site_rests(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    """Two pages show a wall, the others ask to come back later and show it then."""
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+
+    def lunch(asked: Asked, own: Answer) -> Answer:
+        return ok("Lunch", "<p>The harbour master is having lunch and will be back some day.</p>")
+
+    for path in ("/p0", "/p1"):
+        site.say(path, lunch)
+    for path in ("/p2", "/p3", "/p4"):
+        site.say(path, in_turn(lunch, busy(429, "1")))  # the crawl was the first visit
+    (report,) = await kb.refresh(["docs"])
+    assert (report.changed, report.doubtful) == (0, 5)
+    assert index_of(store) == before
+
+
 async def test_F40_a_wall_that_creeps_from_page_to_page_over_many_runs_is_stopped(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Two pages are believed to be written anew; the third that says the same is not."""
     await kb.crawl(site.url, name="docs")
     changed = []
-    for path in star(5)["/"]:
-        site.put(path, page("Lunch", text="The harbour master is having lunch and will be back some day."))
+    for number, path in enumerate(star(5)["/"]):
+        said = f"The harbour master is having lunch and will be back some day; request {number}a for {path}."
+        site.put(path, page("Lunch", text=said))
         changed += [report.changed for report in await kb.refresh(["docs"])]
     assert changed == [1, 1, 0, 0, 0]
     assert sum("Lunch" in held.title for held in index_of(store).values()) == 2
@@ -206,7 +320,7 @@ async def test_F45_a_304_for_ever_is_seen_through_after_a_month(
     site.say("/p1", always_304())
     async with opened(store, clock=clock) as kb:
         await kb.crawl(site.url, name="docs")
-        site.put("/p1", page("/p1", ["/"], "This page speaks of wxp1 and of something new."))
+        site.put("/p1", page("/p1", ["/"], f"{TEXTS[1]} And of something new."))
         (early,) = await kb.refresh(["docs"])
         assert (early.changed, early.not_modified) == (0, 6)
         clock.advance(days=40)

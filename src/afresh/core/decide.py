@@ -217,8 +217,15 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
 
 
 def _moved(page: Page, seen: Moved, policy: Policy, now: datetime) -> Decision:
-    after = replace(
-        _undoubted(page), failures=0, gone_count=0, moved_to=seen.to, checked_at=now, links_left_out=0
+    after = replace(  # its links on record give way to the target: only a full look brings them back
+        _undoubted(page),
+        failures=0,
+        gone_count=0,
+        moved_to=seen.to,
+        validators=Validators(),
+        links_hash=None,
+        links_left_out=0,
+        checked_at=now,
     )
     if page.content_hash is None:
         after = replace(after, status=PageStatus.REDIRECT)

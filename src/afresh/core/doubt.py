@@ -36,11 +36,10 @@ _CHALLENGE = re.compile(
     r"|request unsuccessful\. incapsula|pardon our interruption",
     re.IGNORECASE,
 )
-_WALL = re.compile(
-    r"\b(?:log|sign) ?in\b|\bpassword\b|\banmelden\b|\bpasswort\b|\bse connecter\b|\bmot de passe\b"
-    r"|\biniciar sesión\b|\bcontraseña\b|\baccept (?:all )?cookies\b|\bbefore you continue\b"
-    r"|\bwe value your privacy\b",
-    re.IGNORECASE,
+_LOGIN = re.compile(r"\b(?:log|sign) ?in\b|\banmelden\b|\bse connecter\b|\biniciar sesión\b", re.IGNORECASE)
+_PASSWORD = re.compile(r"\bpassword\b|\bpasswort\b|\bmot de passe\b|\bcontraseña\b", re.IGNORECASE)
+_CONSENT = re.compile(
+    r"\baccept (?:all )?cookies\b|\bbefore you continue\b|\bwe value your privacy\b", re.IGNORECASE
 )
 
 
@@ -107,7 +106,7 @@ def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
         )
     if other and _says(_CHALLENGE, document, SHORT):
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
-    if is_strange(signs.likeness) and document.markdown.strip() and _says(_WALL, document, CURT):
+    if is_strange(signs.likeness) and _is_wall(document):
         return Doubt(Trust.HOLD, "it looks like a login or consent page")
     return None if document.markdown.strip() else _emptied(page, document, signs)
 
@@ -135,6 +134,12 @@ def _shrunk(document: Document, signs: Signs) -> Doubt | None:
     if signs.length and size < signs.length * SHRUNK:
         return Doubt(Trust.FLAG, f"it shrank from {signs.length:,} to {size:,} characters")
     return None
+
+
+def _is_wall(document: Document) -> bool:
+    """Whether a page does nothing but ask for a password or for consent."""
+    login = _says(_LOGIN, document, CURT) and _says(_PASSWORD, document, CURT)
+    return login or _says(_CONSENT, document, CURT)
 
 
 def _says(pattern: re.Pattern[str], document: Document, longest: int) -> bool:

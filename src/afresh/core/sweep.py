@@ -21,6 +21,7 @@ class Evidence:
     known: int  # pages that had content when the run began
     known_failed: int  # of those, how many could not be looked at
     known_doubtful: int = 0  # and how many showed what is not believed
+    known_barred: int = 0  # and how many want a login now (401, 403)
     failed: int  # pages that ended in a failure
 
 
@@ -41,6 +42,9 @@ def judge(evidence: Evidence) -> Verdict:
     error = _outage(evidence)
     if error is not None:
         return Verdict(state=RunState.FAILED, may_delete=False, may_miss=False, error=error)
+    if evidence.known_barred > FEW and evidence.known_barred > evidence.known * OUTAGE_SHARE:
+        error = f"{evidence.known_barred} of {evidence.known} known pages refuse us now (401 or 403): kept"
+        return Verdict(state=RunState.PARTIAL, may_delete=False, may_miss=False, error=error)
     if evidence.failed:
         pages = "page" if evidence.failed == 1 else "pages"
         error = f"{evidence.failed} {pages} could not be read and will be tried again"

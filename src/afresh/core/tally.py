@@ -68,6 +68,8 @@ def _known(visit: Visit) -> Mapping[str, int]:
     if visit.claim.page.content_hash is None:
         return {}
     kind = _kind(visit)
+    if kind == "refused" and visit.decision.status_code in (401, 403, 407):
+        return {"known_asked": 1, "known_barred": 1}
     return {"known_asked": 1, f"known_{kind}": 1} if kind in ("failed", "doubtful") else {"known_asked": 1}
 
 

@@ -172,6 +172,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             known=asked + unasked,
             known_failed=run.counts.get("known_failed", 0) + unasked,
             known_doubtful=run.counts.get("known_doubtful", 0),
+            known_barred=run.counts.get("known_barred", 0),
             failed=failed,
         )
     )
@@ -260,7 +261,7 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
     if odd := counts.get("doubtful", 0):
         pages = "page shows" if odd == 1 else "pages show"
         notes.append(
-            f"{odd} {pages} what is not believed, so the old content stays "
+            f"{odd} {pages} what is not believed: what was on record stays "
             f"(why: `afresh pages {label} --doubtful`; take it: `afresh refresh {label} --trust`)"
         )
     if short := counts.get("flagged", 0):

@@ -19,21 +19,24 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         at_root = page.depth == 0  # where everything starts, whatever it looks like
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
     held = await kit.store.held(page.id)
-    alike = likeness(held.sketch, document.sketch) if held.sketch else None
-    twins = await _twins(claim, document, kit) if is_strange(alike) else 0
+    alike = likeness(held.sketch, document.sketch) if held.length else None
+    twins = await _twins(claim, held.sketch, document, kit) if is_strange(alike) else 0
+    like_missing = await _like_missing(claim, document, kit)
+    if page.depth == 0 and not twins:  # many sites show their start page where there is nothing
+        like_missing = False
     return Signs(
         run=run,
         likeness=alike,
         length=held.length,
         twins=twins,
-        like_missing=await _like_missing(claim, document, kit),
+        like_missing=like_missing,
     )
 
 
-async def _twins(claim: Claim, document: Document, kit: Kit) -> int:
+async def _twins(claim: Claim, before: str, document: Document, kit: Kit) -> int:
     """How many other addresses show the same, in this run or since an earlier one."""
-    in_run = kit.crowd.join(claim.page.url, document.sketch)
-    return max(in_run, await kit.store.pages_with(claim.page.source_id, document.content_hash))
+    in_run = kit.crowd.join(claim.page.url, before, document.sketch)
+    return max(in_run, await kit.store.alike(claim.page, document, claim.run_id))
 
 
 async def _like_missing(claim: Claim, document: Document, kit: Kit) -> bool:

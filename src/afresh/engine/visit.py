@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from afresh.core.decide import decide, request_for
 from afresh.core.doubt import is_poison, must_wait
-from afresh.core.errors import AfreshError, ExtractError, ParserCrashed
+from afresh.core.errors import AfreshError, ExtractError, ParserCrashed, StoreError
 from afresh.core.events import Step
 from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
@@ -132,6 +132,8 @@ async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -
     claim = arrived.claim
     try:
         return decision, await prepare(claim, decision, seen, kit)
+    except StoreError:  # no fault of the page
+        raise
     except AfreshError as error:
         poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
         failed = Failed(outcome=Outcome.FAILED, reason=str(error), poison=poison)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from afresh.core.errors import StoreError
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, Visit
@@ -84,7 +85,8 @@ class Worker:
             if claims:
                 continue
             if self._held and self._held == len(self._undecided):
-                await self._decide_last()
+                if not await self._decide_last():
+                    return
             elif self._held:
                 await self._until_moved()
             elif not await self._wait_for_backlog():
@@ -132,7 +134,7 @@ class Worker:
         backlog = await kit.store.backlog(self.run.id)
         if backlog.open == 0:
             return False
-        if backlog.held == 0 and backlog.next_at is not None:
+        if backlog.held == len(self._undecided) and backlog.next_at is not None:
             pause = (backlog.next_at - kit.clock()).total_seconds()
             if pause > kit.pace.patience_seconds:
                 self.left_waiting, self.waits_until = backlog.open, backlog.next_at
@@ -166,6 +168,8 @@ class Worker:
             failpoint("page.claimed")
             try:
                 fetched = await look(claim, self.kit)
+            except StoreError:
+                raise
             except Exception as error:
                 log.exception("the look at %s failed", claim.page.url)
                 self._finished.put_nowait(broken_visit(claim, error, self.kit))
@@ -201,11 +205,16 @@ class Worker:
             self._body_bytes -= size
             self._smaller.set()
 
-    async def _decide_last(self) -> None:
-        """Judge the pages that turned into something else, now that the rest was seen."""
-        undecided, self._undecided, self._undecided_bytes = self._undecided, [], 0
-        for waiting in undecided:
+    async def _decide_last(self) -> bool:
+        """Judge the pages that became others once nothing else is open; False if the rest rests too long."""
+        backlog = await self.kit.store.backlog(self.run.id)
+        if backlog.open > len(self._undecided):
+            return await self._wait_for_backlog()
+        while self._undecided and not self.stopping.is_set():
+            waiting = self._undecided.pop()
+            self._undecided_bytes -= waiting.arrived.size
             await self._conclude(waiting.arrived.claim, conclude_last(waiting, self.kit))
+        return True
 
     async def _conclude(self, claim: Claim, work: Awaitable[Visit | Waiting]) -> None:
         """Hand in what a look means; what shows only when the rest was seen waits while there is room."""
@@ -213,6 +222,8 @@ class Worker:
             done = await work
             if isinstance(done, Waiting) and self._undecided_bytes > UNDECIDED_BYTES:
                 done = await conclude_last(done, self.kit)
+        except StoreError:  # no fault of the page
+            raise
         except Exception as error:
             log.exception("concluding the look at %s failed", claim.page.url)
             done = broken_visit(claim, error, self.kit)

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from afresh.core.doubt import SAME
+from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, PageStatus, RunId, Source, SourceId
-from afresh.core.sketch import sketch_of
+from afresh.core.sketch import WIDTH, likeness, sketch_of
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
@@ -149,11 +151,15 @@ class Reads:
             sketch = row["sketch"] or sketch_of(row["markdown"] or "")
             return Held(markdown=row["markdown"], sketch=sketch, length=row["length"], former=row["former"])
 
-    async def pages_with(self, source: SourceId, content_hash: str) -> int:
-        """How many pages of a source hold this content."""
+    async def alike(self, page: Page, document: Document, run: RunId) -> int:
+        """How many other pages showed before a run what a page shows now, or were doubted for it."""
+        where = {"source": page.source_id, "page": page.id}
         async with self.db.read() as tx:
-            row = await tx.one("pages_with_content", source=source, content_hash=content_hash)
-            return int(row["pages"]) if row else 0
+            row = await tx.one("doubted_alike", content_hash=document.content_hash, **where)
+            sketch = document.sketch
+            rows = await tx.all("sketches_like", first=sketch[:WIDTH], run=run, **where) if sketch else []
+            held = sum(1 for each in rows if likeness(each["sketch"], sketch) >= SAME)
+            return held + (int(row["pages"]) if row else 0)
 
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""

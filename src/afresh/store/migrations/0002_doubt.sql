@@ -8,3 +8,4 @@ create index pages_content on pages (content_hash) where content_hash is not nul
 alter table documents add column sketch text;
 alter table documents add column length integer;
 alter table documents add column former text;
+create index documents_alike on documents (substr(sketch, 1, 8));

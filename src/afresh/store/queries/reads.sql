@@ -55,8 +55,15 @@ where (:source is null or c.source_id = :source) and (:run is null or c.run_id =
 order by c.id desc
 limit :limit
 
--- pages_with_content
-select count(*) as pages from pages where content_hash = :content_hash and source_id = :source
+-- sketches_like
+select d.sketch from documents d join pages p on p.id = d.page_id
+where substr(d.sketch, 1, 8) = :first and p.source_id = :source and p.id <> :page
+    and p.changed_at < (select started_at from runs where id = :run)
+limit 50
+
+-- doubted_alike
+select count(*) as pages from pages
+where source_id = :source and doubt is not null and doubt_hash = :content_hash and id <> :page
 
 -- held_document
 select markdown, sketch, length, former from documents where page_id = :page
@@ -65,7 +72,7 @@ select markdown, sketch, length, former from documents where page_id = :page
 select
     (select count(*) from sources) as sources,
     (select count(*) from pages where status = 'active') as pages,
-    (select count(*) from pages where doubt is not null) as doubtful,
+    (select count(*) from pages where doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks) as chunks,
     (select count(*) from page_crawls where outcome is not null) as attempts,
     (select count(*) from page_crawls where outcome is null and locked_at is null and run_id is not null) as pending,

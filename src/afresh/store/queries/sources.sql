@@ -43,7 +43,7 @@ update sources set frontier_open = :open, rules_seen = :rules_seen where id = :s
 select
     (select count(*) from pages where source_id = :source and status not in ('deleted', 'redirect', 'error', 'pending')) as pages,
     (select count(*) from pages where source_id = :source and status = 'error') as errors,
-    (select count(*) from pages where source_id = :source and doubt is not null) as doubtful,
+    (select count(*) from pages where source_id = :source and doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks c join pages p on p.id = c.page_id where p.source_id = :source) as chunks,
     (select count(*) from links where source_id = :source) as links,
     (select min(checked_at) from pages where source_id = :source and status = 'active') as oldest_check

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, Source, SourceId
+from afresh.core.doubt import SAME
+from afresh.core.looks import Document
+from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, Source, SourceId
+from afresh.core.sketch import WIDTH, likeness
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import Tables
 
@@ -33,7 +36,7 @@ class MemoryReads:
             chunks=sum(len(self.tables.pieces.get(page.id, ())) for page in pages),
             links=sum(key[0] == source.id for key in self.tables.links),
             errors=sum(page.status is PageStatus.ERROR for page in pages),
-            doubtful=sum(page.doubt is not None for page in pages),
+            doubtful=sum(p.doubt is not None and p.status is not PageStatus.DELETED for p in pages),
             oldest_check=min(checks, default=None),
             last_run=last.id if last else None,
             last_state=last.state if last else None,
@@ -153,9 +156,15 @@ class MemoryReads:
         """The content on record of a page."""
         return self.tables.documents.get(page, Held())
 
-    async def pages_with(self, source: SourceId, content_hash: str) -> int:
-        """How many pages of a source hold this content."""
-        return sum(row.page.content_hash == content_hash for row in self.tables.pages_of(source))
+    async def alike(self, page: Page, document: Document, run: RunId) -> int:
+        """How many other pages showed before a run what a page shows now, or were doubted for it."""
+        began = self.tables.runs[run].started_at
+        others = [row.page for row in self.tables.pages_of(page.source_id) if row.page.id != page.id]
+        doubted = sum(p.doubt is not None and p.doubt_hash == document.content_hash for p in others)
+        older = [p for p in others if p.changed_at is not None and p.changed_at < began]
+        sketches = [self.tables.documents.get(p.id, Held()).sketch for p in older]
+        near = [each for each in sketches if document.sketch and each[:WIDTH] == document.sketch[:WIDTH]]
+        return doubted + sum(likeness(each, document.sketch) >= SAME for each in near)
 
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
@@ -164,7 +173,10 @@ class MemoryReads:
         return {
             "sources": len(self.tables.sources),
             "pages": sum(row.page.status is PageStatus.ACTIVE for row in self.tables.pages.values()),
-            "doubtful": sum(row.page.doubt is not None for row in self.tables.pages.values()),
+            "doubtful": sum(
+                row.page.doubt is not None and row.page.status is not PageStatus.DELETED
+                for row in self.tables.pages.values()
+            ),
             "chunks": sum(len(pieces) for pieces in self.tables.pieces.values()),
             "attempts": len(self.tables.crawls) - len(rows),
             "pending": len(pending),
