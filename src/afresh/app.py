@@ -105,7 +105,7 @@ class Workshop:
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full, listener)
         try:
-            async with at_work(kit.vigil):
+            async with at_work(kit.vigil, stopping):
                 yield kit, rules
         finally:
             await offload.close()

@@ -10,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of, opened
 from tests.e2e.sites import page, star, word
 
-from afresh.core.errors import ParserCrashed
+from afresh.core.errors import ParserCrashed, ParserMissing
 from afresh.core.looks import Body
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
@@ -367,3 +367,23 @@ async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest
         (cured,) = await kb.refresh(["docs"])
         assert (cured.state, cured.changed) == ("completed", 1)
         assert (await kb.why(site.at("/p1"))).page.doubt is None
+
+
+async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(
+    store: Path, site: HostileSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No process, no descriptor left: the pages are tried again, and the run is not complete."""
+
+    class Unstarted(InProcess):
+        async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+            raise ParserMissing("the parser process does not start: too many open files")
+
+    async with opened(store) as kb:
+        await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.put("/p1", page("/p1", text="other words"))
+    monkeypatch.setattr("afresh.app.Offload", Unstarted)
+    async with opened(store) as kb:
+        (report,) = await kb.refresh(["docs"])
+        assert (report.state, report.failed, report.refused) == ("failed", 1, 0)
+    assert index_of(store) == before

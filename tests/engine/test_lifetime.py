@@ -219,3 +219,24 @@ async def test_F75_nobody_stands_in_the_way_of_others_at_a_host_that_rests() -> 
     assert not await hosts.enter("a")
     assert not await hosts.enter("a")  # the turn was given back
     assert await hosts.enter("b")
+
+
+async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead() -> None:
+    """The clock was set back by a day: nobody waits for the one who still beats in the future."""
+    ward = Ward(worker("other", host="elsewhere"))
+    ahead = replace(ward.other, heartbeat_at=ward.clock() + timedelta(days=1))
+    await ward.store.join(ahead)
+    assert not await ward.vigil.reclaim(), "once seen, nobody knows yet"
+    later = replace(ahead, heartbeat_at=ahead.heartbeat_at + timedelta(seconds=10))
+    await ward.store.beat(later, later.heartbeat_at + timedelta(seconds=60))
+    assert await ward.vigil.reclaim()
+    assert "other" in await ward.known()
+
+
+async def test_P12_who_is_told_to_stop_does_not_wait_for_a_worker_in_doubt() -> None:
+    ward = Ward(worker("other", host="elsewhere"))
+    await ward.store.join(replace(ward.other, heartbeat_at=ward.clock() - timedelta(days=1)))
+    stopping = asyncio.Event()
+    stopping.set()
+    await asyncio.wait_for(ward.vigil.settle(stopping), 10)
+    assert "other" in {each.name for each in await ward.store.workers()}

@@ -6,7 +6,8 @@ AfreshError
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
 ├── ExtractError       a body could not be read into a document
-│   └── ParserCrashed  the process that read it ended or had to be ended
+│   ├── ParserCrashed  the process that read it ended or had to be ended
+│   └── ParserMissing  no process could be started to read it
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -43,6 +44,10 @@ class ExtractError(AfreshError):
 
 class ParserCrashed(ExtractError):
     """The process that read a body ended, or had to be ended."""
+
+
+class ParserMissing(ExtractError):
+    """No process could be started to read a body: no fault of the page."""
 
 
 class StoreError(AfreshError):

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -34,6 +34,7 @@ class Vigil:
     clock: Clock
     ticks: Callable[[], float] = time.monotonic
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
+    _beating: set[str] = field(default_factory=set)  # whose heart was seen to move, whatever the clock says
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
@@ -50,7 +51,7 @@ class Vigil:
         orphaned = await self.store.lock_owners() - {worker.name for worker in known}
         if dead or orphaned:
             await self.store.reclaim(sorted(dead | orphaned), self.clock())
-        return len(dead) == len(doubted)
+        return all(each.name in dead | self._beating for each in doubted)
 
     def _is_gone(self, worker: Worker) -> bool:
         return worker.host == self.me.host and not process_exists(worker.pid)
@@ -59,23 +60,26 @@ class Vigil:
         heartbeat, since = self._seen.get(worker.name, (None, 0.0))
         if heartbeat != worker.heartbeat_at:
             self._seen[worker.name] = (worker.heartbeat_at, self.ticks())
+            if heartbeat is not None:
+                self._beating.add(worker.name)
             return False
         return self.ticks() - since >= BEATS * self.heartbeat_seconds
 
-    async def settle(self) -> None:
-        """Reclaim, and stay until no worker is in doubt."""
-        while not await self.reclaim():
+    async def settle(self, stopping: asyncio.Event) -> None:
+        """Reclaim, and stay until no worker is in doubt or we are to stop."""
+        while not await self.reclaim() and not stopping.is_set():
             log.info("a worker was not heard of for longer than its lease: watching whether its heart beats")
-            await asyncio.sleep(PEEK)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), PEEK)
 
 
 @asynccontextmanager
-async def at_work(vigil: Vigil) -> AsyncIterator[None]:
+async def at_work(vigil: Vigil, stopping: asyncio.Event) -> AsyncIterator[None]:
     """Be known as a worker for a while, heart beating; claims of workers that died are put back first."""
     await vigil.store.join(vigil.me)
     heart = asyncio.create_task(_beat(vigil))
     try:
-        await vigil.settle()
+        await vigil.settle(stopping)
         yield
     finally:
         heart.cancel()

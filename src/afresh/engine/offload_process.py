@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 
-from afresh.core.errors import ExtractError, ParserCrashed
+from afresh.core.errors import ExtractError, ParserCrashed, ParserMissing
 
 FRAME = struct.Struct(">I?")  # the length of an answer, and whether it is the last of this process
 LENGTH = struct.Struct(">I")
@@ -48,7 +48,7 @@ class Child:
                 start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
             )
         except OSError as error:
-            raise ExtractError(f"the parser process does not start: {error}") from error
+            raise ParserMissing(f"the parser process does not start: {error}") from error
         return cls(process)
 
     async def call(self, call: object) -> Buffer:

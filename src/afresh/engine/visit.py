@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from afresh.core.decide import decide, request_for
 from afresh.core.doubt import is_poison, must_wait
-from afresh.core.errors import AfreshError, ExtractError, ParserCrashed, StoreError
+from afresh.core.errors import AfreshError, ExtractError, ParserCrashed, ParserMissing, StoreError
 from afresh.core.events import Step
 from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
@@ -14,6 +14,8 @@ from afresh.engine.politely import fetch_politely
 from afresh.engine.prepare import prepare
 from afresh.engine.signs import signs_of
 from afresh.failpoints import failpoint
+
+LINK_BYTES = 500  # that a link costs in memory, with its address and its text
 
 
 async def look(claim: Claim, kit: Kit) -> Fetched | None:
@@ -51,6 +53,12 @@ class Waiting:
 
     arrived: Arrived
     seen: Read
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it keeps in memory."""
+        document = self.seen.document
+        return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
 async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
@@ -119,6 +127,8 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     except ParserCrashed as error:
         reason = f"{code}, but {error}"
         return Failed(outcome=Outcome.FAILED, reason=reason, status_code=code, poison=arrived.body_hash)
+    except ParserMissing as error:
+        return Failed(outcome=Outcome.FAILED, reason=f"{code}, but {error}", status_code=code)
     except ExtractError as error:
         reason = f"{code}, but not read: {error}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)

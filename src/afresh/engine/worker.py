@@ -212,7 +212,7 @@ class Worker:
             return await self._wait_for_backlog()
         while self._undecided and not self.stopping.is_set():
             waiting = self._undecided.pop()
-            self._undecided_bytes -= waiting.arrived.size
+            self._undecided_bytes -= waiting.weight
             await self._conclude(waiting.arrived.claim, conclude_last(waiting, self.kit))
         return True
 
@@ -229,7 +229,7 @@ class Worker:
             done = broken_visit(claim, error, self.kit)
         if isinstance(done, Waiting):
             self._undecided.append(done)
-            self._undecided_bytes += done.arrived.size
+            self._undecided_bytes += done.weight
             self._moved.set()
         else:
             self._finished.put_nowait(done)
