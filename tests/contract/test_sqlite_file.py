@@ -1,6 +1,7 @@
 """The SQLite file: made, kept, refused; its indexes; and what only a look inside can tell."""
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
@@ -265,3 +266,24 @@ async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: SqlStore, sq
     assert await sqlite_desk.commit(visit) == [at("")]
     assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
     assert len(await undone.links(sqlite_desk.source.id)) == 2
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+async def test_F18_a_file_that_is_taken_away_while_it_is_in_use_is_not_written_to(
+    how: str, tmp_path: Path, clock: FrozenClock
+) -> None:
+    """What would be lost with the file is not said to be kept."""
+    path = tmp_path / "kb.db"
+    store = await open_store(f"sqlite:///{path}")
+    await Desk.at(store, clock)
+    shutil.copy(path, tmp_path / "backup.db")
+    match how:
+        case "deleted":
+            path.unlink()
+        case "moved":
+            path.rename(tmp_path / "elsewhere.db")
+        case _:
+            (tmp_path / "backup.db").replace(path)
+    with pytest.raises(StoreError, match="was moved, replaced or deleted while it was in use"):
+        await Desk.at(store, clock, "other")
+    await store.close()

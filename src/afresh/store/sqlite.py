@@ -17,9 +17,9 @@ from afresh.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
 from afresh.store.sql import queries
-from afresh.store.sqlite_file import check_sound, size_of, wal_of, wants_check, ways_in
+from afresh.store.sqlite_file import check_sound, place_of, size_of, wal_of, wants_check, ways_in
 from afresh.store.sqlite_schema import check_age, check_owner, migrate
-from afresh.store.sqlite_trouble import explain
+from afresh.store.sqlite_trouble import MOVED, explain
 from afresh.store.sqlite_turn import begin
 
 T = TypeVar("T")
@@ -137,6 +137,7 @@ class SqliteDatabase:
         self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", "read")}
         self._connections: dict[str, sqlite3.Connection] = {}
         self._locks = {role: asyncio.Lock() for role in self._threads}
+        self._place: tuple[int, int] | None = None  # device and number of the file that is written to
 
     @property
     def read_only(self) -> bool:
@@ -162,6 +163,7 @@ class SqliteDatabase:
             for role in roles:
                 connecting = partial(self._connect, role, ways)
                 self._connections[role] = await self._on(role, connecting)
+            self._place = place_of(self.path)
         except StoreBusy:
             await self._disconnect()
             if last:
@@ -208,6 +210,11 @@ class SqliteDatabase:
         migrate(connection)
         connection.execute("pragma busy_timeout = 0")  # only the beginning waits, and by our own rules
 
+    def _check_place(self) -> None:
+        """A file that was moved or replaced takes along what is written: nothing is said to be kept."""
+        if self._place != place_of(self.path):
+            raise StoreError(f"the store {self.path} {MOVED}")
+
     def _on(self, role: str, work: Callable[[], T]) -> "asyncio.Future[T]":
         return asyncio.get_running_loop().run_in_executor(self._threads[role], work)
 
@@ -229,6 +236,8 @@ class SqliteDatabase:
                 at("sql.begin")
                 yield SqliteSession(connection, call, at)
                 at("sql.commit")
+                if role == "write":
+                    self._check_place()
                 await asyncio.shield(call(lambda: connection.execute("commit")))
                 at("sql.done")
             except sqlite3.Error as error:

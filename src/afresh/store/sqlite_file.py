@@ -105,3 +105,12 @@ def check_sound(connection: sqlite3.Connection, path: Path) -> None:
     [(verdict,)] = connection.execute("pragma quick_check(1)").fetchall()
     if verdict != "ok":
         raise StoreDamaged(f"the store {path} is damaged ({str(verdict).strip()}); {RESTORE}")
+
+
+def place_of(path: Path) -> tuple[int, int] | None:
+    """Which file a path names, by device and number; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

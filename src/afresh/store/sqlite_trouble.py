@@ -7,6 +7,7 @@ from afresh.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, S
 
 AGAIN = "then run the command again: it goes on where it was"
 RESTORE = "restore it from a backup, or move it away and crawl again"
+MOVED = "was moved, replaced or deleted while it was in use; put it right, then run the command again"
 TROUBLE: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreBusy,
@@ -21,16 +22,17 @@ TROUBLE: dict[int, tuple[type[StoreError], str]] = {
         StoreFull,
         f"cannot be written to: disk full, or a quota is used up; make room, {AGAIN}",
     ),
+    sqlite3.SQLITE_IOERR_SHMSIZE: (
+        StoreFull,
+        f"cannot be opened for writing: disk full; make room, {AGAIN}",
+    ),
     sqlite3.SQLITE_CORRUPT: (StoreDamaged, f"is damaged; {RESTORE}"),
     sqlite3.SQLITE_NOTADB: (
         StoreDamaged,
         "is not a database, or its beginning is damaged; restore it from a backup, "
         "or name another file with --store",
     ),
-    sqlite3.SQLITE_READONLY_DBMOVED: (
-        StoreError,
-        "was moved or deleted while it was in use; put it back, then run the command again",
-    ),
+    sqlite3.SQLITE_READONLY_DBMOVED: (StoreError, MOVED),
     sqlite3.SQLITE_READONLY: (
         StoreError,
         "cannot be written to; make the file and its folder writable, or name another with --store",
