@@ -82,13 +82,23 @@ def home(_homes_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of shared data beside the project; without it the test skips, and fails in CI."""
-    if not SHARED.is_dir():
-        message = f"no shared data at {SHARED}: put the folder beside the project or set AFRESH_SHARED"
+    """The folder of shared data beside the project."""
+    return _needed(SHARED, f"no shared data at {SHARED}: put it beside the project or set AFRESH_SHARED")
+
+
+@pytest.fixture(scope="session")
+def dev_full() -> Path:
+    """A file that is always full."""
+    return _needed(Path("/dev/full"), "this system has no /dev/full")
+
+
+def _needed(path: Path, message: str) -> Path:
+    """A path that a test cannot do without: where it is missing the test skips, and fails in CI."""
+    if not path.exists():
         if IN_CI:
             pytest.fail(message)
         pytest.skip(message)
-    return SHARED
+    return path
 
 
 @pytest.fixture

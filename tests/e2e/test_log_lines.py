@@ -123,11 +123,13 @@ def test_P19_no_secret_of_the_settings_is_told_or_kept(
 
 
 def test_F13_a_full_disk_for_the_log_leaves_the_crawl_alone(
-    log: Path, tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    log: Path,
+    dev_full: Path,
+    tiny: TinySite,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
-    monkeypatch.setenv("AFRESH_LOG", "/dev/full")
+    monkeypatch.setenv("AFRESH_LOG", str(dev_full))
     lay(tiny, star(3))
     assert main(["crawl", tiny.url, "--name", "docs"]) == 0
     assert capsys.readouterr().err.count("the work goes on") == 1

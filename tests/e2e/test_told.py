@@ -9,7 +9,7 @@ from tests.e2e.library import found, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.core.errors import SourceError, StoreError, UsageError
+from afresh.core.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
 from afresh.store.store import SqlStore
@@ -97,6 +97,25 @@ async def test_what_breaks_inside_a_run_is_one_error(
         with pytest.raises(StoreError, match="the store broke"):
             await kb.crawl(tiny.url, name="docs")
     assert (await kb.crawl(tiny.url, name="docs")).state == "completed"
+
+
+async def test_F17_damage_that_is_met_in_a_run_ends_it_and_blames_no_page(
+    kb: KnowledgeBase, tiny: TinySite, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(tiny, star(3))
+    await kb.crawl(tiny.url, name="docs")
+    tiny.put("/p1", page("/p1", ["/"], "other words"))
+
+    async def damaged(*of: object) -> object:
+        raise StoreDamaged("the store is damaged; restore it from a backup")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(SqlStore, "held", damaged)
+        with pytest.raises(StoreDamaged, match="restore it"):
+            await kb.refresh(["docs"])
+    assert rows(store, "select count(*) from page_crawls where outcome = 'failed'") == [(0,)]
+    (healed,) = await kb.refresh(["docs"])
+    assert (healed.state, healed.changed) == ("completed", 1)
 
 
 async def test_a_first_crawl_that_read_nothing_says_how_to_forget_it(
