@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from afresh.core.ending import Ending
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
@@ -26,6 +26,12 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Matrix = npt.NDArray[np.float32]
 
 Clock = Callable[[], datetime]
 
@@ -82,6 +88,22 @@ class Chunker(Protocol):
     version: str
 
     def chunk(self, document: Document) -> Sequence[Chunk]: ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; trouble is an EmbedError that names the fix."""
+
+    model: str  # a fingerprint: vectors under two of them are never compared
+
+    async def embed(self, texts: Sequence[str]) -> "Matrix":
+        """One row of length 1 for each text, in their order."""
+        ...
+
+    async def embed_query(self, text: str) -> "Matrix":
+        """The one row of a question, which some models want to be told apart."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 class Store(Protocol):

@@ -8,6 +8,8 @@ AfreshError
 ├── ExtractError       a body could not be read into a document
 │   ├── ParserCrashed  the process that read it ended or had to be ended
 │   └── ParserMissing  no process could be started to read it
+├── EmbedError         a text could not be turned into a vector
+│   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -48,6 +50,14 @@ class ParserCrashed(ExtractError):
 
 class ParserMissing(ExtractError):
     """No process could be started to read a body: no fault of the page."""
+
+
+class EmbedError(AfreshError):
+    """A text could not be turned into a vector."""
+
+
+class EmbedderDown(EmbedError):
+    """No text can be turned into a vector just now."""
 
 
 class StoreError(AfreshError):
