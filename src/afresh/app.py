@@ -1,7 +1,6 @@
 """Putting it together: the only file that names concrete classes."""
 
 import asyncio
-import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -15,7 +14,6 @@ from afresh.core.doubt import PROBE
 from afresh.core.events import Listener
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.model import Policy, Source, Worker
-from afresh.core.recipe import VERSIONS
 from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
@@ -233,12 +231,6 @@ def policy_for(own: Config) -> Policy:
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
     )
-
-
-def recipe(own: Config) -> str:
-    """The fingerprint of everything that turns a body into what is indexed."""
-    parts = (*VERSIONS, own.storage.body)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def pace_for(own: Config) -> Pace:

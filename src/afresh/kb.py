@@ -5,9 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
+from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.labels import check_name, check_version, name_for, parse_label
@@ -26,9 +27,9 @@ from afresh.core.scope import Rules
 from afresh.core.traps import pattern_of, shown
 from afresh.core.urls import canonical
 from afresh.core.views import (
+    Answer,
     ChangeView,
     Finding,
-    Hit,
     LinkView,
     PageView,
     Plan,
@@ -42,9 +43,10 @@ from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
 from afresh.engine.run import run_source
+from afresh.engine.search import answer
 from afresh.engine.status import alive_workers, status_of, view_of
 from afresh.engine.timetable import next_time
-from afresh.ports import Clock, Library
+from afresh.ports import Clock, Embedder, Library
 
 if TYPE_CHECKING:
     from afresh.core.cron import Cron
@@ -60,6 +62,10 @@ class Tools(Protocol):
     def open(
         self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    def embedder(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
+        """What turns questions into vectors, and what there is to say about it."""
+        ...
 
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
@@ -129,16 +135,29 @@ class KnowledgeBase:
         self,
         query: str,
         *,
-        within: str | None = None,
+        within: Sequence[str] = (),
         language: str | None = None,
+        path: str | None = None,
+        changed_within: timedelta | None = None,
+        checked_within: timedelta | None = None,
+        mode: str = Mode.HYBRID,
+        max_age: timedelta | None = None,
         limit: int = 10,
         every_chunk: bool = False,
-    ) -> list[Hit]:
-        """The passages that answer a query best."""
-        source = (await self._source(within)).id if within else None
-        return await self._store.search(
-            query, source=source, language=language, limit=limit, every_chunk=every_chunk
+        context: bool = False,
+    ) -> Answer:
+        """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
+        now = self._clock()
+        narrowed = Narrowed(
+            sources=tuple([(await self._source(label)).id for label in within]) if within else None,
+            language=language,
+            path=path,
+            changed_after=now - changed_within if changed_within else None,
+            checked_after=now - checked_within if checked_within else None,
         )
+        asked = Asked(query=query, within=narrowed, mode=Mode(mode), limit=limit, every_chunk=every_chunk)
+        async with self._tools.embedder() as (embedder, notes):
+            return await answer(self._store, asked, embedder, notes, context=context)
 
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""

@@ -8,7 +8,7 @@ from zlib import crc32
 from afresh.chunkers.packing import pack
 from afresh.chunkers.pieces import Piece, Trail, pieces_of
 from afresh.core import recipe
-from afresh.core.looks import Chunk, Document
+from afresh.core.looks import Chunk, Document, embedded_text
 from afresh.core.text import text_hash
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _chunk(pieces: Sequence[Piece], low: int, high: int) -> Chunk:
         path=path,
         level=trail[-1][0] if trail else 0,
         types=_types(inside),
-        text_hash=text_hash(" > ".join(path) + "\n\n" + content),
+        text_hash=text_hash(embedded_text(path, content)),
     )
 
 

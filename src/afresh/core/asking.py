@@ -25,6 +25,9 @@ class Narrowed:
     changed_after: datetime | None = None
     checked_after: datetime | None = None
 
+    def __bool__(self) -> bool:
+        return self.sources is not None or self.by_page
+
     @property
     def by_page(self) -> bool:
         """Whether more than the source of a page decides."""

@@ -86,6 +86,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         links_hash=None if follow is Follow.NONE else document.links_hash,
         links_left_out=document.links_left_out,
         recipe=policy.recipe,
+        chunker=page.chunker if same else policy.chunker,
         moved_to=None,
         last_scraped=now,
         changed_at=page.changed_at if same else now,

@@ -19,6 +19,15 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Remaking:
+    """How far an index is made anew."""
+
+    what: str  # pages or chunks
+    done: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """One sentence the user should see now (a pause, a resumed run, a limit that was reached)."""
 
@@ -33,7 +42,7 @@ class Step:
     url: str
 
 
-Event = Progress | Notice | Step
+Event = Progress | Remaking | Notice | Step
 Listener = Callable[[Event], None]
 
 

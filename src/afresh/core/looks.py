@@ -169,6 +169,11 @@ class Read:
 Seen = Read | NotModified | Gone | Moved | Refused | Failed
 
 
+def embedded_text(path: tuple[str, ...], content: str) -> str:
+    """What of a chunk is hashed and turned into a vector: where it stands, and what it says."""
+    return " > ".join(path) + "\n\n" + content
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """A piece of a document that is searched; `path` is its heading trail, outermost first."""

@@ -32,6 +32,7 @@ class RunMode(StrEnum):
     CRAWL = "crawl"
     REFRESH = "refresh"
     DUE = "due"
+    CHECK = "check"  # a few pages, before a search answers from them
 
 
 class RunState(StrEnum):
@@ -127,6 +128,7 @@ class Page:
     links_hash: str | None = None
     links_left_out: int = 0  # more links than are kept: absence proves nothing
     recipe: str | None = None
+    chunker: str | None = None  # the version that cut its chunks
     failures: int = 0  # failed looks in a row: the fold of the history
     gone_count: int = 0  # 404/410 in a row
     missing_count: int = 0  # complete runs in a row that did not reach the page
@@ -190,6 +192,7 @@ class Policy:
     """The numbers that `decide` obeys."""
 
     recipe: str = ""
+    chunker: str = ""
     recheck_seconds: float = 86_400.0
     backoff_base_seconds: float = 2.0
     backoff_max_seconds: float = 86_400.0
@@ -227,6 +230,7 @@ class Harvest:
 
     document: Document | None = None  # set when content is replaced
     chunks: tuple[Chunk, ...] = ()
+    embedded: int | None = None  # of the chunks; None where no model is used
     links: tuple[Link, ...] | None = None  # set when the links on record are to be replaced
     children: frozenset[str] = frozenset()  # targets of links that belong to the source
     diff: str | None = None

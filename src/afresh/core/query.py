@@ -53,6 +53,14 @@ def parse(query: str) -> Query:
     return Query(tuple(terms), tuple(phrases), tuple(compounds), tuple(prefixes))
 
 
+def words_of(query: str) -> tuple[str, ...]:
+    """The words that a query is about: stop words only if there is nothing else."""
+    parsed = parse(query)
+    parts = [word for part in (*parsed.phrases, *parsed.compounds) for word in part]
+    words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parts)))
+    return _telling(words) or words
+
+
 def match_all(query: Query) -> str | None:
     """An FTS5 expression for texts that hold everything asked for, or None if nothing is.
 

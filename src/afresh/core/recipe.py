@@ -1,8 +1,19 @@
-"""The recipe: what turns a body into what is indexed, by version; bump one whenever its output changes."""
+"""The recipe: what turns a body into what is indexed, by version; bump one whenever its output changes.
+
+A page is read again when the recipe of its reading changed; its chunks are cut again from its stored text
+when only theirs did, and its vectors are made again when only the model changed (`afresh reindex`).
+"""
+
+import hashlib
 
 HTML = "html-2"
 MARKDOWN = "markdown-1"
 TEXT = "text-1"
+READING = f"{HTML}+{MARKDOWN}+{TEXT}"
 CHUNKER = "markdown-1"
 
-VERSIONS = (f"{HTML}+{MARKDOWN}+{TEXT}", CHUNKER)
+
+def recipe_of(body: str, model: str | None) -> str:
+    """The fingerprint of what needs the page itself; where no text is kept, that is everything."""
+    parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

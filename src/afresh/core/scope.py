@@ -21,6 +21,7 @@ with or without its last slash.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import translate
@@ -102,13 +103,18 @@ class _Edge:
         return registrable_domain(host_of(url)) == self.domain
 
     def glob_refusal(self, url: str) -> str | None:
-        path_query = "/" + url.split("/", 3)[3]
-        subjects = (url, path_query, path_query.partition("?")[0])
+        subjects = _subjects(url)
         if excluded := _first_match(self.exclude, subjects):
             return f"excluded by {excluded}"
         if self.include and not _first_match(self.include, subjects):
             return "matches no include pattern"
         return None
+
+
+def _subjects(url: str) -> tuple[str, str, str]:
+    """What a glob is tried on: the address, its path and query, its path."""
+    path_query = "/" + url.split("/", 3)[3]
+    return url, path_query, path_query.partition("?")[0]
 
 
 def _first_match(globs: _Globs, subjects: tuple[str, ...]) -> str | None:
@@ -150,6 +156,16 @@ def _root_forms(root: str) -> tuple[str, ...]:
 
 def _both_schemes(rests: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{scheme}://{rest}" for rest in rests for scheme in ("https", "http"))
+
+
+def address_filter(glob: str) -> Callable[[str], bool]:
+    """Whether an address matches a glob, tried as those of a source are; without a star it is a beginning."""
+    pattern = re.compile(translate(glob if re.search(r"[*?\[]", glob) else f"{glob}*"))
+
+    def matches(url: str) -> bool:
+        return any(pattern.match(subject) for subject in _subjects(url))
+
+    return matches
 
 
 def _compiled(globs: tuple[str, ...]) -> _Globs:

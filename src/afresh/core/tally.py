@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from afresh.core.embedding import UNEMBEDDED
 from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Visit
 
@@ -27,9 +28,18 @@ def tally(visit: Visit) -> dict[str, int]:
         _kind(visit): 1,
         **_known(visit),
         **_left_out(visit),
+        **_embedded(visit),
     }
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
     return {**counts, "flagged": 1} if flagged else counts
+
+
+def _embedded(visit: Visit) -> dict[str, int]:
+    """What a page cost in vectors, and what it did not."""
+    made = visit.harvest.embedded
+    if made is None or visit.decision.content is not Content.REPLACE:
+        return {}
+    return {"chunks_embedded": made, "chunks_reused": len(visit.harvest.chunks) - made}
 
 
 def _left_out(visit: Visit) -> dict[str, int]:
@@ -68,6 +78,8 @@ def _known(visit: Visit) -> Mapping[str, int]:
     if visit.claim.page.content_hash is None:
         return {}
     kind = _kind(visit)
+    if visit.decision.reason.startswith(UNEMBEDDED):  # no fault of the source
+        return {"known_asked": 1}
     if kind == "refused" and visit.decision.status_code in (401, 403, 407):
         return {"known_asked": 1, "known_barred": 1}
     return {"known_asked": 1, f"known_{kind}": 1} if kind in ("failed", "doubtful") else {"known_asked": 1}

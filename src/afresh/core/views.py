@@ -53,6 +53,32 @@ class Hit:
     checked_at: datetime | None
     changed_at: datetime | None
     also_at: tuple[str, ...] = ()  # other addresses with the same content
+    context: str | None = None  # the passage with what stands around it, where asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a search found, and what the user should know about it."""
+
+    hits: tuple[Hit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reindexed:
+    """What was made anew from stored text, and what is left to do."""
+
+    source: str | None  # None: all of them
+    state: str  # completed, partial or failed
+    pages_cut: int
+    chunks_embedded: int
+    chunks_reused: int
+    left: int  # pages and chunks that are still as another recipe made them
+    model: str | None  # that the settings want
+    serving: str | None  # that answers searches
+    seconds: float
+    error: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

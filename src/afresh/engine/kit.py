@@ -8,6 +8,7 @@ from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
 from afresh.core.model import Policy
 from afresh.engine.crowd import Crowd
+from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
 from afresh.engine.lifetime import Vigil
 from afresh.engine.offload import Offload
@@ -47,6 +48,9 @@ class Pace:
     patience_seconds: float = 300.0  # how long a run waits for a host that asked for a pause
 
 
+Chunking = Callable[[Document], Sequence[Chunk]]
+
+
 @dataclass(slots=True, kw_only=True)
 class Kit:
     """The tools of one run."""
@@ -57,7 +61,7 @@ class Kit:
     trim: Callable[[str], str]
     patterns: Patterns
     extract: Callable[[Body], Document]
-    chunk: Callable[[Document], Sequence[Chunk]]
+    chunk: Chunking
     diff: Callable[[str, str], str]
     offload: Offload
     hosts: Hosts
@@ -66,6 +70,7 @@ class Kit:
     keep_body: bool
     vigil: Vigil
     clock: Clock
+    embedding: Embedding | None = None
     full: bool = False
     probe: Probe | None = None
     crowd: Crowd = field(default_factory=Crowd)

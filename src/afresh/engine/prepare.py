@@ -6,6 +6,7 @@ from afresh.core.looks import Document, Gone, Link, Moved, Read, Seen
 from afresh.core.model import Claim, Content, Decision, Follow, Harvest
 from afresh.core.traps import ENDLESS
 from afresh.engine.kit import Kit
+from afresh.failpoints import failpoint
 
 
 async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Harvest:
@@ -32,8 +33,14 @@ async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Ki
     harvest = Harvest()
     if decision.content is Content.REPLACE:
         chunks = await kit.offload.call(kit.chunk, replace(document, links=()))  # links need no trip
+        failpoint("page.chunked")
+        embedded = await kit.embedding.ensure(chunks) if kit.embedding else None
         harvest = replace(
-            harvest, document=document, chunks=tuple(chunks), diff=await _diff(claim, document, kit)
+            harvest,
+            document=document,
+            chunks=tuple(chunks),
+            embedded=embedded,
+            diff=await _diff(claim, document, kit) if kit.keep_body else None,
         )
     match decision.follow:
         case Follow.NEW:

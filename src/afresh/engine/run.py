@@ -3,15 +3,16 @@
 import asyncio
 import json
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
+from afresh.core.embedding import UNEMBEDDED
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
-from afresh.core.model import Limits, Listed, Page, Run, RunMode, RunState, Source
+from afresh.core.model import Attempt, Limits, Listed, Page, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
@@ -67,8 +68,9 @@ async def run_source(
     mode: RunMode,
     stopping: asyncio.Event,
     slot: datetime | None = None,
+    pages: Sequence[Listed] = (),
 ) -> RunReport:
-    """Look at a source: start or resume its run, work on it, and end it as the evidence allows."""
+    """Look at a source, or just some of its pages: work on a run and end it as the evidence allows."""
     now = kit.clock()
     run, resumed = await kit.store.start_run(
         source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot
@@ -79,13 +81,12 @@ async def run_source(
     failpoint("run.started")
     if resumed:
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
-    await _fill(course, run.mode)
+    await _fill(course, run.mode, pages)
     failpoint("run.filled")
-    worker = Worker(kit, run, source.label, stopping)
-    try:
-        await worker.work()
-    except BaseExceptionGroup as group:
-        raise _first(group) from group
+    worker = await _worked(course)
+    if run.mode is RunMode.CHECK and (await _reload(course)).counts.get("gone"):
+        await kit.store.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
+        worker = await _worked(course)  # is the site well at all?
     if worker.waits_until is not None:
         pages = "page waits" if worker.left_waiting == 1 else "pages wait"
         course.notes.append(
@@ -98,6 +99,15 @@ async def run_source(
     return report
 
 
+async def _worked(course: Course) -> Worker:
+    worker = Worker(course.kit, course.run, course.source.label, course.stopping)
+    try:
+        await worker.work()
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+    return worker
+
+
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What went wrong first, for people who need one sentence rather than a tree."""
     error: BaseException = group
@@ -106,10 +116,13 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-async def _fill(course: Course, mode: RunMode) -> None:
+async def _fill(course: Course, mode: RunMode, pages: Sequence[Listed]) -> None:
     """Put what is to be looked at into the queue; repeating it adds nothing."""
     kit, run, now = course.kit, course.run, course.kit.clock()
     root = [Listed(course.rules.root, 0)]
+    if mode is RunMode.CHECK:
+        await kit.store.enqueue(run, pages, course.limits, now)
+        return
     if mode is RunMode.DUE:
         await kit.store.enqueue_due(run, now)
         if (await kit.store.backlog(run.id)).open:
@@ -162,10 +175,11 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     failed = run.counts.get("failed", 0) + left_waiting
     asked = run.counts.get("known_asked", 0)
     unasked = max(0, min(left_waiting, run.known - asked))  # of the pages that had content
-    due = run.mode is RunMode.DUE
+    due = run.mode in (RunMode.DUE, RunMode.CHECK)
+    asked_root = run.counts.get("gone" if run.mode is RunMode.CHECK else "checked")
     verdict = judge(
         Evidence(
-            root_failed=await _root_failure(course) if run.counts.get("checked") or not due else None,
+            root_failed=await _root_failure(course) if asked_root or not due else None,
             robots_unreachable=no_robots,
             listing_complete=not due and not kit.lister.listing_errors and not run.counts.get("cut_pages"),
             stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
@@ -196,8 +210,14 @@ async def _root_failure(course: Course) -> str | None:
             if course.rules.refusal(page.moved_to, 0) is None:
                 return None
             return f"it moved to {page.moved_to}, outside this source; crawl that address instead"
+        case Outcome.FAILED if page.content_hash is not None and _awaits_vectors(attempt):
+            return None  # the site is well: only the embedder is not
         case _:
             return attempt.reason or attempt.error_message or str(attempt.outcome)
+
+
+def _awaits_vectors(attempt: Attempt) -> bool:
+    return (attempt.reason or "").startswith(UNEMBEDDED)
 
 
 async def _finish(course: Course, verdict: Verdict) -> RunReport:

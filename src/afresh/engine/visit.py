@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from afresh.core.decide import decide, request_for
 from afresh.core.doubt import is_poison, must_wait
-from afresh.core.errors import AfreshError, ExtractError, ParserCrashed, ParserMissing, StoreError
+from afresh.core.embedding import UNEMBEDDED
+from afresh.core.errors import AfreshError, EmbedError, ExtractError, ParserCrashed, ParserMissing, StoreError
 from afresh.core.events import Step
 from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
@@ -146,5 +147,6 @@ async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -
         raise
     except AfreshError as error:
         poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
-        failed = Failed(outcome=Outcome.FAILED, reason=str(error), poison=poison)
+        said = f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error)
+        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison)
         return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.looks import Outcome
-from afresh.core.model import Content, Limits, Page, Run, Visit
+from afresh.core.model import Content, Limits, Page, Run, RunMode, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.urls import domain_of
 from afresh.failpoints import failpoint
@@ -46,7 +46,7 @@ class Commits(Queue):
                 failpoint("commit.links")
                 await _record_changes(tx, run, mine, now, keep_body=keep_body)
                 failpoint("commit.changes")
-                await self.queue_pages(tx, run, await _children(tx, mine), limits, now)
+                await self._queue_children(tx, run, mine, limits, now)
                 failpoint("commit.children")
                 await _count(tx, run, [*map(tally, mine), reused])
                 failpoint("commit.counts")
@@ -54,6 +54,16 @@ class Commits(Queue):
             self._links.forget()
             raise
         return mine
+
+    async def _queue_children(
+        self, tx: Session, run: Run, visits: Sequence[Visit], limits: Limits, now: datetime
+    ) -> None:
+        """Queue what visits lead to; what a check of a few pages finds waits for the next run."""
+        children = await _children(tx, visits)
+        if run.mode is not RunMode.CHECK:
+            await self.queue_pages(tx, run, children, limits, now)
+        elif children:
+            await tx.run("open_frontier", source=run.source_id)
 
 
 async def _still_held(tx: Session, visits: Sequence[Visit], worker: str) -> list[Visit]:
@@ -152,6 +162,7 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
         "links_hash": page.links_hash,
         "links_left_out": page.links_left_out,
         "recipe": page.recipe,
+        "chunker": page.chunker,
         "failures": page.failures,
         "gone_count": page.gone_count,
         "doomed_by": _doomed_by(page, visit, run),

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
-from afresh.core.model import Run, RunState
+from afresh.core.model import Run, RunMode, RunState
 from afresh.failpoints import failpoint
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.links import LinkBook
@@ -61,7 +61,7 @@ async def _settle_marks(tx: Session, run: Run, state: RunState) -> None:
     if state is RunState.FAILED:
         if await tx.run("forgive_run", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)
-    elif state is not RunState.CANCELLED:
+    elif state is not RunState.CANCELLED and run.mode is not RunMode.CHECK:
         await tx.run("supersede_waiting", source=source, run=run.id)
         if await tx.run("forgive_earlier", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)

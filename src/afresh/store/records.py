@@ -93,6 +93,7 @@ def page_from(row: Row) -> Page:
         links_hash=row["links_hash"],
         links_left_out=row["links_left_out"],
         recipe=row["recipe"],
+        chunker=row["chunker"],
         failures=row["failures"],
         gone_count=row["gone_count"],
         missing_count=row["missing_count"],

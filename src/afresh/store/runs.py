@@ -106,7 +106,8 @@ class Runs:
                 row = await tx.one(
                     "insert_run", source=source, mode=mode, full=int(full), worker=worker, now=now
                 )
-                await tx.run("stamp_source", source=source, now=now)
+                if mode is not RunMode.CHECK:
+                    await tx.run("stamp_source", source=source, now=now)
             assert row is not None  # noqa: S101 - `returning` gives the row
             return run_from(row), resumed
 
@@ -116,6 +117,10 @@ class Runs:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
+        if run.mode is RunMode.CHECK:
+            return False  # a search that is over
+        if mode is RunMode.CHECK:
+            raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` goes on with it")
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 

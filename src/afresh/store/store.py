@@ -8,19 +8,23 @@ from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
 from afresh.store.links import LinkBook
+from afresh.store.nearby import Nearby
 from afresh.store.reads import Reads
+from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
+from afresh.store.vectors import Vectors
 
 
-class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches):
+class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches, Vectors, Recutting):
     """Everything afresh remembers; every method is one query or one transaction."""
 
     def __init__(self, db: Database, url: str) -> None:
         self.db = db
         self.url = url
         self._links = LinkBook()
+        self._nearby: dict[int, Nearby] = {}
         self._depths: dict[RunId, dict[int, int]] = {}
 
     async def start_run(

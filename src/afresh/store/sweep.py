@@ -89,6 +89,7 @@ async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], n
 async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> None:
     """Take pages out of the index; their history stays."""
     ids = [page.id for page in pages]
+    await tx.run("leave_vectors_of_pages", pages=ids, now=now)
     await tx.run("drop_chunks", pages=ids)
     await tx.run("drop_documents", pages=ids)
     await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])

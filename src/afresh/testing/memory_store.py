@@ -4,9 +4,10 @@ from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
 from afresh.testing.memory.tables import Tables
+from afresh.testing.memory.vectors import MemoryVectors
 
 
-class MemoryStore(MemoryRuns, MemoryReads, MemorySearches):
+class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
     def __init__(self) -> None:

@@ -22,11 +22,11 @@ on conflict (page_id) where outcome is null do nothing
 update pages
 set status = r.status, title = r.title, language = r.language, etag = r.etag, last_modified = r.last_modified,
     size = r.size, mtime_ns = r.mtime_ns, validators_url = r.validators_url, content_type = r.content_type,
-    content_hash = r.content_hash, links_hash = r.links_hash, links_left_out = r.links_left_out, recipe = r.recipe, failures = r.failures,
+    content_hash = r.content_hash, links_hash = r.links_hash, links_left_out = r.links_left_out, recipe = r.recipe, chunker = r.chunker, failures = r.failures,
     gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
     last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
     crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, updated_at = r.now
-from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe chunker failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at now page} r
 where pages.id = r.page
 
 -- check_page
@@ -46,7 +46,7 @@ set former = case when :flagged = 1 then documents.markdown end,
 update documents set former = null where page_id in {list pages} and former is not null
 
 -- chunks_of
-select id, page_id, sort_order, title, config, whole, text_hash, embedding from chunks where page_id in {list pages}
+select id, page_id, sort_order, title, config, whole, text_hash from chunks where page_id in {list pages}
 
 -- retitle_chunks
 update chunks set title = :title where page_id = :page
@@ -59,9 +59,9 @@ update chunks set sort_order = :sort_order where id = :chunk
 
 -- insert_chunk
 insert into chunks (
-    page_id, sort_order, title, heading, content, metadata, config, whole, text_hash, embedding, created_at
+    page_id, sort_order, title, heading, content, metadata, config, whole, text_hash, created_at
 )
-values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :whole, :text_hash, :embedding, :now)
+values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :whole, :text_hash, :now)
 
 -- upsert_link
 insert into links (source_id, url, admitted, crawl_time)

@@ -23,7 +23,7 @@ where outcome is null and locked_at is null and run_id in (
 )
 
 -- run_since
-select id from runs where source_id = :source and started_at >= :slot limit 1
+select id from runs where source_id = :source and started_at >= :slot and mode <> 'check' limit 1
 
 -- run_by_id
 select * from runs where id = :run

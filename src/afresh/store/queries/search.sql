@@ -1,33 +1,42 @@
--- search_english
-select c.id, c.page_id, p.source_id, p.content_hash, bm25(chunks_english, 8.0, 4.0, 1.0) as rank
+-- match_english
+select rowid as chunk, rank from chunks_english
+where chunks_english match :match and rank match 'bm25(8.0, 4.0, 1.0)'
+order by rank limit :limit
+
+-- match_simple
+select rowid as chunk, rank from chunks_simple
+where chunks_simple match :match and rank match 'bm25(8.0, 4.0, 1.0)'
+order by rank limit :limit
+
+-- match_english_within
+select c.id as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as rank
 from chunks_english f join chunks c on c.id = f.rowid join pages p on p.id = c.page_id
 where chunks_english match :match
-    and (:source is null or p.source_id = :source)
-    and (:language is null or lower(p.language) = lower(:language) or p.language like :language || '-%')
-order by rank, p.depth, p.id limit :limit
+    and (:sources is null or p.source_id in {list sources}) and (:pages is null or p.id in {list pages})
+order by 2, 1 limit :limit
 
--- search_simple
-select c.id, c.page_id, p.source_id, p.content_hash, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank
+-- match_simple_within
+select c.id as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank
 from chunks_simple f join chunks c on c.id = f.rowid join pages p on p.id = c.page_id
 where chunks_simple match :match
-    and (:source is null or p.source_id = :source)
-    and (:language is null or lower(p.language) = lower(:language) or p.language like :language || '-%')
-order by rank, p.depth, p.id limit :limit
+    and (:sources is null or p.source_id in {list sources}) and (:pages is null or p.id in {list pages})
+order by 2, 1 limit :limit
 
--- passages_english
-select rowid as id, snippet(chunks_english, 2, char(2), char(3), '…', 60) as text
-from chunks_english where chunks_english match :match and rowid in {list chunks}
-
--- passages_simple
-select rowid as id, snippet(chunks_simple, 2, char(2), char(3), '…', 60) as text
-from chunks_simple where chunks_simple match :match and rowid in {list chunks}
+-- pages_within
+select id, url from pages
+where content_hash is not null and (:sources is null or source_id in {list sources})
+    and (:language is null or lower(language) = lower(:language) or language like :language || '-%')
+    and (:changed_after is null or changed_at >= :changed_after)
+    and (:checked_after is null or checked_at >= :checked_after)
 
 -- chunk_pages
-select c.id, c.content, c.metadata, c.config, p.source_id, p.content_hash, p.url, p.title, p.language, p.checked_at, p.changed_at,
-    s.name as source_name, s.version as source_version, d.markdown is not null as has_body
+select c.id, c.page_id, c.sort_order, c.content, c.metadata, c.whole, c.text_hash, p.source_id, p.content_hash, p.url, p.title,
+    p.language, p.checked_at, p.changed_at, s.name as source_name, s.version as source_version
 from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source_id
-left join documents d on d.page_id = p.id
 where c.id in {list chunks}
+
+-- page_chunks
+select page_id, content, metadata, text_hash from chunks where page_id in {list pages} order by page_id, sort_order
 
 -- same_content
 select source_id, content_hash, url from pages where content_hash in {list hashes} order by depth, id

@@ -1,17 +1,15 @@
 """Writing what visits meant, in memory: each page whole or absent."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, Visit
-from afresh.core.signals import signals
+from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunMode, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.views import ChangeView
 from afresh.testing.memory.queue import MemoryQueue
-from afresh.testing.memory.tables import Edge, Piece
+from afresh.testing.memory.tables import Edge
 
 
 class MemoryCommits(MemoryQueue):
@@ -37,9 +35,13 @@ class MemoryCommits(MemoryQueue):
                 self._stamp(run, visit, now)
                 self._write_page(run, visit)
                 self._write_links(run, visit)
-                counts.append(self._write_content(visit, keep_body))
+                counts.append(self._write_content(visit, keep_body, now))
                 self._record_change(run, visit, now, keep_body)
-            self.queue_pages(run, self._targets(mine), limits, now)
+            targets = self._targets(mine)
+            if run.mode is not RunMode.CHECK:
+                self.queue_pages(run, targets, limits, now)
+            elif targets:
+                self.open_frontier(run.source_id)
             self._count(run, counts)
         return mine
 
@@ -74,25 +76,14 @@ class MemoryCommits(MemoryQueue):
         )
         self.tables.pages[page.id] = replace(now_stored, page=written)
 
-    def _write_content(self, visit: Visit, keep_body: bool) -> dict[str, int]:
+    def _write_content(self, visit: Visit, keep_body: bool, now: datetime) -> dict[str, int]:
         """Swap the chunks of a page whose content is replaced; a chunk whose text stays keeps its number."""
         if visit.decision.content is not Content.REPLACE:
             self._retitle(visit)
             self._forget_former(visit)
             return {}
         page, document = visit.decision.page, visit.harvest.document
-        spare: dict[str, list[Piece]] = defaultdict(list)
-        for piece in self.tables.pieces.get(page.id, ()):
-            spare[piece.chunk.text_hash].append(piece)
-        kept, pieces = 0, []
-        for chunk in visit.harvest.chunks:
-            text = chunk.content if keep_body else signals(chunk.content)
-            old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
-            same = old is not None and (old.title, old.text) == (page.title or "", text)
-            kept += same
-            number = old.id if old is not None and same else next(self.tables.numbers)
-            pieces.append(Piece(id=number, chunk=chunk, title=page.title or "", text=text))
-        self.tables.pieces[page.id] = tuple(pieces)
+        kept, made = self.tables.swap_pieces(page, visit.harvest.chunks, now, keep_body)
         before = self.tables.documents.get(page.id, Held())
         self.tables.documents[page.id] = Held(
             markdown=document.markdown if document and keep_body else None,
@@ -100,7 +91,7 @@ class MemoryCommits(MemoryQueue):
             length=len(document.markdown) if document else None,
             former=before.markdown if page.doubt is not None else None,
         )
-        return {"chunks_reused": kept, "chunks_made": len(pieces) - kept}
+        return {"chunks_kept": kept, "chunks_made": made}
 
     def _forget_former(self, visit: Visit) -> None:
         """A page whose flag is taken off needs its old text no more."""

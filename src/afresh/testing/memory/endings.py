@@ -5,7 +5,7 @@ from datetime import datetime
 
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
-from afresh.core.model import Run, RunId, RunState
+from afresh.core.model import Run, RunId, RunMode, RunState
 from afresh.testing.memory.sweep import MemorySweeps
 
 
@@ -45,11 +45,14 @@ class MemoryEndings(MemorySweeps):
     def _settle_marks(self, run: Run) -> None:
         if run.state is RunState.CANCELLED:
             return
+        failed = run.state is RunState.FAILED
+        if run.mode is RunMode.CHECK and not failed:
+            return
         for row in self.tables.pages_of(run.source_id):
             own = row.page.doomed_by == run.id
-            if row.page.doomed_by is not None and own == (run.state is RunState.FAILED):
+            if row.page.doomed_by is not None and own == failed:
                 self.tables.change_page(row.page.id, doomed_by=None)
-        if run.state is not RunState.FAILED:
+        if not failed:
             self._supersede_waiting(run)
 
     def _supersede_waiting(self, later: Run) -> None:

@@ -81,8 +81,7 @@ class MemoryQueue:
     def _queue(self, run: Run, url: str, depth: int, limits: Limits, now: datetime) -> bool:
         row = self.tables.page_at(run.source_id, url)
         if row is None and self._taken_room(run) >= limits.max_pages:
-            source = self.tables.sources[run.source_id]
-            self.tables.sources[run.source_id] = replace(source, frontier_open=True)
+            self.open_frontier(run.source_id)
             return False
         row = row or self._discover(run, url, depth)
         if row.queued_run == run.id:
@@ -90,6 +89,10 @@ class MemoryQueue:
         self.tables.open_attempt(row.page, run.id, now, now)
         self._mark(row, run)
         return True
+
+    def open_frontier(self, source: SourceId) -> None:
+        """Remember that links wait to become pages."""
+        self.tables.sources[source] = replace(self.tables.sources[source], frontier_open=True)
 
     def _taken_room(self, run: Run) -> int:
         if run.mode is not RunMode.DUE:

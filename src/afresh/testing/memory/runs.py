@@ -101,7 +101,7 @@ class MemoryRuns(MemoryEndings):
         self._wake_hosts(now + LONGEST_REST)
         last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
         runs = [run for run in self.tables.runs.values() if run.source_id == source]
-        if slot is not None and last is None and any(run.started_at >= slot for run in runs):
+        if slot is not None and last is None and any(run.started_at >= slot for run in runs if run.mode is not RunMode.CHECK):
             raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
         if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
@@ -124,9 +124,10 @@ class MemoryRuns(MemoryEndings):
                 started_at=now,
             )
             self.tables.runs[run.id] = run
-            row = self.tables.sources[source]
-            stamped = replace(row.source, crawl_time=now, updated_at=now)
-            self.tables.sources[source] = replace(row, source=stamped)
+            if mode is not RunMode.CHECK:
+                row = self.tables.sources[source]
+                stamped = replace(row.source, crawl_time=now, updated_at=now)
+                self.tables.sources[source] = replace(row, source=stamped)
             return run, False
 
     def _wake_hosts(self, latest: datetime) -> None:
@@ -144,6 +145,10 @@ class MemoryRuns(MemoryEndings):
     def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
+        if run.mode is RunMode.CHECK:
+            return False
+        if mode is RunMode.CHECK:
+            raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` goes on with it")
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 

@@ -137,6 +137,7 @@ class MemorySweeps(MemoryCommits):
     def drop(self, run: Run, page: Page, now: datetime) -> None:
         """Take a page out of the index; its history stays."""
         tables = self.tables
+        tables.leave_vectors(page.id, now)
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)
         if not leads_on(page):

@@ -1,14 +1,17 @@
 """What a store remembers, as plain dictionaries of frozen records."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import count
 from typing import Any
 
+from afresh.core.embedding import Model
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
+from afresh.core.signals import signals
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -40,6 +43,7 @@ class Piece:
     chunk: Chunk
     title: str
     text: str
+    whole: bool = True  # the body itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,9 @@ class Tables:
     open: dict[PageId, CrawlId] = field(default_factory=dict)  # the queue: at most one open row per page
     documents: dict[PageId, Held] = field(default_factory=dict)
     pieces: dict[PageId, tuple[Piece, ...]] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    vectors: dict[tuple[str, str], bytes] = field(default_factory=dict)  # by model and hash of the text
+    used: dict[str, datetime] = field(default_factory=dict)  # when a text last had a chunk, or was embedded
     links: dict[tuple[SourceId, str], bool] = field(default_factory=dict)  # is it part of the source?
     edges: dict[PageId, tuple[Edge, ...]] = field(default_factory=dict)
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
@@ -123,6 +130,29 @@ class Tables:
         """Replace what is known of a page."""
         row = self.pages[page]
         self.pages[page] = replace(row, page=replace(row.page, **changes))
+
+    def swap_pieces(
+        self, page: Page, chunks: Sequence[Chunk], now: datetime, keep_body: bool
+    ) -> tuple[int, int]:
+        """Give a page its chunks; one whose text stays keeps its number. Counts kept and made ones."""
+        spare: dict[str, list[Piece]] = defaultdict(list)
+        for piece in self.pieces.get(page.id, ()):
+            spare[piece.chunk.text_hash].append(piece)
+        kept, pieces = 0, []
+        for chunk in chunks:
+            text = chunk.content if keep_body else signals(chunk.content)
+            old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
+            same = old is not None and (old.title, old.text) == (page.title or "", text)
+            kept += same
+            number = old.id if old is not None and same else next(self.numbers)
+            pieces.append(Piece(id=number, chunk=chunk, title=page.title or "", text=text, whole=keep_body))
+        self.leave_vectors(page.id, now)
+        self.pieces[page.id] = tuple(pieces)
+        return kept, len(pieces) - kept
+
+    def leave_vectors(self, page: PageId, now: datetime) -> None:
+        """Note when the texts of a page last had a chunk."""
+        self.used.update({piece.chunk.text_hash: now for piece in self.pieces.get(page, ())})
 
     # ---- attempts
 

@@ -1,0 +1,138 @@
+"""Vectors for new text: asked for by many pages at once, made in batches, kept as soon as they are made."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from afresh.core.errors import EmbedderDown, EmbedError, StoreError
+from afresh.core.looks import Chunk, embedded_text
+from afresh.failpoints import failpoint
+from afresh.ports import Clock, Embedder, Store
+
+log = logging.getLogger("afresh.embedding")
+
+BATCH = 512  # texts that are looked up and embedded together
+SPLITS = 16  # times that a refused batch is halved to find the text that spoils it
+STRIKES = 3  # failures of the whole embedder in a row after which a run asks it no more
+
+
+class Embedding:
+    """Gives every text a vector once; pages wait for theirs together."""
+
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._texts: dict[str, str] = {}  # waiting, by hash
+        self._promises: dict[str, asyncio.Future[bool]] = {}  # was it made now?
+        self._worker: asyncio.Task[None] | None = None
+        self._strikes = 0
+        self._down: EmbedError | None = None
+
+    @property
+    def model(self) -> str:
+        """The fingerprint of the model in use."""
+        return self._embedder.model
+
+    async def ensure(self, chunks: Sequence[Chunk]) -> int:
+        """Wait until every chunk has a vector; the answer is how many had to be made for this call."""
+        wanted = {chunk.text_hash: chunk for chunk in chunks}
+        mine = {key: chunk for key, chunk in wanted.items() if key not in self._promises}
+        for key, chunk in mine.items():
+            self._texts[key] = embedded_text(chunk.path, chunk.content)
+            self._promises[key] = asyncio.get_running_loop().create_future()
+        promises = [self._promises[key] for key in wanted]
+        self._wake()
+        made = await asyncio.gather(*promises, return_exceptions=True)
+        for result in made:
+            if isinstance(result, BaseException):
+                raise result
+        return sum(result is True for key, result in zip(wanted, made, strict=True) if key in mine)
+
+    def _wake(self) -> None:
+        if self._texts and (self._worker is None or self._worker.done()):
+            self._worker = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        """One batch after the other, as long as pages wait."""
+        await asyncio.sleep(0)  # let others join the first batch
+        while self._texts:
+            batch = dict(list(self._texts.items())[:BATCH])
+            for key in batch:
+                del self._texts[key]
+            try:
+                known = await self._store.known_vectors(self.model, list(batch))
+                self._settle(known, made=False)
+                await self._make({key: text for key, text in batch.items() if key not in known})
+            except StoreError as error:
+                self._refuse(batch, error)
+            except BaseException as error:
+                self._refuse(batch, EmbedError(f"embedding stumbled: {type(error).__name__}: {error}"))
+                if not isinstance(error, Exception):
+                    raise
+                log.exception("a batch of %d texts was not embedded", len(batch))
+
+    async def _make(self, texts: dict[str, str]) -> None:
+        """Embed and keep texts; if they are refused together, in halves, so that one bad text fails alone."""
+        parts, splits = [texts], SPLITS
+        while parts:
+            part = parts.pop()
+            try:
+                await self._make_together(part)
+            except EmbedderDown as error:
+                self._strike(error)
+                self._refuse(part, error)
+            except EmbedError as error:
+                if len(part) > 1 and splits:
+                    splits -= 1
+                    parts += _halves(part)
+                else:
+                    self._refuse(part, error)
+
+    async def _make_together(self, texts: dict[str, str]) -> None:
+        if not texts:
+            return
+        if self._down is not None:
+            raise self._down
+        vectors = await self._embedder.embed(list(texts.values()))
+        self._strikes = 0
+        failpoint("embed.made")
+        rows = vectors.astype("<f2")
+        kept = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
+        await self._store.keep_vectors(self.model, kept, self._clock())
+        failpoint("embed.kept")
+        self._settle(texts, made=True)
+
+    def _strike(self, error: EmbedError) -> None:
+        self._strikes += 1
+        if self._strikes >= STRIKES:
+            self._down = error
+
+    def _settle(self, keys: Iterable[str], *, made: bool) -> None:
+        for key in keys:
+            promise = self._promises.pop(key, None)
+            if promise is not None and not promise.done():
+                promise.set_result(made)
+
+    def _refuse(self, keys: Iterable[str], error: Exception) -> None:
+        """Those that wait hear why; who asks again gets another try."""
+        for key in keys:
+            promise = self._promises.pop(key, None)
+            if promise is not None and not promise.done():
+                promise.set_exception(error)
+                promise.exception()  # it may be that nobody waits any more
+
+    async def close(self) -> None:
+        """Stop; what is under way is given up, what was made is kept."""
+        if self._worker is not None:
+            self._worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._worker
+        await self._embedder.close()
+
+
+def _halves(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    items = list(texts.items())
+    middle = len(items) // 2
+    return dict(items[:middle]), dict(items[middle:])

@@ -1,0 +1,125 @@
+"""Leading a search: ask both halves of the index, fuse what they find, show the best passage of each page."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from afresh.core.asking import Asked, Mode
+from afresh.core.errors import EmbedError
+from afresh.core.found import Match, Nearest, Passage
+from afresh.core.query import words_of
+from afresh.core.ranking import fuse
+from afresh.core.views import Answer, Hit
+from afresh.ports import Embedder, Library
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
+CANDIDATES = 200  # chunks that each half hands in
+FEEDBACK = 3  # the best chunks of a first ranking tell what the question means
+READ = 50  # passages that are read at a time: a page may own many of the best chunks
+
+
+async def answer(
+    store: Library,
+    asked: Asked,
+    embedder: Embedder | None = None,
+    notes: Sequence[str] = (),
+    *,
+    context: bool = False,
+) -> Answer:
+    """The best hits for a question; where meanings cannot be asked, by its words alone."""
+    said = list(notes) if asked.mode is not Mode.TEXT else []
+    vector = None
+    if embedder is not None and asked.mode is not Mode.TEXT and asked.query.strip():
+        try:
+            vector = await embedder.embed_query(asked.query)
+        except EmbedError as error:
+            said.append(f"answered by words alone: {error}")
+    ranked = await _ranked(store, asked, embedder.model if embedder else "", vector)
+    passages = await _best_of_each_page(store, ranked, asked)
+    words = words_of(asked.query)
+    hits = [_hit(passage, score, words) for passage, score in passages]
+    if context:
+        hits = await _with_context(store, passages, hits)
+    return Answer(hits=tuple(hits), notes=tuple(said))
+
+
+async def _ranked(store: Library, asked: Asked, model: str, vector: "Matrix | None") -> Sequence[Match]:
+    if vector is None:
+        return () if asked.mode is Mode.VECTOR else await _matches(store, asked)
+    if asked.mode is Mode.VECTOR:
+        nearest = await _nearest(store, model, vector, asked)
+        return [Match(near.chunk, near.likeness) for near in nearest.chunks]
+    return await _fused(store, asked, model, vector)
+
+
+async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> Sequence[Match]:
+    """Both halves together, twice: the first ranking tells the second what else the question may mean."""
+    matches = await _matches(store, asked)
+    chunks = [match.chunk for match in matches]
+    first = fuse(matches, await _nearest(store, model, vector, asked, chunks))
+    leaders = await store.vectors_of(model, [match.chunk for match in first[:FEEDBACK]])
+    if not len(leaders):
+        return first
+    return fuse(matches, await _nearest(store, model, _moved(vector, leaders), asked, chunks))
+
+
+def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
+    """The question, half way to what answers it best."""
+    middle = leaders.mean(axis=0, keepdims=True)
+    moved = vector + middle / _length(middle)
+    return cast("Matrix", moved / _length(moved))
+
+
+def _length(vector: "Matrix") -> float:
+    return float((vector @ vector.T)[0, 0]) ** 0.5 or 1.0
+
+
+async def _matches(store: Library, asked: Asked) -> Sequence[Match]:
+    return await store.matches(asked.query, asked.within, _width(asked))
+
+
+async def _nearest(
+    store: Library, model: str, vector: "Matrix", asked: Asked, also: Sequence[int] = ()
+) -> Nearest:
+    return await store.nearest(model, vector, asked.within, _width(asked), also)
+
+
+def _width(asked: Asked) -> int:
+    return max(CANDIDATES, 5 * asked.limit)
+
+
+async def _best_of_each_page(
+    store: Library, ranked: Sequence[Match], asked: Asked
+) -> list[tuple[Passage, float]]:
+    """The best passage of each page, or every one if asked for; one content under two addresses is one."""
+    found: list[tuple[Passage, float]] = []
+    contents: set[tuple[int, str]] = set()
+    for start in range(0, len(ranked), READ):
+        part = ranked[start : start + READ]
+        scores = {match.chunk: match.score for match in part}
+        for passage in await store.passages(list(scores)):
+            content = (passage.source_id, passage.content_hash)
+            if not asked.every_chunk and content in contents:
+                continue
+            contents.add(content)
+            found.append((passage, scores[passage.chunk]))
+            if len(found) == asked.limit:
+                return found
+    return found
+
+
+def _hit(passage: Passage, score: float, words: Sequence[str]) -> Hit:
+    return Hit(
+        url=passage.url,
+        title=passage.title,
+        text=passage.content or "",
+        path=passage.heading,
+        score=round(score, 6),
+        source=passage.source,
+        version=passage.version,
+        language=passage.language,
+        checked_at=passage.checked_at,
+        changed_at=passage.changed_at,
+        also_at=passage.also_at,
+    )

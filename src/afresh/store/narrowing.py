@@ -1,0 +1,22 @@
+"""Which pages a search may answer from."""
+
+from collections.abc import Sequence
+
+from afresh.core.asking import Narrowed
+from afresh.core.scope import address_filter
+from afresh.store.dialect import Row, Session
+
+
+async def pages_within(tx: Session, within: Narrowed) -> Sequence[Row]:
+    """The pages that a search may answer from."""
+    rows = await tx.all(
+        "pages_within",
+        sources=None if within.sources is None else list(within.sources),
+        language=within.language,
+        changed_after=within.changed_after,
+        checked_after=within.checked_after,
+    )
+    if within.path is None:
+        return rows
+    matches = address_filter(within.path)
+    return [row for row in rows if matches(row["url"])]

@@ -1,0 +1,17 @@
+-- cut_by_others
+select p.*, d.markdown from pages p join documents d on d.page_id = p.id
+where p.id > :after and p.content_hash is not null and d.markdown is not null
+    and coalesce(p.chunker, '') <> :chunker and (:source is null or p.source_id = :source)
+order by p.id limit :limit
+
+-- count_cut_by_others
+select count(*) as pages, coalesce(sum(case when d.markdown is null then 1 else 0 end), 0) as without_text
+from pages p join documents d on d.page_id = p.id
+where p.content_hash is not null and coalesce(p.chunker, '') <> :chunker
+    and (:source is null or p.source_id = :source)
+
+-- hashes_of
+select id, content_hash from pages where id in {list pages}
+
+-- mark_recut
+update pages set chunker = :chunker, updated_at = :now where id in {list pages}

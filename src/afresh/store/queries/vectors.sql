@@ -1,0 +1,65 @@
+-- model_by_name
+select id, name, dimensions, serving from models where name = :name
+
+-- serving_model
+select id, name, dimensions, serving from models where serving = 1
+
+-- add_model
+insert into models (name, dimensions, serving, created_at)
+select :name, :dimensions,
+    case when exists (select 1 from models where serving = 1) or exists (select 1 from chunks) then 0 else 1 end, :now
+where true
+on conflict (name) do nothing
+
+-- known_vectors
+select text_hash from vectors where model_id = :model and text_hash in {list hashes}
+
+-- keep_vector
+insert into vectors (model_id, text_hash, vector, used_at) values (:model, :text_hash, :vector, :now)
+on conflict (model_id, text_hash) do update set used_at = excluded.used_at
+
+-- leave_vectors
+update vectors set used_at = :now
+where model_id in (select id from models) and text_hash in (select text_hash from chunks where id in {list chunks})
+
+-- leave_vectors_of_pages
+update vectors set used_at = :now
+where model_id in (select id from models) and text_hash in (select text_hash from chunks where page_id in {list pages})
+
+-- forget_vectors
+delete from vectors
+where used_at < :before and text_hash not in (select text_hash from chunks)
+
+-- unembedded
+select c.id, c.content, c.metadata, c.text_hash
+from chunks c join pages p on p.id = c.page_id
+where c.id > :after and c.whole = 1 and (:source is null or p.source_id = :source)
+    and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
+order by c.id limit :limit
+
+-- unembedded_counts
+select count(*) as missing, coalesce(sum(1 - c.whole), 0) as without_text
+from chunks c join pages p on p.id = c.page_id
+where (:source is null or p.source_id = :source)
+    and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
+
+-- serve_model
+update models set serving = 1 where id = :model
+
+-- stop_serving
+update models set serving = 0 where serving = 1
+
+-- drop_other_models
+delete from models where id <> :model
+
+-- vectors_after
+select id, vector from vectors where model_id = :model and id > :after order by id
+
+-- placed_vectors
+select c.id as chunk, c.page_id as page, p.source_id as source, v.id as vector
+from chunks c join pages p on p.id = c.page_id
+join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+where c.id > :after order by c.id
+
+-- newest_chunk
+select coalesce(max(id), 0) as id from chunks

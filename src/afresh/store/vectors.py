@@ -1,0 +1,138 @@
+"""Vectors by model and text: kept as long as some chunk has that text, and for a while after."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from afresh.core.asking import Narrowed
+from afresh.core.embedding import Lack, Model, Wanting
+from afresh.core.errors import EmbedError
+from afresh.core.found import Nearest
+from afresh.core.model import SourceId
+from afresh.store.dialect import Database, Row, Session
+from afresh.store.narrowing import pages_within
+from afresh.store.nearby import Nearby
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
+BYTES = 2  # a number of a vector is a float16
+
+
+class Vectors:
+    """What the models made of the chunks' texts; vectors of two models never meet."""
+
+    db: Database
+    _nearby: dict[int, Nearby]
+
+    async def serving_model(self) -> Model | None:
+        """The model that answers searches."""
+        async with self.db.read() as tx:
+            row = await tx.one("serving_model")
+            return _model(row) if row else None
+
+    async def known_vectors(self, model: str, hashes: Sequence[str]) -> set[str]:
+        """Those of the texts that the model has a vector for."""
+        async with self.db.read() as tx:
+            row = await tx.one("model_by_name", name=model)
+            if row is None:
+                return set()
+            rows = await tx.all("known_vectors", model=row["id"], hashes=list(hashes))
+            return {each["text_hash"] for each in rows}
+
+    async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+        """Remember vectors by the hash of their text; the first model of an empty store serves."""
+        sizes = {len(vector) // BYTES for vector in vectors.values()}
+        if not sizes:
+            return
+        async with self.db.write() as tx:
+            row = await _model_row(tx, model, min(sizes), now)
+            if sizes != {row["dimensions"]}:
+                raise EmbedError(
+                    f"{model} gave vectors of {max(sizes)} numbers, but its vectors on record have "
+                    f"{row['dimensions']}; name it otherwise or use another model, then run `afresh reindex`"
+                )
+            made = [{"model": row["id"], "text_hash": h, "vector": v, "now": now} for h, v in vectors.items()]
+            await tx.many("keep_vector", made)
+
+    async def forget_vectors(self, before: datetime) -> int:
+        """Let go of vectors whose text no chunk has, and had none since a time."""
+        async with self.db.write() as tx:
+            return await tx.run("forget_vectors", before=before)
+
+    async def unembedded(
+        self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Wanting]:
+        """Chunks with a text of which the model made no vector yet, in their order."""
+        async with self.db.read() as tx:
+            number = await _number(tx, model)
+            rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
+            return [_wanting(row) for row in rows]
+
+    async def lack(self, model: str, source: SourceId | None = None) -> Lack:
+        """How much is missing until the model can serve."""
+        async with self.db.read() as tx:
+            row = await tx.one("unembedded_counts", model=await _number(tx, model), source=source)
+            return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
+
+    async def serve(self, model: str) -> bool:
+        """Let a model answer searches from now on and forget all others; False while chunks lack vectors."""
+        async with self.db.write() as tx:
+            number = await _number(tx, model)
+            row = await tx.one("unembedded_counts", model=number, source=None)
+            if not number or (row and row["missing"]):
+                return False
+            await tx.run("stop_serving")
+            await tx.run("serve_model", model=number)
+            await tx.run("drop_other_models", model=number)
+            return True
+
+    async def nearest(
+        self, model: str, vector: "Matrix", within: Narrowed, limit: int, also: Sequence[int] = ()
+    ) -> Nearest:
+        """The chunks whose meaning is nearest, the nearest first, and how near some others are."""
+        async with self.db.read() as tx:
+            nearby = await self._renewed(tx, model)
+            if nearby is None:
+                return Nearest()
+            pages = [row["id"] for row in await pages_within(tx, within)] if within.by_page else None
+            return nearby.nearest(vector, within.sources, pages, limit, also)
+
+    async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
+        """The vectors of some chunks, as far as there are any."""
+        async with self.db.read() as tx:
+            nearby = await self._renewed(tx, model) or Nearby()
+            return nearby.of(chunks)
+
+    async def _renewed(self, tx: Session, model: str) -> Nearby | None:
+        row = await tx.one("model_by_name", name=model)
+        if row is None:
+            return None
+        nearby = self._nearby.setdefault(row["id"], Nearby())
+        await nearby.renew(tx, row["id"], row["dimensions"])
+        return nearby
+
+
+async def _model_row(tx: Session, model: str, dimensions: int, now: datetime) -> Row:
+    row = await tx.one("model_by_name", name=model)
+    if row is None:
+        await tx.run("add_model", name=model, dimensions=dimensions, now=now)
+        row = await tx.one("model_by_name", name=model)
+    if row is None:
+        raise AssertionError("a model was just added")
+    return row
+
+
+async def _number(tx: Session, model: str) -> int:
+    """The number of a model, 0 if it made nothing yet."""
+    row = await tx.one("model_by_name", name=model)
+    return int(row["id"]) if row else 0
+
+
+def _model(row: Row) -> Model:
+    return Model(name=row["name"], dimensions=row["dimensions"], serving=bool(row["serving"]))
+
+
+def _wanting(row: Row) -> Wanting:
+    return Wanting(row["id"], row["text_hash"], tuple(json.loads(row["metadata"])["path"]), row["content"])

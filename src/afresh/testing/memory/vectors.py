@@ -1,0 +1,151 @@
+"""Vectors by model and text, in memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from afresh.core.asking import Narrowed
+from afresh.core.embedding import Cut, Lack, Model, Wanting
+from afresh.core.errors import EmbedError
+from afresh.core.found import Near, Nearest
+from afresh.core.model import Page, PageId, SourceId
+from afresh.testing.memory.narrowing import pages_within
+from afresh.testing.memory.tables import Piece, Tables
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
+
+class MemoryVectors:
+    """What the models made of the chunks' texts; vectors of two models never meet."""
+
+    tables: Tables
+
+    async def serving_model(self) -> Model | None:
+        """The model that answers searches."""
+        return next((model for model in self.tables.models.values() if model.serving), None)
+
+    async def known_vectors(self, model: str, hashes: Sequence[str]) -> set[str]:
+        """Those of the texts that the model has a vector for."""
+        return {key for key in hashes if (model, key) in self.tables.vectors}
+
+    async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+        """Remember vectors by the hash of their text; the first model of an empty store serves."""
+        for key, vector in vectors.items():
+            size = len(vector) // 2
+            first = not self.tables.models and not any(self.tables.pieces.values())
+            known = self.tables.models.setdefault(model, Model(name=model, dimensions=size, serving=first))
+            if known.dimensions != size:
+                raise EmbedError(f"{model} gave vectors of {size} numbers, not {known.dimensions}")
+            self.tables.vectors.setdefault((model, key), vector)
+            self.tables.used[key] = now
+
+    async def forget_vectors(self, before: datetime) -> int:
+        """Let go of vectors whose text no chunk has, and had none since a time."""
+        texts = {piece.chunk.text_hash for _, piece in self._pieces()}
+        old = [
+            each
+            for each in self.tables.vectors
+            if each[1] not in texts and self.tables.used[each[1]] < before
+        ]
+        for each in old:
+            del self.tables.vectors[each]
+        return len(old)
+
+    async def unembedded(
+        self, model: str, *, source: SourceId | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Wanting]:
+        """Chunks with a text of which the model made no vector yet, in their order."""
+        lacking = sorted((piece for piece in self._lacking(model, source) if piece.whole), key=lambda p: p.id)
+        return [
+            Wanting(p.id, p.chunk.text_hash, p.chunk.path, p.chunk.content)
+            for p in lacking
+            if p.id > after
+        ][:limit]
+
+    async def lack(self, model: str, source: SourceId | None = None) -> Lack:
+        """How much is missing until the model can serve."""
+        lacking = self._lacking(model, source)
+        return Lack(len(lacking), sum(not piece.whole for piece in lacking))
+
+    async def serve(self, model: str) -> bool:
+        """Let a model answer searches from now on and forget all others; False while chunks lack vectors."""
+        if model not in self.tables.models or self._lacking(model, None):
+            return False
+        self.tables.models = {model: replace(self.tables.models[model], serving=True)}
+        self.tables.vectors = {key: v for key, v in self.tables.vectors.items() if key[0] == model}
+        return True
+
+    async def nearest(
+        self, model: str, vector: "Matrix", within: Narrowed, limit: int, also: Sequence[int] = ()
+    ) -> Nearest:
+        """The chunks whose meaning is nearest, the nearest first, and how near some others are."""
+        import numpy as np
+
+        wanted = pages_within(self.tables, within)
+        found = [
+            Near(
+                piece.id,
+                float(np.frombuffer(self.tables.vectors[model, piece.chunk.text_hash], "<f2") @ vector[0]),
+            )
+            for page, piece in self._pieces()
+            if page in wanted and (model, piece.chunk.text_hash) in self.tables.vectors
+        ]
+        if not found:
+            return Nearest()
+        found.sort(key=lambda near: -near.likeness)
+        kept = [near for place, near in enumerate(found) if place < limit or near.chunk in also]
+        return Nearest(tuple(kept), sum(near.likeness for near in found) / len(found))
+
+    async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
+        """The vectors of some chunks, as far as there are any."""
+        import numpy as np
+
+        by_number = {piece.id: piece.chunk.text_hash for _, piece in self._pieces()}
+        keys = [(model, by_number[chunk]) for chunk in chunks if chunk in by_number]
+        rows = [np.frombuffer(self.tables.vectors[key], "<f2") for key in keys if key in self.tables.vectors]
+        return np.array(rows, dtype=np.float32)
+
+    async def cut_by_others(
+        self, chunker: str, *, source: SourceId | None = None, after: int = 0, limit: int = 100
+    ) -> list[Cut]:
+        """Pages with a text whose chunks another version cut, in their order."""
+        found = [
+            Cut(page, markdown)
+            for page in self._cut_by_others(chunker, source)
+            if page.id > after and (markdown := self.tables.documents[page.id].markdown) is not None
+        ]
+        return found[:limit]
+
+    async def count_cut_by_others(self, chunker: str, source: SourceId | None = None) -> Lack:
+        """How many pages another version cut, and how many of them have no text to cut anew."""
+        pages = self._cut_by_others(chunker, source)
+        return Lack(len(pages), sum(self.tables.documents[page.id].markdown is None for page in pages))
+
+    async def recut(self, cuts: Sequence[Cut], chunker: str, now: datetime) -> int:
+        """Swap the chunks of pages that are as they were when they were cut; the answer is how many were."""
+        same = [cut for cut in cuts if self._is_as_it_was(cut)]
+        for page, _, chunks in same:
+            self.tables.swap_pieces(page, chunks, now, keep_body=True)
+            self.tables.change_page(page.id, chunker=chunker)
+        return len(same)
+
+    def _is_as_it_was(self, cut: Cut) -> bool:
+        row = self.tables.pages.get(cut.page.id)
+        return row is not None and row.page.content_hash == cut.page.content_hash
+
+    def _cut_by_others(self, chunker: str, source: SourceId | None) -> list[Page]:
+        pages = [self.tables.pages[number].page for number in sorted(self.tables.pieces)]
+        return [page for page in pages if page.chunker != chunker and source in (None, page.source_id)]
+
+    def _pieces(self) -> list[tuple[PageId, Piece]]:
+        return [(page, piece) for page, pieces in self.tables.pieces.items() for piece in pieces]
+
+    def _lacking(self, model: str, source: SourceId | None) -> list[Piece]:
+        return [
+            piece
+            for page, piece in self._pieces()
+            if source in (None, self.tables.pages[page].page.source_id)
+            and (model, piece.chunk.text_hash) not in self.tables.vectors
+        ]
