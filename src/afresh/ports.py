@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
@@ -105,6 +105,24 @@ class Embedder(Protocol):
     async def embed_query(self, text: str) -> "Matrix":
         """The one row of a question, which some models want to be told apart."""
         ...
+
+    async def close(self) -> None: ...
+
+
+class Reply(NamedTuple):
+    """What an API answered."""
+
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    json: Any  # None where the body is no JSON
+
+
+class Caller(Protocol):
+    """Asks the APIs that the operator configured and no others; no answer is an ApiError."""
+
+    async def post_json(
+        self, url: str, headers: Mapping[str, str], body: object, timeout: float
+    ) -> Reply: ...
 
     async def close(self) -> None: ...
 

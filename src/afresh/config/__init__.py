@@ -1,6 +1,7 @@
 """Settings: one typed tree, read once, with defaults < file < environment < flags."""
 
 from afresh.config.describe import Told, describe, secret_values, tell
+from afresh.config.embedding import EmbeddingSettings
 from afresh.config.layers import find_file, load, usual_places
 from afresh.config.tree import (
     Config,
@@ -15,6 +16,7 @@ from afresh.config.tree import (
 __all__ = [
     "Config",
     "CrawlSettings",
+    "EmbeddingSettings",
     "LogSettings",
     "NetworkSettings",
     "PolicySettings",

@@ -2,7 +2,8 @@
 
 from collections.abc import Container
 
-from afresh.config.spec import plain
+from afresh.config.embedding import BASE_URLS, LOCAL_MODELS, REMOTE, EmbeddingSettings
+from afresh.config.spec import nearest, plain, shown
 from afresh.config.tree import Config, replaced
 from afresh.core.errors import ConfigError
 
@@ -24,4 +25,24 @@ def settle(config: Config, given: Container[str]) -> Config:
                 f"policy.backoff_max_seconds ({plain(policy.backoff_max_seconds)})"
             )
         config = replaced(config, {("policy", "backoff_base_seconds"): policy.backoff_max_seconds})
+    if wrong := _embedding(config.embedding):
+        raise ConfigError(wrong)
     return config
+
+
+def _embedding(embedding: EmbeddingSettings) -> str | None:
+    """Why the settings of the model cannot be meant together, or None."""
+    provider, model = embedding.provider, embedding.model
+    if provider == "local" and model not in (None, *LOCAL_MODELS):
+        known = f"expected {' or '.join(LOCAL_MODELS)} with embedding.provider: local"
+        return f"embedding.model: {known}, got {shown(model)}{nearest(str(model), LOCAL_MODELS)}"
+    if provider == "openai" and not model:
+        return "embedding.model: embedding.provider: openai needs the name of a model"
+    if provider in REMOTE and not embedding.api_key and embedding.address == BASE_URLS[provider]:
+        return (
+            f"embedding.api_key: embedding.provider: {provider} needs a key (AFRESH_EMBEDDING__API_KEY), "
+            "or embedding.base_url names a server that needs none"
+        )
+    if provider not in (*REMOTE, "none") and embedding.dimensions is not None:
+        return f"embedding.dimensions: embedding.provider: {provider} has vectors of one size only"
+    return None

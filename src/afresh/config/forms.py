@@ -5,6 +5,10 @@ import re
 from afresh.config.spec import WrongValue, shown
 from afresh.core.masking import MASK, mask_pairs
 
+_API_URL = re.compile(
+    r"https?://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?(?:/[\w.~%/:+-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
 _PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 
 
@@ -38,6 +42,32 @@ def file(path: str) -> str:
     if path.strip() and path.isprintable():
         return path
     raise WrongValue(f"expected the path of a file, got {shown(path)}")
+
+
+def name(text: str) -> str:
+    """The name of a model."""
+    if text.strip() == text and text and text.isprintable():
+        return text
+    raise WrongValue(f"expected a name without blanks around it, got {shown(text)}")
+
+
+def key(text: str) -> str:
+    """A key that can stand in a header."""
+    if text.strip() == text and text and text.isascii() and text.isprintable():
+        return text
+    raise WrongValue(
+        "expected printable ASCII text without blanks around it, got a value that is kept secret"
+    )
+
+
+def api_url(url: str) -> str:
+    """The address of an API."""
+    found = _API_URL.fullmatch(url)
+    if found and 0 < int(found["port"] or 1) < 65_536:
+        return url.rstrip("/")
+    raise WrongValue(
+        f"expected an address such as http://localhost:8080/v1, without a key in it, got {shown(mask(url))}"
+    )
 
 
 def cron(expression: str) -> str:

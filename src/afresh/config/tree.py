@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh import __version__
 from afresh.config import forms
+from afresh.config.embedding import EmbeddingSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -185,6 +186,7 @@ class Config:
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -202,6 +204,7 @@ SECTIONS = {
     "crawl": CrawlSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
+    "embedding": EmbeddingSettings,
     "log": LogSettings,
 }
 

@@ -8,6 +8,8 @@ AfreshError
 ├── ExtractError       a body could not be read into a document
 │   ├── ParserCrashed  the process that read it ended or had to be ended
 │   └── ParserMissing  no process could be started to read it
+├── ApiError           an API that the settings name gave no answer
+│   └── ApiLate        it did not answer in time
 ├── EmbedError         a text could not be turned into a vector
 │   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
 └── StoreError         the store cannot be used
@@ -50,6 +52,14 @@ class ParserCrashed(ExtractError):
 
 class ParserMissing(ExtractError):
     """No process could be started to read a body: no fault of the page."""
+
+
+class ApiError(AfreshError):
+    """An API that the settings name gave no answer."""
+
+
+class ApiLate(ApiError):
+    """An API did not answer in time."""
 
 
 class EmbedError(AfreshError):

@@ -3,6 +3,7 @@
 from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.attempts import Attempts
 from afresh.testing.clock import FrozenClock
+from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
 from afresh.testing.hostile import HostileSite
@@ -12,6 +13,7 @@ from afresh.testing.tinysite import TinySite
 __all__ = [
     "Asked",
     "Attempts",
+    "FakeEmbedder",
     "FrozenClock",
     "Gate",
     "HostileSite",
@@ -19,4 +21,5 @@ __all__ = [
     "RequestLog",
     "ScriptedFetcher",
     "TinySite",
+    "Trouble",
 ]

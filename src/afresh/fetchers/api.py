@@ -1,0 +1,130 @@
+"""The client for APIs that the settings name: guarded like the crawler, and open to nothing else."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from afresh.core.errors import ApiError, ApiLate
+from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
+from afresh.fetchers.guard import AddressPolicy, asked_host
+from afresh.fetchers.tls import trusted
+from afresh.fetchers.trouble import RAISED, trouble
+from afresh.ports import Reply
+
+_LARGEST_ANSWER = 64 * 1024 * 1024
+
+
+class ApiClient:
+    """Fulfils `ports.Caller`: follows no redirect, keeps no cookie, reads no more than it must.
+
+    `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        user_agent: str = "afresh",
+        connect_seconds: float = 10.0,
+        largest_answer: int = _LARGEST_ANSWER,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        origins = [URL(address, encoded=True).origin() for address in addresses]
+        self._origins = frozenset(origins)
+        self._policy = AddressPolicy([f"{each.host_subcomponent}:{each.port}" for each in origins])
+        self._agent = user_agent
+        self._connect_seconds = connect_seconds
+        self._largest = largest_answer
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> Reply:
+        """The answer to a JSON body; `timeout` is for all of it, from the connection to the last byte."""
+        data = json.dumps(body).encode()
+        typed = {"Content-Type": "application/json", **headers}
+        return await self._ask("POST", url, typed, data, timeout)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _ask(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
+    ) -> Reply:
+        target = URL(url, encoded=True)
+        host = target.raw_host or ""
+        if not host or target.origin() not in self._origins:
+            raise ApiError(f"{host or 'this address'} is not an API that the settings name")
+        asked_host.set(host)
+        try:
+            async with asyncio.timeout(timeout) as deadline:
+                return await self._exchange(method, target, headers, data)
+        except RAISED as error:
+            if deadline.expired():
+                raise ApiLate(f"{host} gave no answer within {timeout:g} s") from None
+            raise ApiError(trouble(error, host, self._connect_seconds).reason) from None
+
+    async def _exchange(
+        self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None
+    ) -> Reply:
+        session = self._session or self._open()
+        tls = trusted() if target.scheme == "https" else True
+        response = await session.request(
+            method, target, data=data, headers=headers, allow_redirects=False, ssl=tls
+        )
+        try:
+            found = {name.lower(): value for name, value in response.headers.items()}
+            return Reply(response.status, found, _parsed(await self._read(response)))
+        finally:
+            response.release()
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytearray:
+        host = response.url.raw_host
+        coding = coding_of(response.headers.getall("Content-Encoding", []))
+        if coding is None:
+            raise ApiError(f"{host} answered in a content coding that was not asked for")
+        try:
+            data = await gather(response.content, coding, self._largest, _unheard)
+        except CodingError as error:
+            raise ApiError(f"the answer of {host} cannot be read: {error}") from None
+        except TooLarge:
+            data = bytearray(self._largest + 1)
+        if len(data) > self._largest:
+            raise ApiError(f"the answer of {host} is larger than {self._largest // 1024} KB")
+        return data
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                socket_factory=self._policy.open_socket, resolver=self._resolver, limit_per_host=8
+            ),
+            headers={
+                "User-Agent": self._agent,
+                "Accept": "application/json",
+                "Accept-Encoding": OFFERED,
+            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self._session
+
+
+def _unheard() -> None:
+    """The deadline is for the whole call, so no piece extends it."""
+
+
+def _parsed(data: bytearray) -> Any:
+    """The JSON of a body, or None; nesting that is too deep for the parser counts as no JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None

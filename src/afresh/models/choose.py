@@ -1,0 +1,79 @@
+"""Which model makes the vectors: by the settings, or by the name that a store remembers."""
+
+import hashlib
+from functools import partial
+
+from afresh.config.embedding import REMOTE, EmbeddingSettings
+from afresh.models import quality, wordllama
+from afresh.models.budget import Budgeted
+from afresh.models.local import LocalEmbedder, loaded_once
+from afresh.ports import Caller, Embedder
+
+FAST = f"local/wordllama-256/{wordllama.POOLING}"
+QUALITY = f"local/minilm-l6-int8/{quality.POOLING}"
+_fast, _quality = loaded_once(wordllama.Wordllama), loaded_once(quality.Quality)
+
+
+def builtin(model: str) -> Embedder | None:
+    """The embedded model of this fingerprint; None if it is not one of ours, or no longer."""
+    if model == FAST:
+        return LocalEmbedder(FAST, _fast, batch_size=256)
+    if model == QUALITY:
+        return LocalEmbedder(QUALITY, _quality, batch_size=8)
+    return None
+
+
+def embedder_for(settings: EmbeddingSettings, caller: Caller) -> Embedder | None:
+    """The model that the settings name, not yet loaded; None where search goes by words alone."""
+    match settings.provider:
+        case "none":
+            return None
+        case "local":
+            return builtin(fingerprint(settings))
+        case "openai" | "gemini":
+            return _remote(settings, caller)
+    return _library(settings)
+
+
+def within_budget(embedder: Embedder, settings: EmbeddingSettings) -> Embedder:
+    """The embedder for one run: one that is paid for has a budget of its own."""
+    budget = settings.budget_per_run if settings.provider in REMOTE else None
+    return embedder if budget is None else Budgeted(embedder, budget)
+
+
+def fingerprint(settings: EmbeddingSettings) -> str:
+    """What tells vectors apart that must not be compared; the prefix of questions changes no stored one."""
+    if settings.provider == "local":
+        return QUALITY if settings.model == "quality" else FAST
+    size = f"@{settings.dimensions}" if settings.dimensions else ""
+    prefix = settings.document_prefix
+    mark = f"+{hashlib.sha256(prefix.encode()).hexdigest()[:8]}" if prefix else ""
+    return f"{settings.provider}/{settings.named_model}{size}{mark}"
+
+
+def _remote(settings: EmbeddingSettings, caller: Caller) -> Embedder:
+    from afresh.models.gemini import GeminiForm
+    from afresh.models.openai import OpenAIForm
+    from afresh.models.remote import RemoteEmbedder
+
+    form = OpenAIForm if settings.provider == "openai" else GeminiForm
+    return RemoteEmbedder(
+        fingerprint(settings),
+        form(settings.address or "", settings.named_model or "", settings.api_key, settings.dimensions),
+        caller,
+        dimension=settings.dimensions,
+        prefixes=(settings.document_prefix, settings.query_prefix),
+        batch_size=settings.batch_size,
+        timeout_seconds=settings.timeout_seconds,
+        secrets=(settings.api_key,) if settings.api_key else (),
+    )
+
+
+def _library(settings: EmbeddingSettings) -> Embedder:
+    from afresh.models.fastembed import Fastembed
+    from afresh.models.sentence_transformers import SentenceTransformers
+
+    library = Fastembed if settings.provider == "fastembed" else SentenceTransformers
+    prefixes = (settings.document_prefix, settings.query_prefix)
+    load = partial(library, settings.named_model or "", prefixes)
+    return LocalEmbedder(fingerprint(settings), loaded_once(load), batch_size=settings.batch_size)

@@ -1,0 +1,101 @@
+"""The fast embedded model: the weights of the wordllama package, read by a loader of our own."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from afresh.core.errors import EmbedderDown
+from afresh.models.prose import prose
+from afresh.models.spread import load_spread
+from afresh.models.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from afresh.ports import Matrix
+
+DIMENSION = 256
+POOLING = 1  # the version of everything between a text and its vector: raise it when a vector would change
+INSTALL = "pip install wordllama==0.4.0.post1"
+_INSTEAD = "or set embedding.provider: none and search by words alone"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_DIGEST = "e492dc7b14cadcbdb5cb6d3808af733a"
+_MOST_TOKENS = 4_096
+_MOST_WORDS = 60_000
+_DAMPING = 0.75  # a token that is repeated counts more than once, but less than each time anew
+
+
+class Wordllama:
+    """Gives each text the sum of its tokens' vectors, spread evenly and scaled to length 1."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._tokenizer, self._vectors = installed()
+        self._spread = load_spread()
+        self._damped = np.arange(_MOST_TOKENS + 1, dtype=np.float32) ** np.float32(_DAMPING)
+        self._known: dict[str, list[int]] = {}
+        self._lock = threading.Lock()
+
+    def rows(self, texts: Sequence[str], *, query: bool = False) -> "Matrix":
+        """One row of length 1 for each text; a question is made like any text."""
+        import numpy as np
+
+        sums = np.zeros((len(texts), DIMENSION), np.float32)
+        for row, text in zip(sums, texts, strict=True):
+            tokens, counts = np.unique(self.tokens(prose(text)), return_counts=True)
+            if len(tokens):
+                row[:] = self._damped[counts] @ self._vectors[tokens]
+        return unit_rows(sums @ self._spread)
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text of words with one blank between them.
+
+        No token of this vocabulary goes across a blank, so words are tokenised once and remembered.
+        """
+        words = text.split(" ") if text else []
+        with self._lock:
+            if len(self._known) > _MOST_WORDS:
+                self._known.clear()
+            self._learn({word for word in words if word not in self._known})
+            return [token for word in words for token in self._known[word]][:_MOST_TOKENS]
+
+    def _learn(self, words: Iterable[str]) -> None:
+        new = list(words)
+        found = self._tokenizer.encode_batch_fast(new, add_special_tokens=False)
+        self._known.update((word, each.ids) for word, each in zip(new, found, strict=True))
+
+
+def installed() -> tuple["Tokenizer", "Matrix"]:
+    """The tokenizer and the vectors of its tokens as the package holds them; the package is not imported."""
+    # Said outright, the library neither starts threads of its own nor warns when a process is forked.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    spec = find_spec("wordllama")
+    folder = Path(spec.origin).parent if spec and spec.origin else None
+    if folder is None:
+        raise EmbedderDown(f"the embedded model is not installed: {INSTALL}, {_INSTEAD}")
+    try:
+        import numpy as np
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        weights = load_file(folder / _WEIGHTS)["embedding.weight"]
+    except Exception as error:
+        raise EmbedderDown(f"the embedded model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
+    if _digest(folder, weights) != _DIGEST:
+        raise EmbedderDown(f"the embedded model is not the one afresh knows: {INSTALL}, {_INSTEAD}")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, weights.astype(np.float32)
+
+
+def _digest(folder: Path, weights: "Matrix") -> str:
+    """A fingerprint of what decides vectors; of the weights every 64th row, as all would take 25 ms."""
+    sample = weights[::64].tobytes()
+    return hashlib.sha256((folder / _TOKENIZER).read_bytes() + sample).hexdigest()[:32]
