@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from afresh.config import Config
 from afresh.core.doubt import PROBE
-from afresh.core.events import Listener
+from afresh.core.events import Listener, Notice
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.model import Policy, Source, Worker
+from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
@@ -28,6 +29,7 @@ from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
+from afresh.modelling import Modelling
 from afresh.ports import Access, Clock
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
@@ -51,15 +53,17 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     """The knowledge base that a configuration describes, its store open."""
     arm()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
-    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, clock), clock)
+    models = Modelling(config, store, clock)
+    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)
 
 
 class Workshop:
     """Makes the tools of each run from the settings of its source."""
 
-    def __init__(self, config: Config, store: SqlStore, clock: Clock) -> None:
+    def __init__(self, config: Config, store: SqlStore, models: Modelling, clock: Clock) -> None:
         self.config = config
         self.store = store
+        self.models = models
         self.clock = clock
 
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
@@ -103,8 +107,11 @@ class Workshop:
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full, listener)
         try:
-            async with at_work(kit.vigil, stopping):
-                yield kit, rules
+            async with self.models.for_run(own.storage.body) as (kit.embedding, notes):
+                for note in notes:
+                    listener(Notice(text=note))
+                async with at_work(kit.vigil, stopping):
+                    yield kit, rules
         finally:
             await offload.close()
             await web.close()
@@ -217,7 +224,8 @@ def policy_for(own: Config) -> Policy:
     """The numbers that decisions obey, with the recipe of the content they guard."""
     policy = own.policy
     return Policy(
-        recipe=recipe(own),
+        recipe=recipe_of(own.storage.body, _model_of(own) if own.storage.body == "none" else None),
+        chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,
         backoff_base_seconds=policy.backoff_base_seconds,
         backoff_max_seconds=policy.backoff_max_seconds,
@@ -231,6 +239,12 @@ def policy_for(own: Config) -> Policy:
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
     )
+
+
+def _model_of(own: Config) -> str | None:
+    from afresh.models.choose import fingerprint
+
+    return fingerprint(own.embedding) if own.embedding.provider != "none" else None
 
 
 def pace_for(own: Config) -> Pace:

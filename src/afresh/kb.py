@@ -14,6 +14,7 @@ from afresh.core.events import Listener, Notice, ignore
 from afresh.core.labels import check_name, check_version, name_for, parse_label
 from afresh.core.model import (
     Attempt,
+    Listed,
     Page,
     PageStatus,
     Policy,
@@ -30,9 +31,11 @@ from afresh.core.views import (
     Answer,
     ChangeView,
     Finding,
+    Hit,
     LinkView,
     PageView,
     Plan,
+    Reindexed,
     RunReport,
     SourceView,
     StoreStatus,
@@ -42,6 +45,7 @@ from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
+from afresh.engine.reindex import Remake, reindex
 from afresh.engine.run import run_source
 from afresh.engine.search import answer
 from afresh.engine.status import alive_workers, status_of, view_of
@@ -63,10 +67,6 @@ class Tools(Protocol):
         self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
-    def embedder(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
-        """What turns questions into vectors, and what there is to say about it."""
-        ...
-
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
         ...
@@ -78,12 +78,25 @@ class Tools(Protocol):
     async def examine(self) -> list[Finding]: ...
 
 
+class Models(Protocol):
+    """The models that the store works with."""
+
+    def for_questions(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
+        """What turns questions into vectors, and what there is to say about it."""
+        ...
+
+    def for_remake(
+        self, listener: Listener, stopping: asyncio.Event
+    ) -> AbstractAsyncContextManager[Remake]: ...
+
+
 class KnowledgeBase:
     """Everything afresh can be asked to do."""
 
-    def __init__(self, store: Library, tools: Tools, clock: Clock) -> None:
+    def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
         self._store = store
         self._tools = tools
+        self._models = models
         self._clock = clock
         self._stopping = asyncio.Event()
 
@@ -145,6 +158,7 @@ class KnowledgeBase:
         limit: int = 10,
         every_chunk: bool = False,
         context: bool = False,
+        listener: Listener = ignore,
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
         now = self._clock()
@@ -156,8 +170,43 @@ class KnowledgeBase:
             checked_after=now - checked_within if checked_within else None,
         )
         asked = Asked(query=query, within=narrowed, mode=Mode(mode), limit=limit, every_chunk=every_chunk)
-        async with self._tools.embedder() as (embedder, notes):
-            return await answer(self._store, asked, embedder, notes, context=context)
+        async with self._models.for_questions() as (embedder, notes):
+            found = await answer(self._store, asked, embedder, notes, context=context)
+            if max_age is None:
+                return found
+            checked = await self._check(found.hits, now - max_age, listener)
+            found = await answer(self._store, asked, embedder, notes, context=context)
+            return replace(found, notes=(*found.notes, *checked))
+
+    async def _check(self, hits: Sequence[Hit], since: datetime, listener: Listener) -> list[str]:
+        """Look again at the pages of hits that were last looked at before a time; what could not be done."""
+        old: dict[str, list[Listed]] = {}
+        for hit in hits:
+            if hit.checked_at is None or hit.checked_at < since:
+                label = f"{hit.source}@{hit.version}" if hit.version else hit.source
+                old.setdefault(label, []).append(Listed(hit.url, hit.depth))
+        notes = []
+        for label, pages in old.items():
+            source = await self._source(label)
+            try:
+                report = await self._run(source, RunMode.CHECK, False, False, listener, pages=pages)
+            except RunBusy as busy:
+                notes.append(f"{label} was not looked at again: {busy}")
+                continue
+            if report.error:
+                notes.append(f"{label}, looked at again: {report.error}")
+        return notes
+
+    async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[Reindexed]:
+        """Make chunks and vectors anew from stored text where the recipe or the model changed."""
+        chosen: list[Source | None] = [await self._source(label) for label in dict.fromkeys(labels)] or [None]
+        reports = []
+        for source in chosen:
+            if self._stopping.is_set():
+                break
+            async with self._models.for_remake(listener, self._stopping) as remake:
+                reports.append(await reindex(remake, source))
+        return reports
 
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
@@ -264,9 +313,10 @@ class KnowledgeBase:
         trust: bool,
         listener: Listener,
         slot: datetime | None = None,
+        pages: Sequence[Listed] = (),
     ) -> RunReport:
         async with self._tools.open(source, full, trust, listener, self._stopping) as (kit, rules):
-            return await run_source(kit, source, rules, mode, self._stopping, slot)
+            return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
     async def _add(
         self,

@@ -43,6 +43,7 @@ class Passage:
     title: str
     source: str
     version: str | None
+    depth: int
     language: str | None
     checked_at: datetime | None
     changed_at: datetime | None

@@ -53,6 +53,7 @@ class Hit:
     checked_at: datetime | None
     changed_at: datetime | None
     also_at: tuple[str, ...] = ()  # other addresses with the same content
+    depth: int = 0  # of its page
     context: str | None = None  # the passage with what stands around it, where asked for
 
 

@@ -4,26 +4,32 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from afresh.core.errors import EmbedderDown, EmbedError, StoreError
 from afresh.core.looks import Chunk, embedded_text
 from afresh.failpoints import failpoint
 from afresh.ports import Clock, Embedder, Store
 
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
 log = logging.getLogger("afresh.embedding")
 
 BATCH = 512  # texts that are looked up and embedded together
 SPLITS = 16  # times that a refused batch is halved to find the text that spoils it
+LONGEST = 900.0  # seconds that one batch may take: the slowest model of ours needs a third
 STRIKES = 3  # failures of the whole embedder in a row after which a run asks it no more
 
 
 class Embedding:
     """Gives every text a vector once; pages wait for theirs together."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, seconds: float = LONGEST) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._seconds = seconds
         self._texts: dict[str, str] = {}  # waiting, by hash
         self._promises: dict[str, asyncio.Future[bool]] = {}  # was it made now?
         self._worker: asyncio.Task[None] | None = None
@@ -95,7 +101,7 @@ class Embedding:
             return
         if self._down is not None:
             raise self._down
-        vectors = await self._embedder.embed(list(texts.values()))
+        vectors = await self._embedded(list(texts.values()))
         self._strikes = 0
         failpoint("embed.made")
         rows = vectors.astype("<f2")
@@ -103,6 +109,20 @@ class Embedding:
         await self._store.keep_vectors(self.model, kept, self._clock())
         failpoint("embed.kept")
         self._settle(texts, made=True)
+
+    async def _embedded(self, texts: Sequence[str]) -> "Matrix":
+        """What the embedder made of texts, if it is what it has to be."""
+        import numpy as np
+
+        try:
+            vectors = await asyncio.wait_for(self._embedder.embed(texts), self._seconds)
+        except TimeoutError:
+            raise EmbedderDown(f"{self.model} gave no answer within {self._seconds:.0f} s") from None
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise EmbedError(f"{self.model} gave {len(vectors)} vectors for {len(texts)} texts")
+        if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+            raise EmbedError(f"{self.model} gave vectors that are no numbers, or all zero")
+        return vectors
 
     def _strike(self, error: EmbedError) -> None:
         self._strikes += 1

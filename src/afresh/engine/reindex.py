@@ -142,4 +142,3 @@ async def _report(remake: Remake, source: Source | None, error: str | None) -> R
 def _needs_text(number: int, what: str) -> str:
     which = f"1 {what} has" if number == 1 else f"{number:,} {what}s have"
     return f"{which} no stored text (`storage.body: none`): `afresh refresh` reads such sources again"
-

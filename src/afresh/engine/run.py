@@ -88,9 +88,9 @@ async def run_source(
         await kit.store.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
         worker = await _worked(course)  # is the site well at all?
     if worker.waits_until is not None:
-        pages = "page waits" if worker.left_waiting == 1 else "pages wait"
+        waiting = "page waits" if worker.left_waiting == 1 else "pages wait"
         course.notes.append(
-            f"{worker.left_waiting} {pages}: "
+            f"{worker.left_waiting} {waiting}: "
             f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
         )
     verdict = await _judge(course, worker.left_waiting)

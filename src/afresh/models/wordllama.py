@@ -75,27 +75,32 @@ def installed() -> tuple["Tokenizer", "Matrix"]:
     """The tokenizer and the vectors of its tokens as the package holds them; the package is not imported."""
     # Said outright, the library neither starts threads of its own nor warns when a process is forked.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    spec = find_spec("wordllama")
-    folder = Path(spec.origin).parent if spec and spec.origin else None
-    if folder is None:
-        raise EmbedderDown(f"the embedded model is not installed: {INSTALL}, {_INSTEAD}")
+    place = folder()
     try:
         import numpy as np
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        weights = load_file(folder / _WEIGHTS)["embedding.weight"]
+        tokenizer = Tokenizer.from_file(str(place / _TOKENIZER))
+        weights = load_file(place / _WEIGHTS)["embedding.weight"]
     except Exception as error:
         raise EmbedderDown(f"the embedded model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
-    if _digest(folder, weights) != _DIGEST:
+    if _digest(place, weights) != _DIGEST:
         raise EmbedderDown(f"the embedded model is not the one afresh knows: {INSTALL}, {_INSTEAD}")
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer, weights.astype(np.float32)
 
 
-def _digest(folder: Path, weights: "Matrix") -> str:
+def folder() -> Path:
+    """Where the package is."""
+    spec = find_spec("wordllama")
+    if spec is None or spec.origin is None:
+        raise EmbedderDown(f"the embedded model is not installed: {INSTALL}, {_INSTEAD}")
+    return Path(spec.origin).parent
+
+
+def _digest(place: Path, weights: "Matrix") -> str:
     """A fingerprint of what decides vectors; of the weights every 64th row, as all would take 25 ms."""
     sample = weights[::64].tobytes()
-    return hashlib.sha256((folder / _TOKENIZER).read_bytes() + sample).hexdigest()[:32]
+    return hashlib.sha256((place / _TOKENIZER).read_bytes() + sample).hexdigest()[:32]

@@ -96,6 +96,7 @@ def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Pa
         title=row["title"] or row["url"],
         source=row["source_name"],
         version=row["source_version"] or None,
+        depth=row["depth"],
         language=row["language"],
         checked_at=at(row["checked_at"]),
         changed_at=at(row["changed_at"]),

@@ -1,7 +1,5 @@
 """Which pages a search may answer from."""
 
-from datetime import datetime
-
 from afresh.core.asking import Narrowed
 from afresh.core.model import Page, PageId
 from afresh.core.scope import address_filter

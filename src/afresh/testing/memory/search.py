@@ -59,6 +59,7 @@ class MemorySearches:
             title=found.title or found.url,
             source=source.name,
             version=source.version,
+            depth=found.depth,
             language=found.language,
             checked_at=found.checked_at,
             changed_at=found.changed_at,

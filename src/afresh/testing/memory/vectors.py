@@ -59,9 +59,7 @@ class MemoryVectors:
         """Chunks with a text of which the model made no vector yet, in their order."""
         lacking = sorted((piece for piece in self._lacking(model, source) if piece.whole), key=lambda p: p.id)
         return [
-            Wanting(p.id, p.chunk.text_hash, p.chunk.path, p.chunk.content)
-            for p in lacking
-            if p.id > after
+            Wanting(p.id, p.chunk.text_hash, p.chunk.path, p.chunk.content) for p in lacking if p.id > after
         ][:limit]
 
     async def lack(self, model: str, source: SourceId | None = None) -> Lack:

@@ -1,0 +1,99 @@
+"""Putting models to work: for the questions of a search, the new text of a run, and an index made anew."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from afresh.config import Config
+from afresh.core.events import Listener
+from afresh.core.recipe import CHUNKER
+from afresh.engine.embedding import Embedding
+from afresh.engine.journal import unfailing
+from afresh.engine.named import Named
+from afresh.engine.offload import Offload
+from afresh.engine.patience import FOREVER, Patience, patient
+from afresh.engine.reindex import Remake
+from afresh.ports import Clock, Embedder
+from afresh.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from afresh.models.chosen import Chosen
+
+
+class Modelling:
+    """The models that a store works with, by the settings and by what it holds."""
+
+    def __init__(self, config: Config, store: SqlStore, clock: Clock) -> None:
+        self._config = config
+        self._store = store
+        self._clock = clock
+
+    @asynccontextmanager
+    async def for_questions(self) -> AsyncIterator[tuple[Embedder | None, Sequence[str]]]:
+        """What turns questions into vectors, and what there is to say about it."""
+        async with self._chosen() as models:
+            yield models.acting, models.notes
+
+    @asynccontextmanager
+    async def for_run(self, body: str) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
+        """What gives new text its vectors; where no text is kept, at once those of the wanted model."""
+        async with self._chosen() as models:
+            model = models.wanted if body == "none" else models.acting
+            embedding = self._embedding(model, self._store)
+            try:
+                yield embedding, models.notes
+            finally:
+                await _close(embedding)
+
+    @asynccontextmanager
+    async def for_remake(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[Remake]:
+        """The tools to make an index anew from stored text."""
+        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store, offload = patient(self._store, patience), Offload()
+        async with self._chosen() as (acting, wanted, _):
+            both = acting is not None and wanted is not None and acting.model != wanted.model
+            serving = self._embedding(acting if both else None, store)
+            target = self._embedding(wanted, store)
+            try:
+                yield Remake(
+                    store=store,
+                    offload=offload,
+                    chunk=Named("afresh.chunkers.markdown", "chunk"),
+                    chunker=CHUNKER,
+                    serving=serving or target,
+                    wanted=target,
+                    clock=self._clock,
+                    listener=unfailing(listener),
+                    stopping=stopping,
+                )
+            finally:
+                await _close(serving)
+                await _close(target)
+                await offload.close()
+
+    def _embedding(self, model: Embedder | None, store: SqlStore) -> Embedding | None:
+        from afresh.models.choose import within_budget
+
+        if model is None:
+            return None
+        return Embedding(store, within_budget(model, self._config.embedding), self._clock)
+
+    @asynccontextmanager
+    async def _chosen(self) -> AsyncIterator["Chosen"]:
+        from afresh.fetchers.api import ApiClient
+        from afresh.models.chosen import chosen
+
+        settings, serving = self._config.embedding, await self._store.serving_model()
+        caller = ApiClient(
+            [settings.address] if settings.address else [], user_agent=self._config.network.user_agent
+        )
+        try:
+            yield chosen(settings, serving.name if serving else None, caller)
+        finally:
+            await caller.close()
+
+
+async def _close(embedding: Embedding | None) -> None:
+    if embedding is not None:
+        await embedding.close()

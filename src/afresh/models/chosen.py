@@ -1,0 +1,32 @@
+"""Which models a store works with: the one that answers today, and the one that the settings want."""
+
+from typing import NamedTuple
+
+from afresh.config.embedding import EmbeddingSettings
+from afresh.core.errors import EmbedderDown
+from afresh.models.choose import builtin, check_installed, embedder_for
+from afresh.ports import Caller, Embedder
+
+
+class Chosen(NamedTuple):
+    """The embedders of a store, and what there is to say about them."""
+
+    acting: Embedder | None = None  # makes vectors of new text and of questions
+    wanted: Embedder | None = None  # that the settings name
+    notes: tuple[str, ...] = ()
+
+
+def chosen(settings: EmbeddingSettings, serving: str | None, caller: Caller) -> Chosen:
+    """What is to be used: vectors can only be compared with those of the model that made them."""
+    try:
+        wanted = embedder_for(settings, caller)
+        if wanted is not None:
+            check_installed(wanted.model)
+    except EmbedderDown as missing:
+        if settings.model is not None or settings.provider != "local":
+            raise
+        return Chosen(notes=(f"search goes by words alone: {missing}",))
+    if wanted is None or serving in (None, wanted.model):
+        return Chosen(wanted, wanted)
+    acting = builtin(serving or "") or wanted
+    return Chosen(acting, wanted, (f"{wanted.model} is set, but {serving} answers: run `afresh reindex`",))
