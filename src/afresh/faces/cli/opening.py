@@ -9,8 +9,10 @@ from afresh.core.model import Attempt, PageStatus
 from afresh.core.views import (
     ChangeView,
     Finding,
+    FoundVersion,
     Hit,
     LinkView,
+    OpenedPage,
     PageView,
     Plan,
     RunReport,
@@ -56,6 +58,10 @@ class Knowledge(Protocol):
         limit: int = 10,
         every_chunk: bool = False,
     ) -> list[Hit]: ...
+
+    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage: ...
+
+    async def find_version(self, label: str) -> FoundVersion: ...
 
     async def sources(self) -> list[SourceView]: ...
 

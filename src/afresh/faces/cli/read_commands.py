@@ -7,6 +7,7 @@ import click
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
+from afresh.faces.cli import open_commands
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
@@ -199,4 +200,4 @@ def _language(typed: str | None) -> str | None:
     return tag
 
 
-COMMANDS = (search, sources, show, pages, links, history, changes, why, status)
+COMMANDS = (search, *open_commands.COMMANDS, sources, show, pages, links, history, changes, why, status)
