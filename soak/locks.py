@@ -13,6 +13,7 @@ from typing import TypeVar
 from tests.contract.desk import Desk, read
 
 from afresh.app import TRY_SECONDS
+from afresh.core.asking import Narrowed
 from afresh.core.errors import StoreError
 from afresh.core.model import Limits
 from afresh.engine.patience import Patience, patient
@@ -85,7 +86,7 @@ async def search(url: str, number: int, seconds: float) -> Tally:
     store = await _open(url)
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
-        await tally.time(store.search(f"word{number}", limit=5))
+        await tally.time(store.matches(f"word{number}", Narrowed(), 5))
         pages = (await store.totals())["pages"]
         if pages < before:
             tally.errors.append(f"{before} pages became {pages}")

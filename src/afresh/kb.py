@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
-from afresh.core.labels import check_name, check_version, name_for, parse_label
+from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import (
     Attempt,
     Listed,
@@ -31,8 +31,10 @@ from afresh.core.views import (
     Answer,
     ChangeView,
     Finding,
+    FoundVersion,
     Hit,
     LinkView,
+    OpenedPage,
     PageView,
     Plan,
     Reindexed,
@@ -45,11 +47,13 @@ from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
+from afresh.engine.reading import near_addresses, open_page
 from afresh.engine.reindex import Remake, reindex
 from afresh.engine.run import run_source
 from afresh.engine.search import answer
 from afresh.engine.status import alive_workers, status_of, view_of
 from afresh.engine.timetable import next_time
+from afresh.engine.which import best_source, exact_source
 from afresh.ports import Clock, Embedder, Library
 
 if TYPE_CHECKING:
@@ -163,7 +167,9 @@ class KnowledgeBase:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
         now = self._clock()
         narrowed = Narrowed(
-            sources=tuple([(await self._source(label)).id for label in within]) if within else None,
+            sources=tuple([(await best_source(self._store, label))[0].id for label in within])
+            if within
+            else None,
             language=language,
             path=path,
             changed_after=now - changed_within if changed_within else None,
@@ -207,6 +213,19 @@ class KnowledgeBase:
             async with self._models.for_remake(listener, self._stopping) as remake:
                 reports.append(await reindex(remake, source))
         return reports
+
+    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
+        """The stored text of a page, or of the page it moved to."""
+        source = (await best_source(self._store, within))[0].id if within else None
+        address = _address(url)
+        opened = await open_page(self._store, address, source, former=former)
+        if opened is None:
+            raise UsageError(await self._why_not(address, source))
+        return opened
+
+    async def find_version(self, label: str) -> FoundVersion:
+        """The version of a source that a label means, which may be a range, and the versions there are."""
+        return (await best_source(self._store, label))[1]
 
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
@@ -340,14 +359,7 @@ class KnowledgeBase:
         )
 
     async def _source(self, label: str) -> Source:
-        name, version = parse_label(label)
-        source = await self._store.find_source(name, version)
-        if source is not None:
-            return source
-        versions = [other.label for other in await self._store.sources(name)]
-        if versions:
-            raise UsageError(f"there is no {label}, but {', '.join(versions)}")
-        raise UsageError(f"there is no source {label}; `afresh sources` lists them")
+        return await exact_source(self._store, label)
 
     async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
         source = (await self._source(within)).id if within else None
@@ -360,7 +372,9 @@ class KnowledgeBase:
         """Why an address is no page: a link that was left out, or nothing at all."""
         link = await self._store.link_to(url, within)
         if link is None:
-            return f"{url} is not on record; `afresh pages NAME` lists the addresses that are"
+            near = await near_addresses(self._store, url, within)
+            other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
+            return f"{url} is not on record; {other}"
         source, page, depth, follow, belongs = link
         rules = self._tools.bounds(source)[0]
         reason = rules.refusal(url, depth + 1)

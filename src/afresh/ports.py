@@ -255,6 +255,9 @@ class Library(Store, Protocol):
     async def find_pages(
         self, url: str, source: SourceId | None = None
     ) -> Sequence[tuple[Page, PageView, str, str | None]]: ...
+    async def addresses_with(
+        self, part: str, source: SourceId | None = None, *, limit: int = 500
+    ) -> list[str]: ...
     async def history_by_url(self, url: str) -> list[Attempt]: ...
     async def evidence(
         self, page: Page, shown: int = 5

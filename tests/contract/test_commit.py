@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, chunks_of, read
 
 from afresh.core.looks import Chunk, Failed, Gone, Moved, NotModified, Outcome, Refused, Seen, Validators
@@ -25,7 +26,7 @@ async def test_A1_A6_a_new_page_is_stored_whole(desk: Desk) -> None:
     assert page.links_hash is not None
     assert page.checked_at == page.changed_at == page.last_scraped == now
     assert (await desk.store.held(page.id)).markdown == "Apples grow here"
-    [hit] = await desk.store.search("apples")
+    [hit] = await search(desk.store, "apples")
     assert (hit.url, hit.title, hit.checked_at, hit.changed_at) == (at("a"), "Apples", now, now)
 
 
@@ -44,7 +45,7 @@ async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]
     """Everything a reader of the index can see but check times."""
     pages = await desk.store.pages(desk.source.id, everything=True)
     hits = [
-        replace(hit, checked_at=None) for word in ("root", "apples") for hit in await desk.store.search(word)
+        replace(hit, checked_at=None) for word in ("root", "apples") for hit in await search(desk.store, word)
     ]
     links = [replace(link, crawl_time=None) for link in await desk.store.links(desk.source.id)]
     texts = [await desk.store.held(page.id) for page in pages]
@@ -94,7 +95,7 @@ async def test_C9_F46_the_same_content_with_another_etag_is_kept(desk: Desk) -> 
     assert page.validators.etag == '"new"'
     assert (page.content_hash, page.changed_at) == (before.content_hash, before.changed_at)
     assert page.last_scraped == desk.clock()
-    assert [hit.url for hit in await desk.store.search("bananas")] == [at("b")]
+    assert [hit.url for hit in await search(desk.store, "bananas")] == [at("b")]
     assert await desk.store.changes(run=desk.run.id) == []
 
 
@@ -107,8 +108,8 @@ async def test_A5_A24_changed_content_is_replaced_together_with_its_etag(desk: D
     assert (after.title, after.validators.etag, after.depth) == ("Pears", '"a2"', 1)
     assert after.content_hash != before.content_hash
     assert after.changed_at == desk.clock()
-    assert await desk.store.search("apples") == []
-    assert [hit.url for hit in await desk.store.search("pears")] == [at("a")]
+    assert await search(desk.store, "apples") == []
+    assert [hit.url for hit in await search(desk.store, "pears")] == [at("a")]
     assert (await desk.store.held(after.id)).markdown == "Pears grow here"
     assert (await desk.page("c")).depth == 2
     [change] = await desk.store.changes(run=desk.run.id)
@@ -308,7 +309,7 @@ async def test_A17_a_page_that_moved_points_on_and_its_target_takes_its_place(de
     old, new = await desk.page("a"), await desk.page("new")
     assert (old.status, old.moved_to, old.content_hash) == (PageStatus.REDIRECT, at("new"), None)
     assert (new.status, new.depth) == (PageStatus.ACTIVE, old.depth)
-    assert [hit.url for hit in await desk.store.search("apples")] == [at("new")]
+    assert [hit.url for hit in await search(desk.store, "apples")] == [at("new")]
     kinds = {
         change.url: (change.kind, change.moved_to) for change in await desk.store.changes(run=desk.run.id)
     }

@@ -7,6 +7,7 @@ from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+from tests.contract.asking import search
 from tests.contract.conftest import Open
 from tests.contract.desk import ROOT, Desk, at, read
 
@@ -88,7 +89,7 @@ async def test_a_reader_sees_a_commit_of_another_process_whole(
     writer = await Desk.at(await open_another(), clock)
     reader = await open_another()
     await writer.crawl({"": read("Root", "a"), "a": read("Quokka")})
-    [hit] = await reader.search("quokka")
+    [hit] = await search(reader, "quokka")
     [(page, *_)] = await reader.find_pages(hit.url)
     assert (await reader.held(page.id)).markdown == "Quokka"
     assert [link.url for link in await reader.links(writer.source.id)] == [at("a")]
@@ -123,7 +124,7 @@ async def test_readers_are_not_in_the_way_of_a_writer(open_another: Open, clock:
         return len(await desk.look({f"p{n}": read(f"Quokka {n}") for n in range(40)}, batch=2))
 
     async def watch(number: int) -> list[int]:
-        return [len(await readers[number].search("quokka", limit=100)) for _ in range(15)]
+        return [len(await search(readers[number], "quokka", limit=100)) for _ in range(15)]
 
     written, watched = await asyncio.gather(write(), asyncio.gather(*(watch(n) for n in range(3))))
     assert written == 40

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Gone, Read, Seen, Signs
@@ -33,8 +34,8 @@ async def test_F40_what_is_held_is_flagged_listed_and_counted_and_the_index_stay
     assert (page.status, page.content_hash) == (PageStatus.ACTIVE, SITE["a"].document.content_hash)  # type: ignore[union-attr]
     assert page.doubt is not None
     assert (page.doubt_run, page.doubt_hash) == (2, read("Sign in, please").document.content_hash)
-    assert await desk.store.search("apples")
-    assert not await desk.store.search("sign")
+    assert await search(desk.store, "apples")
+    assert not await search(desk.store, "sign")
     [listed] = await desk.store.pages(desk.source.id, doubtful=True)
     assert (listed.url, listed.doubt) == (page.url, page.doubt)
     assert (await desk.store.source_view(desk.source)).doubtful == 1

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.conftest import STORES
 from tests.contract.desk import ROOT, Desk, at, read
 
@@ -69,7 +70,7 @@ async def _told(desk: Desk) -> dict[str, object]:
         "frontier": sorted((item.url, item.depth) for item in await desk.store.frontier(desk.source.id)),
         "unreached": sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT, 20)),
         "doomed": sorted((p.url, str(target)) for p, target in await desk.store.doomed(desk.source.id)),
-        "found": sorted(hit.url for hit in await desk.store.search("text", limit=100)),
+        "found": sorted(hit.url for hit in await search(desk.store, "text", limit=100)),
         "history": {page.url: [a.outcome for a in await desk.store.history(page.id)] for page in pages},
     }
 

@@ -1,6 +1,7 @@
 """Leases and fencing: who lost a claim writes nothing, and no claim stays behind."""
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.ending import Ending
@@ -25,7 +26,7 @@ async def test_F24_a_worker_that_lost_its_lease_writes_nothing(desk: Desk) -> No
     assert await desk.commit(*visits) == []
     assert await desk.reload() == before
     assert await desk.urls() == []
-    assert await desk.store.search("late") == []
+    assert await search(desk.store, "late") == []
     assert await desk.store.links(desk.source.id) == []
     assert await desk.store.changes() == []
     assert await desk.store.find_pages(at("never")) == []
@@ -42,7 +43,7 @@ async def test_F24_in_one_batch_what_is_still_held_is_written_and_the_rest_is_no
     visits = [second.visit(claim, read(f"New {claim.page.url}")) for claim in claims]
     stale = desk.visit(lost, read("Stale"))
     assert sorted(await desk.commit(stale, *visits)) == [at(""), at("a")]
-    assert await desk.store.search("stale") == []
+    assert await search(desk.store, "stale") == []
 
 
 async def test_F26_the_same_name_after_a_restart_is_not_the_same_claim(desk: Desk) -> None:

@@ -52,6 +52,26 @@ async def test_a_page_is_found_in_every_source_that_has_it(desk: Desk) -> None:
     assert await desk.store.find_pages(at("nowhere")) == []
 
 
+async def test_addresses_are_found_by_a_part_of_them(desk: Desk) -> None:
+    other = await Desk.at(desk.store, desk.clock, "docs", "2")
+    site: dict[str, Seen] = {
+        "": read("Root", "guide/Retries", "a_b", "gone"),
+        "guide/Retries": read("Retries", "api/retries"),
+        "api/retries": read("More"),
+        "a_b": read("Odd"),
+        "gone": Gone(),
+    }
+    await desk.crawl(site)
+    await other.crawl(SITE)
+    store, near = desk.store, [at("guide/Retries"), at("api/retries")]
+    assert await store.addresses_with("/retries") == near
+    assert await store.addresses_with("/RETRIES", desk.source.id, limit=1) == near[:1]
+    assert await store.addresses_with("/retries", other.source.id) == []
+    assert await store.addresses_with("a_b") == [at("a_b")]
+    assert await store.addresses_with("a%b") == await store.addresses_with("gone") == []
+    assert (await store.addresses_with("//docs.example.org/"))[0] == ROOT
+
+
 # ---- history
 
 

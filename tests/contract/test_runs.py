@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.ending import Ending
@@ -51,7 +52,7 @@ async def test_G3_removing_a_source_keeps_its_history_and_leaves_nothing_open(de
     await desk.store.remove_source(desk.source.id, desk.clock())
     assert await desk.store.sources() == []
     assert await desk.store.find_pages(at("a")) == []
-    assert await desk.store.search("page") == []
+    assert await search(desk.store, "page") == []
     assert await desk.store.last_runs(desk.source.id) == []
     history = await desk.store.history_by_url(at("a"))
     assert [attempt.page_id for attempt in history] == [None, None]

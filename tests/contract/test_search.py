@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Seen
@@ -30,11 +31,11 @@ async def filled(desk: Desk) -> Desk:
 
 
 async def _urls(store: Library, query: str, **filters: object) -> list[str]:
-    return [hit.url for hit in await store.search(query, **filters)]  # type: ignore[arg-type]
+    return [hit.url for hit in await search(store, query, **filters)]  # type: ignore[arg-type]
 
 
 async def test_a_hit_tells_where_it_is_from_and_how_fresh_it_is(filled: Desk) -> None:
-    [hit] = await filled.store.search("speicher")
+    [hit] = await search(filled.store, "speicher")
     assert (hit.url, hit.title, hit.source, hit.version, hit.language) == (
         at("quellen"),
         "Quellen",
@@ -63,21 +64,21 @@ async def test_F68_one_content_under_two_addresses_is_one_hit_that_names_both(de
             "r": read("Quinces, too"),
         }
     )
-    hits = await desk.store.search("quinces")
+    hits = await search(desk.store, "quinces")
     assert {hit.url: hit.also_at for hit in hits} == {
         at("q/"): (at("q/index.html"),),
         at("r"): (),
     }
-    assert len(await desk.store.search("quinces", every_chunk=True)) == 3
+    assert len(await search(desk.store, "quinces", every_chunk=True)) == 3
 
 
 async def test_matched_words_are_marked(filled: Desk) -> None:
-    [hit] = await filled.store.search("snails")
+    [hit] = await search(filled.store, "snails")
     assert hit.text == "\x02Snails\x03 sleep"
 
 
 async def test_all_words_come_before_any(filled: Desk) -> None:
-    hits = await filled.store.search("jobs retries")
+    hits = await search(filled.store, "jobs retries")
     assert hits[0].url == at("retries2")
     assert at("retries") in [hit.url for hit in hits]
     scores = [hit.score for hit in hits]
@@ -113,7 +114,7 @@ async def test_the_source_filters(filled: Desk) -> None:
     other = await Desk.at(filled.store, filled.clock, "other", "2")
     await other.crawl({"": read("Retries elsewhere")})
     assert len(await _urls(filled.store, "retries")) == 3
-    [hit] = await filled.store.search("retries", source=other.source.id)
+    [hit] = await search(filled.store, "retries", source=other.source.id)
     assert (hit.source, hit.version) == ("other", "2")
     assert len(await _urls(filled.store, "retries", source=filled.source.id)) == 2
 
@@ -125,7 +126,7 @@ async def test_the_source_filters(filled: Desk) -> None:
      "x " * 500],
 )  # fmt: skip
 async def test_no_query_is_an_error(filled: Desk, query: str) -> None:
-    assert isinstance(await filled.store.search(query), list)
+    assert isinstance(await search(filled.store, query), list)
 
 
 async def test_no_jumble_is_an_error(filled: Desk) -> None:
@@ -135,7 +136,7 @@ async def test_no_jumble_is_an_error(filled: Desk) -> None:
     )
     for _ in range(150):
         query = "".join(dice.choices(pieces, k=dice.randint(1, 9)))
-        assert isinstance(await filled.store.search(query), list), query
+        assert isinstance(await search(filled.store, query), list), query
 
 
 async def test_operators_are_words(filled: Desk) -> None:
@@ -144,4 +145,4 @@ async def test_operators_are_words(filled: Desk) -> None:
 
 
 async def test_nothing_is_found_where_nothing_is(store: Library) -> None:
-    assert await store.search("anything") == []
+    assert await search(store, "anything") == []

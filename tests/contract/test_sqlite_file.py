@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
@@ -60,7 +61,7 @@ async def test_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClo
     await store.close()
     schema, before = _schema(sqlite_file), _bytes(sqlite_file)
     store = await open_store(f"sqlite:///{sqlite_file}")
-    assert len(await store.search("quokka")) == 1
+    assert len(await search(store, "quokka")) == 1
     await store.close()
     assert _schema(sqlite_file) == schema
     assert _bytes(sqlite_file) == before

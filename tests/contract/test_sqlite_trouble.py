@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 from tests.contract.powerless import powerless
 
@@ -77,7 +78,7 @@ async def test_F14_a_lock_that_stays_is_told_in_one_sentence(sqlite_file: Path) 
     with _locked(sqlite_file):
         with pytest.raises(StoreBusy, match=r"locked by another process; wait .* or stop it"):
             await store.try_to_write()
-        assert len(await store.search("quokka")) == 1
+        assert len(await search(store, "quokka")) == 1
     await store.try_to_write()
     await store.close()
 
@@ -87,7 +88,7 @@ async def test_F14_a_locked_store_opens_for_reading_and_writing(sqlite_file: Pat
     with _locked(sqlite_file):
         for access in Access:
             store = await _opened(sqlite_file, access)
-            assert len(await store.search("quokka")) == 1
+            assert len(await search(store, "quokka")) == 1
             await store.close()
 
 
@@ -123,7 +124,7 @@ async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
     await _pages_at_most(sqlite_store, 1)
     with pytest.raises(StoreFull, match="disk full; make room"):
         await sqlite_desk.commit(visit)
-    assert await sqlite_store.search("quokka") == []
+    assert await search(sqlite_store, "quokka") == []
     assert await sqlite_store.integrity() is None
     await _pages_at_most(sqlite_store, 100_000)
     assert await sqlite_desk.commit(visit) == [at("")]
@@ -199,7 +200,7 @@ async def test_F16_a_read_only_store_is_read_and_nothing_else(
     before = _state(sqlite_file)
     with powerless():
         store = await _opened(sqlite_file, Access.READ)
-        assert len(await store.search("quokka")) == 2
+        assert len(await search(store, "quokka")) == 2
         assert await store.integrity() is None
         with pytest.raises(StoreError, match="can only be read"):
             await store.try_to_write()
@@ -301,7 +302,7 @@ async def test_F17_damage_met_while_reading_is_told_in_the_same_words(sqlite_fil
     _overwrite(sqlite_file, (page - 1) * 4096, b"\xa5" * 4096)
     store = await _opened(sqlite_file, Access.READ)
     with pytest.raises(StoreDamaged, match="is damaged; restore it from a backup"):
-        await store.search("quokka")
+        await search(store, "quokka")
     await store.close()
 
 
@@ -322,7 +323,7 @@ async def test_F17_garbage_in_the_log_costs_nothing_that_is_in_the_file(
     log = sqlite_file.with_name("afresh.db-wal")
     await asyncio.to_thread(log.write_bytes, b"\xa5" * 50_000)
     store = await _opened(sqlite_file)
-    assert len(await store.search("quokka")) == 3
+    assert len(await search(store, "quokka")) == 3
     assert await store.integrity() is None
     await store.close()
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.contract.asking import search
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
@@ -161,11 +162,11 @@ async def test_A7_F37_a_page_that_is_gone_is_doomed_and_stays_until_it_is_droppe
     [(page, target)] = await desk.store.doomed(desk.source.id)
     assert (page.url, page.doomed_by, target) == (at("b"), desk.run.id, None)
     assert await desk.store.live_count(desk.source.id) == 5
-    assert [hit.url for hit in await desk.store.search("page b")][:1] == [at("b")]
+    assert [hit.url for hit in await search(desk.store, "page b")][:1] == [at("b")]
     await desk.finish(dropped=[page])
     assert await desk.store.live_count(desk.source.id) == 4
     assert await desk.store.doomed(desk.source.id) == []
-    assert at("b") not in [hit.url for hit in await desk.store.search("page b")]
+    assert at("b") not in [hit.url for hit in await search(desk.store, "page b")]
 
 
 async def test_F36_a_doomed_page_that_answers_again_is_spared(desk: Desk) -> None:

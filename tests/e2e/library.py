@@ -6,7 +6,7 @@ from pathlib import Path
 
 from afresh.app import build, utc_now
 from afresh.config import Config, load
-from afresh.core.views import Hit, RunReport
+from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
 from afresh.testing.state import Held, assert_sound, index_of, rows
@@ -51,5 +51,5 @@ def counts(report: RunReport) -> dict[str, int]:
 
 async def found(kb: KnowledgeBase, query: str, within: str = "docs") -> set[str]:
     """The addresses that a search brings."""
-    hits: list[Hit] = await kb.search(query, within=within, limit=100)
-    return {hit.url for hit in hits}
+    answer = await kb.search(query, within=[within], mode="text", limit=100)
+    return {hit.url for hit in answer.hits}

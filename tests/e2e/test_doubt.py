@@ -79,7 +79,7 @@ async def test_F40_F52_a_wall_for_every_address_loses_nothing_however_often_it_i
         assert report.state in ("failed", "needs_confirmation")
         assert (report.changed, report.deleted, report.moved) == (0, 0, 0)
     assert {url: held for url, held in index_of(store).items() if "login" not in url} == before
-    assert await kb.search(word("/p3"))
+    assert (await kb.search(word("/p3"))).hits
     site.behave()
     reports = await kb.refresh(["docs"]) + await kb.refresh(["docs"])
     assert reports[-1].state == "completed"

@@ -210,7 +210,7 @@ async def test_A20_the_real_processes_read_a_site_of_documentation(site: TinySit
         assert report.new == len([path for path in site.paths if not path.startswith("/private/")])
         statuses = {view.status for view in await kb.pages("docs") if view.content_hash}
         assert statuses == {PageStatus.ACTIVE}
-        assert (await kb.search("retry with back-off", within="docs"))[0].url.startswith(site.url)
+        assert ((await kb.search("retry with back-off", within=["docs"])).hits)[0].url.startswith(site.url)
     assert_sound(store)
 
 

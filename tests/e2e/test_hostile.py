@@ -228,7 +228,7 @@ async def test_F61_naughty_strings_are_stored_found_and_asked_for(
             report = await kb.crawl(site.url, name="docs")
             assert (report.state, report.new) == ("completed", len(groups) + 1)
             for text in strings:
-                await kb.search(text, within="docs")
+                await kb.search(text, within=["docs"])
             (again,) = await kb.refresh(["docs"], full=True)
             assert (again.changed, again.unchanged) == (0, len(groups) + 1)
     assert_sound(store)

@@ -226,7 +226,7 @@ async def test_G3_removing_a_source_keeps_its_history(kb: KnowledgeBase, tiny: T
     attempts = rows(store, finished)
     assert await kb.remove("docs") == 4
     assert await kb.sources() == []
-    assert await kb.search(word("/p1")) == []
+    assert (await kb.search(word("/p1"), mode="text")).hits == ()
     assert rows(store, finished) == attempts
     assert rows(store, "select distinct page_id from page_crawls") == [(None,)]
     assert rows(store, "select count(*) from page_crawls where outcome is null") == [(0,)]

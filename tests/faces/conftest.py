@@ -34,7 +34,7 @@ Afresh = Callable[..., Ended]
 def kb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeKnowledge:
     """The knowledge base every command of this test opens; the folder is empty, the time stands still."""
     fake = FakeKnowledge()
-    monkeypatch.setattr(opening, "open_kb", fake.open)
+    monkeypatch.setattr(opening, "open_kb", fake.opened_with)
     monkeypatch.setattr(Session, "now", NOW)
     monkeypatch.chdir(tmp_path)
     return fake

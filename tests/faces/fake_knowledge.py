@@ -8,11 +8,14 @@ from afresh.config import Config
 from afresh.core.events import Listener, Notice, Progress, ignore
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId
+from afresh.core.versions import Match
 from afresh.core.views import (
     ChangeView,
     Finding,
+    FoundVersion,
     Hit,
     LinkView,
+    OpenedPage,
     PageView,
     Plan,
     RunReport,
@@ -115,6 +118,23 @@ def page(**more: object) -> PageView:
     return PageView(**(values | more))  # type: ignore[arg-type]
 
 
+def opened(**more: object) -> OpenedPage:
+    """The text about retries."""
+    values: dict[str, object] = {
+        "url": URL,
+        "title": "Retries",
+        "source": "harbor",
+        "version": "2",
+        "language": "en",
+        "status": PageStatus.ACTIVE,
+        "content_type": "text/html",
+        "checked_at": minutes(2),
+        "changed_at": minutes(3 * 24 * 60),
+        "markdown": "# Retries\n\nA job that fails is retried.\n\n```make\nall:\n\techo  \n```",
+    }
+    return OpenedPage(**(values | more))  # type: ignore[arg-type]
+
+
 def attempt(**more: object) -> Attempt:
     """A look that was answered with 304."""
     values: dict[str, object] = {
@@ -159,6 +179,7 @@ class FakeKnowledge:
     hits: list[Hit] = field(default_factory=lambda: [hit()])
     sources_: list[SourceView] = field(default_factory=lambda: [source()])
     pages_: list[PageView] = field(default_factory=lambda: [page()])
+    opened_: OpenedPage = field(default_factory=opened)
     changes_: list[ChangeView] = field(default_factory=lambda: [change()])
     findings: list[Finding] = field(default_factory=lambda: [Finding(check="store", ok=True, detail="opens")])
     next_look: datetime = NOW + timedelta(hours=20)
@@ -170,7 +191,7 @@ class FakeKnowledge:
     when_stopped: Callable[[], None] = lambda: None
     closed: bool = False
 
-    async def open(self, config: Config, access: Access) -> "FakeKnowledge":
+    async def opened_with(self, config: Config, access: Access) -> "FakeKnowledge":
         """Stands in for `open_kb`."""
         self.config = config
         self.access = access
@@ -231,6 +252,24 @@ class FakeKnowledge:
         """The scripted hits."""
         self._asked("search", query, within, language, limit, every_chunk)
         return self.hits
+
+    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
+        """The scripted page."""
+        self._asked("open", url, within, former)
+        return self.opened_
+
+    async def find_version(self, label: str) -> FoundVersion:
+        """The nearest lower of three."""
+        self._asked("find_version", label)
+        return FoundVersion(
+            source="react",
+            wanted="18.2.9",
+            version="18.2.0",
+            match=Match.NEAREST_LOWER,
+            url="https://react.dev/",
+            versions=("19.0.0", "18.2.0", "17.0.2"),
+            unversioned=True,
+        )
 
     async def sources(self) -> list[SourceView]:
         """The scripted sources."""

@@ -8,7 +8,18 @@ from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes, page, report, source
 
 from afresh.core.model import Attempt, ChangeKind, PageStatus
-from afresh.core.views import Finding, Hit, PageView, Plan, RunReport, SourceView, StoreStatus, Why
+from afresh.core.views import (
+    Finding,
+    FoundVersion,
+    Hit,
+    OpenedPage,
+    PageView,
+    Plan,
+    RunReport,
+    SourceView,
+    StoreStatus,
+    Why,
+)
 
 REPORT_KEYS = {
     *("run", "source", "mode", "state", "checked", "new", "changed", "unchanged", "not_modified", "deleted"),
@@ -30,6 +41,8 @@ def names(kind: type) -> set[str]:
         (["why", URL], Why),
         (["status"], StoreStatus),
         (["plan", "a"], Plan),
+        (["open", URL], OpenedPage),
+        (["find-version", "react@18"], FoundVersion),
     ],
 )
 def test_single_answers_are_one_object(afresh: Afresh, arguments: list[str], kind: type) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId
+from afresh.core.versions import Match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,45 @@ class Reindexed:
     seconds: float
     error: str | None = None
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedPage:
+    """The stored text of a page, and how fresh it is."""
+
+    url: str
+    title: str
+    source: str
+    version: str | None
+    language: str | None
+    status: PageStatus
+    content_type: str | None
+    checked_at: datetime | None
+    changed_at: datetime | None
+    markdown: str
+    moved_from: tuple[str, ...] = ()  # the addresses that led here, first the one that was asked for
+    also_in: tuple[str, ...] = ()  # other sources that hold the address, as they are typed
+    doubt: str | None = None  # why its last look is not believed, or was believed with a flag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundVersion:
+    """The version of a source that is meant, and the versions there are."""
+
+    source: str
+    wanted: str | None
+    version: str | None  # None: the source without a version
+    match: Match
+    url: str
+    versions: tuple[str, ...]  # newest first
+    unversioned: bool  # whether there is a source of this name without a version
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether it is less than what was asked for."""
+        return self.match is Match.NEAREST_LOWER or (
+            self.match is Match.UNVERSIONED and self.wanted is not None
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,14 @@
 """Leading a search: ask both halves of the index, fuse what they find, show the best passage of each page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from afresh.core.asking import Asked, Mode
 from afresh.core.errors import EmbedError
 from afresh.core.found import Match, Nearest, Passage
+from afresh.core.passage import context as context_of
+from afresh.core.passage import passage as passage_of
 from afresh.core.query import words_of
 from afresh.core.ranking import fuse
 from afresh.core.views import Answer, Hit
@@ -109,11 +112,22 @@ async def _best_of_each_page(
     return found
 
 
+async def _with_context(
+    store: Library, passages: Sequence[tuple[Passage, float]], hits: Sequence[Hit]
+) -> list[Hit]:
+    """The hits with what stands around them."""
+    chunks = await store.page_chunks(list({passage.page for passage, _ in passages}))
+    return [
+        replace(hit, context=context_of(chunks[passage.page], passage.order) if passage.content else None)
+        for hit, (passage, _) in zip(hits, passages, strict=True)
+    ]
+
+
 def _hit(passage: Passage, score: float, words: Sequence[str]) -> Hit:
     return Hit(
         url=passage.url,
         title=passage.title,
-        text=passage.content or "",
+        text=passage_of(passage.content, words) if passage.content else "",
         path=passage.heading,
         score=round(score, 6),
         source=passage.source,

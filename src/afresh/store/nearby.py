@@ -1,7 +1,7 @@
 """The vectors of one model in memory: exact neighbours by one product of a matrix and a vector."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from afresh.core.found import Near, Nearest
 from afresh.core.model import SourceId
@@ -94,9 +94,5 @@ class Nearby:
         np = self._np
         if not len(self._chunks):
             return cast("Matrix", np.empty((0, 0), dtype=np.float32))
-        places = np.searchsorted(self._chunks, np.array(chunks, dtype=np.int64))
-        here = [
-            p for p, c in zip(places, chunks, strict=True) if p < len(self._chunks) and self._chunks[p] == c
-        ]
-        found: Matrix = self._vectors[self._rows[here]]
-        return found
+        places = np.flatnonzero(np.isin(self._chunks, np.array(chunks, dtype=np.int64)))
+        return cast("Matrix", self._vectors[self._rows[places]])

@@ -79,6 +79,14 @@ class Reads:
                 for row in rows
             ]
 
+    async def addresses_with(
+        self, part: str, source: SourceId | None = None, *, limit: int = 500
+    ) -> list[str]:
+        """Addresses of pages with content that hold a part, whatever its case, nearest to the root first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("addresses_with", part=part, source=source, limit=limit)
+            return [row["url"] for row in rows]
+
     async def history(self, page: PageId) -> list[Attempt]:
         """All attempts of a page, newest first."""
         async with self.db.read() as tx:

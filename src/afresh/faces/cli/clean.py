@@ -8,6 +8,8 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
+_ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def clean(text: str, *, lines: bool = False) -> str:
     """The text with every control character made visible; one line unless `lines` are kept."""
@@ -15,6 +17,11 @@ def clean(text: str, *, lines: bool = False) -> str:
         return _UNSAFE.sub(_visible, " ".join(re.split(r"[ \t\r\n\f\v]+", text)).strip())
     tidy = text.replace("\r\n", "\n").expandtabs(4)
     return "\n".join(_UNSAFE.sub(_visible, line) for line in tidy.split("\n"))
+
+
+def inert(text: str) -> str:
+    """The text as it is, but what a terminal would act on made visible: safe at the end of any pipe."""
+    return _ACTED_ON.sub(_visible, whole_text(text).replace("\r\n", "\n"))
 
 
 def _visible(match: re.Match[str]) -> str:

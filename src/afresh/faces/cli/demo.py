@@ -147,8 +147,8 @@ def searches(stage: Stage) -> bool:
 def _search(stage: Stage, query: str) -> list[Hit]:
     stage.typed(f'afresh search "{query}" --limit 1')
     found = stage.session.ask(lambda kb: kb.search(query, limit=1), stage.config)
-    stage.show(hits.draw(found, query, stage.session.now))
-    return found
+    stage.show(hits.draw(found.hits, query, stage.session.now))
+    return list(found.hits)
 
 
 def goodbye(stage: Stage) -> bool:

@@ -1,18 +1,22 @@
 """How a command gets its knowledge base: the one seam that tests replace."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Protocol
 
 from afresh.config import Config
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.views import (
+    Answer,
     ChangeView,
     Finding,
-    Hit,
+    FoundVersion,
     LinkView,
+    OpenedPage,
     PageView,
     Plan,
+    Reindexed,
     RunReport,
     SourceView,
     StoreStatus,
@@ -51,11 +55,26 @@ class Knowledge(Protocol):
         self,
         query: str,
         *,
-        within: str | None = None,
+        within: Sequence[str] = (),
         language: str | None = None,
+        path: str | None = None,
+        changed_within: timedelta | None = None,
+        checked_within: timedelta | None = None,
+        mode: str = "hybrid",
+        max_age: timedelta | None = None,
         limit: int = 10,
         every_chunk: bool = False,
-    ) -> list[Hit]: ...
+        context: bool = False,
+        listener: Listener = ignore,
+    ) -> Answer: ...
+
+    async def reindex(
+        self, labels: Sequence[str] = (), *, listener: Listener = ignore
+    ) -> list[Reindexed]: ...
+
+    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage: ...
+
+    async def find_version(self, label: str) -> FoundVersion: ...
 
     async def sources(self) -> list[SourceView]: ...
 

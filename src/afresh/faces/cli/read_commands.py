@@ -7,6 +7,7 @@ import click
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
+from afresh.faces.cli import open_commands
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
@@ -44,13 +45,15 @@ def search(
         raise UsageError("what should be searched for? Name some words: afresh search retry with back-off")
     tag = _language(language)
     found = session.ask(
-        lambda kb: kb.search(words, within=within, language=tag, limit=limit, every_chunk=all_passages)
+        lambda kb: kb.search(
+            words, within=[within] if within else [], language=tag, limit=limit, every_chunk=all_passages
+        )
     )
-    if session.wrote_rows(found, Hit):
+    if session.wrote_rows(found.hits, Hit):
         return
     from afresh.faces.cli import hits
 
-    session.show(hits.draw(found, words, session.now, verbose=session.verbose > 0))
+    session.show(hits.draw(found.hits, words, session.now, verbose=session.verbose > 0))
 
 
 @command("Find", "afresh sources", "afresh sources --json")
@@ -199,4 +202,4 @@ def _language(typed: str | None) -> str | None:
     return tag
 
 
-COMMANDS = (search, sources, show, pages, links, history, changes, why, status)
+COMMANDS = (search, *open_commands.COMMANDS, sources, show, pages, links, history, changes, why, status)

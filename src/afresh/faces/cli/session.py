@@ -92,6 +92,13 @@ class Session:
         lines = captured.get().rstrip("\n").split("\n")
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
+    def write(self, text: str) -> None:
+        """Prints text as it is stored, line by line; nothing is wrapped or cut."""
+        from afresh.faces.cli.clean import inert
+
+        shown = inert(text)
+        sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
+
     def say(self, text: str, style: str = "") -> None:
         """One sentence beside the answer; silent with --quiet."""
         if not self.quiet:

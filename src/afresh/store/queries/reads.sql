@@ -13,6 +13,12 @@ from pages p join sources s on s.id = p.source_id
 where p.url = :url and (:source is null or p.source_id = :source)
 order by (p.status = 'active') desc, p.id
 
+-- addresses_with
+select url, min(depth) as nearest from pages
+where content_hash is not null and instr(lower(url), lower(:part)) > 0
+    and (:source is null or source_id = :source)
+group by url order by nearest, url limit :limit
+
 -- history
 select * from page_crawls where page_id = :page order by id desc
 

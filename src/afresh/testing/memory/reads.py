@@ -74,6 +74,15 @@ class MemoryReads:
                 found.append((row.page, view_of(row.page), owner.name, owner.version))
         return sorted(found, key=lambda each: each[0].status is not PageStatus.ACTIVE)
 
+    async def addresses_with(
+        self, part: str, source: SourceId | None = None, *, limit: int = 500
+    ) -> list[str]:
+        """Addresses of pages with content that hold a part, whatever its case, nearest to the root first."""
+        pages = [row.page for row in self.tables.pages.values() if source in (None, row.page.source_id)]
+        found = [p for p in pages if p.content_hash is not None and part.lower() in p.url.lower()]
+        urls = [page.url for page in sorted(found, key=lambda page: (page.depth, page.url))]
+        return list(dict.fromkeys(urls))[:limit]
+
     async def history(self, page: PageId) -> list[Attempt]:
         """All attempts of a page, newest first."""
         return self._newest_first([row for row in self.tables.crawls.values() if row.page_id == page])

@@ -101,11 +101,8 @@ class MemoryRuns(MemoryEndings):
         self._wake_hosts(now + LONGEST_REST)
         last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
         runs = [run for run in self.tables.runs.values() if run.source_id == source]
-        if (
-            slot is not None
-            and last is None
-            and any(run.started_at >= slot for run in runs if run.mode is not RunMode.CHECK)
-        ):
+        looks = [run for run in runs if run.mode is not RunMode.CHECK]
+        if slot is not None and last is None and any(run.started_at >= slot for run in looks):
             raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
         if last is not None and self._may_resume(last, mode, full, worker, now):
             going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)

@@ -1,0 +1,180 @@
+"""Finds the words of a query in a text and marks them, as a reader would: by stem, without case and accents."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from afresh.core.segments import Kind, Segment, inlines_of
+from afresh.core.stopwords import STOP_WORDS
+
+OPEN, CLOSE = "\x02", "\x03"
+UNMARKED = str.maketrans("", "", OPEN + CLOSE)
+MAX_WORDS = 64
+
+# Scripts written without spaces: a word is looked for anywhere in them.
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(rf"(?:(?![{_UNSPACED}_])\w)(?:(?![{_UNSPACED}_])\w|[\u0300-\u036f])*")
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
+
+_ENDINGS = frozenset(
+    [
+        "",
+        "s",
+        "es",
+        "ed",
+        "d",
+        "ing",
+        "er",
+        "ers",
+        "r",
+        "rs",
+        "e",
+        "ies",
+        "y",
+        "ied",
+        "ier",
+        "ying",
+        "ly",
+        "ion",
+        "ions",
+        "ation",
+        "ations",
+        "able",
+        "ment",
+        "ments",
+        "en",
+        "n",
+    ]
+)
+_DOUBLED = frozenset(("ing", "ed", "er", "ers"))
+_LEAST_STEM = 3
+
+Spot = tuple[int, int, str]  # where a word of the query stands, and which
+
+
+class Words:
+    """The words of a query, ready to be looked for; the first are the rarest."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        told = dict.fromkeys(part for word in words for part in _TOKEN.findall(word))
+        runs = dict.fromkeys(run for word in words for run in _RUN.findall(word))
+        self.folded = {fold(word): None for word in list(told)[:MAX_WORDS]}
+        self.runs = list(runs)[:MAX_WORDS]
+        self._known: dict[str, str | None] = {}
+
+    def weights(self) -> Mapping[str, float]:
+        """What each word counts: about the same, the rarer a little more, stop words next to nothing."""
+        every = [*self.folded, *self.runs]
+        return {
+            word: 0.05 if word in STOP_WORDS else 1.0 + 0.5 * (len(every) - place) / len(every)
+            for place, word in enumerate(every)
+        }
+
+    def spots(self, text: str, start: int, end: int) -> Iterator[Spot]:
+        """Where words stand in a stretch of text, in order within each script."""
+        for token in _TOKEN.finditer(text, start, end):
+            if (word := self._meant_by(token[0])) is not None:
+                yield token.start(), token.end(), word
+        for run in self.runs:
+            yield from _in_run(text, run, start, end)
+
+    def _meant_by(self, token: str) -> str | None:
+        if token not in self._known:
+            folded = fold(token)
+            same = folded if folded in self.folded else None
+            self._known[token] = same or next((w for w in self.folded if same_stem(w, folded)), None)
+        return self._known[token]
+
+
+def _in_run(text: str, run: str, start: int, end: int) -> Iterator[Spot]:
+    """The whole run, or where it stands nowhere its pairs of letters."""
+    pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
+    for piece in pieces:
+        at = text.find(piece, start, end)
+        while at >= 0:
+            yield at, at + len(piece), run
+            at = text.find(piece, at + len(piece), end)
+
+
+@lru_cache(maxsize=4096)
+def fold(word: str) -> str:
+    """The word without case and accents."""
+    if word.isascii():
+        return word.lower()
+    parts = unicodedata.normalize("NFKD", word.casefold())
+    return unicodedata.normalize("NFC", "".join(each for each in parts if not unicodedata.combining(each)))
+
+
+def same_stem(one: str, other: str) -> bool:
+    """Whether two words differ only in their endings: index and indexes, retry and retries, stop, stopped."""
+    if one == other:
+        return True
+    shared = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        shared += 1
+    if shared < _LEAST_STEM or not (one.isalpha() and other.isalpha()):
+        return _is_korean(one) and other.startswith(one)
+    if not one.isascii():  # endings of other languages are not known, only how long they mostly are
+        return shared > _LEAST_STEM and max(len(one), len(other)) - shared <= _LEAST_STEM
+    return _is_ending(one[:shared], one[shared:]) and _is_ending(one[:shared], other[shared:])
+
+
+def _is_korean(word: str) -> bool:
+    return len(word) > 1 and "\uac00" <= word[0] <= "\ud7a3"
+
+
+def _is_ending(stem: str, rest: str) -> bool:
+    return rest in _ENDINGS or (rest[:1] == stem[-1] and rest[1:] in _DOUBLED)
+
+
+def spots_in(text: str, segment: Segment, words: Words) -> list[Spot]:
+    """Where words may be marked in a segment: never in an address, a tag or a line that opens code."""
+    match segment.kind:
+        case Kind.OPENING | Kind.CLOSING | Kind.BLANK:
+            return []
+        case Kind.CODE:
+            addresses = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
+            stretches = _between(segment.start, segment.end, addresses)
+        case _:
+            stretches = list(_spoken(text, segment.start, segment.end))
+    return sorted(spot for low, high in stretches for spot in words.spots(text, low, high))
+
+
+def _spoken(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretches of Markdown that a reader sees as words."""
+    inlines = inlines_of(text, start, end)
+    yield from _between(start, end, [(each.start, each.end) for each in inlines])
+    for each in inlines:
+        if each.words is not None:
+            yield from _spoken(text, *each.words)
+
+
+def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    borders = [start, *(place for span in taken for place in span), end]
+    return [(low, high) for low, high in zip(borders[::2], borders[1::2], strict=True) if low < high]
+
+
+def marked(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
+    """The stretch of text with its spots between U+0002 and U+0003; those that touch are one."""
+    parts, at = [], start
+    for low, high in _merged(spots):
+        if low >= at and high <= end:
+            parts += [text[at:low], OPEN, text[low:high], CLOSE]
+            at = high
+    return "".join([*parts, text[at:end]])
+
+
+def _merged(spots: Iterable[Spot]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for low, high, _ in sorted(spots):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return merged

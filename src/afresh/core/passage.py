@@ -1,0 +1,213 @@
+"""A readable passage around what was asked for, and the longer context of a hit.
+
+A passage is a run of segments (segments.py) of one chunk: the one that holds most of the query's words, grown
+to both sides as far as there is room. It is cut at sentences and lines; `…` tells where a line was cut, and a
+block of code is closed where it was cut. A chunk that is short is shown with the lines around it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Protocol
+
+from afresh.core.marking import UNMARKED, Spot, Words, marked, spots_in
+from afresh.core.segments import LONGEST, Kind, Segment, segments_of
+from afresh.core.text import headings_in
+
+WIDTH = 400
+CONTEXT_CHARS = 4_000
+_SHORT = 0.5  # of the width: what is shorter is shown with its neighbours
+_IDLE_AT_START = (Kind.BLANK, Kind.CLOSING)
+_IDLE_AT_END = (Kind.BLANK, Kind.OPENING, Kind.HEADING)
+
+
+class Section(Protocol):
+    """A chunk as it is read: its text and the headings above it."""
+
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def path(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text with its segments and where the words of the query stand in each."""
+
+    text: str
+    segments: Sequence[Segment]
+    spots: Sequence[Sequence[Spot]]
+
+    def size(self, low: int, high: int) -> int:
+        return self.segments[high - 1].end - self.segments[low].start if high > low else 0
+
+
+def passage(
+    content: str, words: Sequence[str], *, before: str = "", after: str = "", width: int = WIDTH
+) -> str:
+    """The part of a chunk that shows best what was asked for; matches stand between U+0002 and U+0003.
+
+    `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
+    """
+    asked = Words(words)
+    text = _read(content, asked, width)
+    if not text.segments:
+        return ""
+    shown = _shown(text, *_grown(text, *_best(text, asked, width), width))
+    if len(text.text) > width * _SHORT:
+        return shown
+    following = _start_of(after, asked, width - len(text.text))
+    leading = _end_of(before, asked, width - len(text.text) - len(following))
+    return "\n\n".join(part for part in (leading, shown, following) if part)
+
+
+def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
+    """The hit with the headings above it and as many of its neighbours as there is room for."""
+    if len(chunks[hit].content) > max_chars:
+        return _start_of(chunks[hit].content, Words(()), max_chars)
+    low, high = _around(chunks, hit, max_chars)
+    parts, above = _trail(chunks[low]), ""
+    for chunk in chunks[low:high]:
+        parts.append(_below(chunk.content, above))
+        above = ([*chunk.path, *headings_in(chunk.content)] or [""])[-1]
+    return "\n\n".join(part for part in parts if part)
+
+
+# ---- which part ----------------------------------------------------------------------------------
+
+
+def _read(content: str, words: Words, width: int) -> _Text:
+    text = content.translate(UNMARKED).strip("\n")
+    segments = segments_of(text, max(40, min(LONGEST, width // 2)))
+    return _Text(text, segments, [spots_in(text, each, words) for each in segments])
+
+
+def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
+    """The run of segments that holds most, without what stands around its matches; else the beginning."""
+    weights = words.weights()
+    places = [at for at, spots in enumerate(text.spots) if spots]
+    best, found = (0.0, 0), (0, 0)
+    for first, low in enumerate(places):
+        held: dict[str, int] = {}
+        for at in places[first:]:
+            if at > low and text.size(low, at + 1) > width:
+                break
+            for *_, word in text.spots[at]:
+                held[word] = held.get(word, 0) + 1
+            score = sum(weights[word] for word in held) + 0.02 * min(sum(held.values()), 10)
+            if (score, -text.size(low, at + 1)) > best:
+                best, found = (score, -text.size(low, at + 1)), (low, at + 1)
+    return found
+
+
+def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
+    """The run with what stands around it: a little before, then what follows, then more before."""
+    last, core = len(text.segments), (low, high)
+    high = max(high, low + 1)
+    lead = text.size(low, high) + (width - text.size(low, high)) // 3
+    while low > 0 and text.size(low - 1, high) <= lead and text.segments[low].kind is not Kind.HEADING:
+        low -= 1
+    while high < last and text.size(low, high + 1) <= width:
+        high += 1
+    while low > 0 and text.size(low - 1, high) <= width:
+        low -= 1
+    while low < core[0] and not text.segments[low - 1].ends_sentence:
+        low += 1
+    while core[0] < core[1] < high < last and not text.segments[high - 1].ends_sentence:
+        high -= 1
+    return _trimmed(text, low, high)
+
+
+def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
+    """The run without a heading that leads to nothing, blank lines and stray ends of code at its edges."""
+    while high - low > 1 and text.segments[high - 1].kind in _IDLE_AT_END and not text.spots[high - 1]:
+        high -= 1
+    while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
+        low += 1
+    return low, high
+
+
+# ---- how it is shown -----------------------------------------------------------------------------
+
+
+def _shown(text: _Text, low: int, high: int) -> str:
+    first, last = text.segments[low], text.segments[high - 1]
+    spots = [spot for each in text.spots[low:high] for spot in each]
+    shown = marked(text.text, first.start, last.end, spots).strip("\n").rstrip()
+    if first.kind is Kind.CODE:
+        shown = f"{first.opening}\n{shown}"
+    elif low and not text.segments[low - 1].ends_line:
+        shown = f"… {shown.lstrip()}"
+    if last.kind in (Kind.CODE, Kind.OPENING):
+        return f"{shown}\n{_closing(last.opening)}"
+    return shown if last.ends_line else f"{shown} …"
+
+
+def _closing(opening: str) -> str:
+    mark = opening.lstrip()
+    return opening[: len(opening) - len(mark.lstrip(mark[:1]))]
+
+
+def _start_of(content: str, words: Words, room: int) -> str:
+    """As many whole segments of the beginning as there is room for."""
+    text = _read(content, words, LONGEST)
+    return _piece(text, 0, sum(1 for each in text.segments if each.end <= room))
+
+
+def _end_of(content: str, words: Words, room: int) -> str:
+    """As many whole segments of the end as there is room for."""
+    text = _read(content, words, LONGEST)
+    least = len(text.text) - room
+    return _piece(text, sum(1 for each in text.segments if each.start < least), len(text.segments))
+
+
+def _piece(text: _Text, low: int, high: int) -> str:
+    """A run of segments, or nothing if there is nothing to read in it."""
+    if all(each.kind in (*_IDLE_AT_START, *_IDLE_AT_END) for each in text.segments[low:high]):
+        return ""
+    return _shown(text, *_trimmed(text, low, high))
+
+
+# ---- the longer context --------------------------------------------------------------------------
+
+
+def _around(chunks: Sequence[Section], hit: int, max_chars: int) -> tuple[int, int]:
+    """The hit and its neighbours, those under the same headings first, as far as there is room."""
+    low, high = hit, hit + 1
+    room = max_chars - len(chunks[hit].content) - sum(len(title) + 8 for title in chunks[hit].path)
+    while True:
+        sides = [
+            at for at in (high, low - 1) if 0 <= at < len(chunks) and len(chunks[at].content) + 2 <= room
+        ]
+        if not sides:
+            return low, high
+        side = max(sides, key=lambda at: _shared(chunks[at].path, chunks[hit].path))
+        room -= len(chunks[side].content) + 2
+        low, high = min(low, side), max(high, side + 1)
+
+
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many headings two chunks have in common."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
+def _trail(chunk: Section) -> list[str]:
+    """The headings above a chunk that do not stand in it."""
+    inside = {_plain(title) for title in headings_in(chunk.content)}
+    return [
+        f"{'#' * min(depth, 6)} {title}"
+        for depth, title in enumerate(chunk.path, start=1)
+        if _plain(title) not in inside
+    ]
+
+
+def _below(content: str, above: str) -> str:
+    """The text without a first heading that only repeats the one it stands under."""
+    first, _, rest = content.partition("\n")
+    repeats = above and [_plain(title) for title in headings_in(first)] == [_plain(above)]
+    return rest.lstrip("\n") if repeats else content
+
+
+def _plain(title: str) -> str:
+    return "".join(sign for sign in title.lower() if sign.isalnum())

@@ -1,0 +1,174 @@
+"""Markdown as a row of segments that are shown whole: sentences, lines of code, table rows, headings.
+
+Between two segments a text may be cut. What must not be cut (a link, a code span, a tag, an address) lies
+within one segment; a sentence that is too long is cut at spaces outside of them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+LONGEST = 200  # characters of a segment of prose, where a space lets it end
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
+_SENTENCE_END = re.compile(r"(?<!\d)(?<!\.\w)[.!?…]+[\"'”’)\]*_]*(?=\s)|[。！？]+[」』”）]*|\n")
+
+# What is one piece to a reader of Markdown; the group names tell how it may be marked.
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,200}\]){0,500})\]"
+    r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,200}\]))"
+    r"|(?P<strong>(?P<stars>\*{1,2})(?=[^\s*])[^*\n]{1,200}?(?<=[^\s*])(?P=stars)(?!\*))"
+    r"|(?P<tag><[A-Za-z/!][^<>]{0,500}>)"
+    r"|(?P<url>(?:https?://|www\.)[^\s<>\"`|。、（）「」]+)"
+    r"|(?P<entity>&#?[A-Za-z0-9]{1,31};)"
+    r"|(?P<definition>(?m:^) {0,3}\[[^\[\]\n]{1,200}\]:[^\n]*)"
+)
+
+
+class Kind(Enum):
+    """What a segment is part of."""
+
+    PROSE = "prose"
+    HEADING = "heading"
+    ROW = "row"
+    CODE = "code"
+    OPENING = "opening"  # the line that opens a block of code
+    CLOSING = "closing"
+    BLANK = "blank"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a text that is shown whole or not at all."""
+
+    start: int
+    end: int
+    kind: Kind
+    opening: str = ""  # within a block of code: the line that opens it
+    ends_line: bool = True
+    ends_sentence: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A link, a code span, an address or the like; its words, if any, may be marked."""
+
+    start: int
+    end: int
+    words: tuple[int, int] | None = None
+
+
+def segments_of(text: str, longest: int = LONGEST) -> list[Segment]:
+    """The segments of a text in order; together they are the text."""
+    found: list[Segment] = []
+    prose_from = -1
+    for line in _lines(text):
+        if line.kind is Kind.PROSE:
+            prose_from = line.start if prose_from < 0 else prose_from
+            continue
+        if prose_from >= 0:
+            found += _sentences(text, prose_from, line.start, longest)
+            prose_from = -1
+        found.append(line)
+    return found + (list(_sentences(text, prose_from, len(text), longest)) if prose_from >= 0 else [])
+
+
+def _lines(text: str) -> Iterator[Segment]:
+    """Every line and what it is; `opening` is the line that opens the block of code it stands in."""
+    pipe = "" if _BARE_TABLE.search(text) else "|"
+    opening, fence, at = "", "", 0
+    for line in text.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        mark = _FENCE.match(line)
+        if fence:
+            closes = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if closes else fence
+            yield Segment(start, at, Kind.CLOSING if closes else Kind.CODE, opening)
+        elif mark is not None and not (mark[1][0] == "`" and "`" in mark[2]):
+            opening, fence = line.rstrip(), mark[1]
+            yield Segment(start, at, Kind.OPENING, opening)
+        else:
+            yield Segment(start, at, _kind(line, pipe))
+
+
+def _kind(line: str, pipe: str) -> Kind:
+    if not line.strip():
+        return Kind.BLANK
+    if _HEADING.match(line):
+        return Kind.HEADING
+    return Kind.ROW if "|" in line and line.lstrip().startswith(pipe) else Kind.PROSE
+
+
+def inlines_of(text: str, start: int = 0, end: int | None = None) -> list[Inline]:
+    """What in a stretch of prose is one piece, in order."""
+    return [
+        Inline(each.start(), each.end(), _markable(each))
+        for each in _INLINE.finditer(text, start, len(text) if end is None else end)
+    ]
+
+
+def _markable(found: re.Match[str]) -> tuple[int, int] | None:
+    if found["code"]:
+        ticks = len(found["ticks"])
+        return found.start() + ticks, found.end() - ticks
+    if found["strong"]:
+        stars = len(found["stars"])
+        return found.start() + stars, found.end() - stars
+    if found["link"] and not found["link"].startswith("!") and "](" not in found["words"]:
+        return found.span("words")
+    return None
+
+
+def _sentences(text: str, start: int, end: int, longest: int) -> Iterator[Segment]:
+    """Prose cut at the ends of sentences and lines; what is too long also at spaces."""
+    inlines = inlines_of(text, start, end)
+    places = [each.end() for each in _SENTENCE_END.finditer(text, start, end)]
+    borders = [start, *_outside(places, inlines), end]
+    low = start
+    for high in borders[1:]:
+        if high > low:
+            for one, two in _short(text, low, high, inlines, longest):
+                ends_line = two == end or text[two - 1] == "\n"
+                yield Segment(one, two, Kind.PROSE, ends_line=ends_line, ends_sentence=two == high)
+            low = high
+
+
+def _outside(places: Sequence[int], inlines: Sequence[Inline]) -> list[int]:
+    kept, spans = [], iter(inlines)
+    span = next(spans, None)
+    for place in places:
+        while span is not None and span.end <= place:
+            span = next(spans, None)
+        if span is None or place <= span.start:
+            kept.append(place)
+    return kept
+
+
+def _short(
+    text: str, low: int, high: int, inlines: Sequence[Inline], longest: int
+) -> Iterator[tuple[int, int]]:
+    if high - low <= longest:
+        yield low, high
+        return
+    near = [each for each in inlines if each.start < high and each.end > low]
+    places = _outside([at for at in range(low + 1, high) if _may_end(text, at)], near)
+    start = last = low
+    for place in [*places, high]:
+        if place - start > longest and last > start:
+            yield start, last
+            start = last
+        last = place
+    yield start, high
+
+
+def _may_end(text: str, at: int) -> bool:
+    """Whether a segment may end before this place: after a space, or between letters that need none."""
+    if text[at].isspace():
+        return False
+    if text[at - 1].isspace():
+        return True
+    return text[at - 1] > "\u2e80" and text[at] > "\u2e80" and not unicodedata.combining(text[at])

@@ -1,0 +1,91 @@
+"""Opening a stored page: its text, or why there is none."""
+
+from datetime import datetime
+
+from afresh.core.errors import UsageError
+from afresh.core.model import Page, PageStatus, SourceId
+from afresh.core.nearness import clues, nearest
+from afresh.core.views import OpenedPage
+from afresh.ports import Library
+
+_MAX_MOVES = 10
+_LOOKED_AT = 500  # addresses compared with one that is not on record
+
+
+async def open_page(
+    store: Library, url: str, source: SourceId | None, *, former: bool = False
+) -> OpenedPage | None:
+    """The page at an address or where it moved to; None if the address is not on record."""
+    moves: list[str] = []
+    while True:
+        found = await store.find_pages(url, source)
+        if not found:
+            if moves:
+                raise UsageError(f"{moves[-1]} moved to {url}, which is not on record")
+            return None
+        page, _, name, version = found[0]
+        if page.status is not PageStatus.REDIRECT or not page.moved_to:
+            break
+        moves.append(url)
+        if page.moved_to in moves or len(moves) > _MAX_MOVES:
+            raise UsageError(f"{moves[0]} leads in circles: {' → '.join((*moves, page.moved_to))}")
+        url, source = page.moved_to, source or page.source_id
+    label = f"{name}@{version}" if version else name
+    return OpenedPage(
+        url=page.url,
+        title=page.title or page.url,
+        source=name,
+        version=version,
+        language=page.language,
+        status=page.status,
+        content_type=page.content_type,
+        checked_at=page.checked_at,
+        changed_at=page.changed_at,
+        markdown=await _text(store, page, label, former=former),
+        moved_from=tuple(moves),
+        also_in=tuple(_label(each[2], each[3]) for each in found[1:] if each[0].content_hash is not None),
+        doubt=page.doubt,
+    )
+
+
+async def near_addresses(store: Library, url: str, source: SourceId | None) -> tuple[str, ...]:
+    """Addresses on record that may be meant instead of one that is not."""
+    for clue in clues(url):
+        if near := nearest(url, await store.addresses_with(clue, source, limit=_LOOKED_AT)):
+            return near
+    return ()
+
+
+async def _text(store: Library, page: Page, label: str, *, former: bool) -> str:
+    held = await store.held(page.id)
+    if former:
+        if held.former is None:
+            raise UsageError(
+                f"no former text of {page.url} is kept; it is for one run after a page lost its text"
+            )
+        return held.former
+    if page.content_hash is None:
+        raise UsageError(_why_empty(page, label))
+    if held.markdown is None:
+        raise UsageError(
+            f"no text of {page.url} is kept, only its words (storage.body: none); "
+            f"set storage.body: markdown, then `afresh refresh {label}` reads it again"
+        )
+    return held.markdown
+
+
+def _why_empty(page: Page, label: str) -> str:
+    match page.status:
+        case PageStatus.DELETED:
+            return f"{page.url} was deleted {_since(page.changed_at)}; `afresh why {page.url}` tells why"
+        case PageStatus.PENDING:
+            return f"{page.url} has not been read yet; `afresh refresh {label}` reads it"
+    return f"{page.url} has no text on record; `afresh why {page.url}` tells why"
+
+
+def _since(when: datetime | None) -> str:
+    return f"on {when:%Y-%m-%d at %H:%M:%S} UTC" if when else "some time ago"
+
+
+def _label(name: str, version: str | None) -> str:
+    return f"{name}@{version}" if version else name

@@ -1,0 +1,70 @@
+"""Which source a label means: exactly that one, or the best version there is."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from afresh.core.errors import UsageError
+from afresh.core.labels import parse_label
+from afresh.core.model import Source
+from afresh.core.versions import choose, newest_first
+from afresh.core.views import FoundVersion
+from afresh.ports import Library
+
+
+async def exact_source(store: Library, label: str) -> Source:
+    """The source with exactly this name and version."""
+    name, version = parse_label(label)
+    source = await store.find_source(name, version)
+    if source is None:
+        raise await _unknown(store, label, name)
+    return source
+
+
+async def best_source(store: Library, label: str) -> tuple[Source, FoundVersion]:
+    """The source whose version is meant by `react`, `react@18` or `react@^18.2`, and how it was chosen."""
+    name, wanted = parse_label(label)
+    sources = await store.sources(name)
+    choice = choose(wanted, [source.version for source in sources])
+    if choice is None:
+        raise await _unknown(store, label, name)
+    chosen = next(source for source in sources if source.version == choice.version)
+    versions = [source.version for source in sources if source.version is not None]
+    found = FoundVersion(
+        source=name,
+        wanted=wanted,
+        version=choice.version,
+        match=choice.match,
+        url=chosen.url,
+        versions=tuple(newest_first(versions)),
+        unversioned=len(versions) < len(sources),
+    )
+    return chosen, found
+
+
+def stand_in_note(found: FoundVersion) -> str | None:
+    """What a reader should know of the version an answer is from; None if it is what was asked for."""
+    if not found.is_stand_in:
+        return None
+    asked = f"{found.source}@{found.wanted}"
+    if found.version is None:
+        return f"there is no {asked}: the answer is from {found.source}, which has no version"
+    return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
+
+
+async def _unknown(store: Library, label: str, name: str) -> UsageError:
+    """What to type instead of a label that names nothing."""
+    others = labels_of(await store.sources(name))
+    if others:
+        return UsageError(f"there is no {label}, but {', '.join(others)}")
+    names = list(dict.fromkeys(source.name for source in await store.sources()))
+    near = get_close_matches(name, names, n=3)
+    meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
+    return UsageError(f"there is no source {label}{meant}")
+
+
+def labels_of(sources: Sequence[Source]) -> list[str]:
+    """The labels of sources with one name, the one without a version first, then newest first."""
+    by_version = {source.version: source.label for source in sources}
+    order = newest_first(version for version in by_version if version is not None)
+    plain = [by_version[None]] if None in by_version else []
+    return plain + [by_version[version] for version in order]

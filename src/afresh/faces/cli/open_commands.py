@@ -1,0 +1,44 @@
+"""The commands that find one thing: open, find-version."""
+
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import argument, command, option, switch
+
+
+@command(
+    "Find",
+    "afresh open https://react.dev/reference/react",
+    "afresh open react.dev/reference/react --in react@18 | less",
+)
+@argument("url", "URL", "Address of the page.")
+@option("--in", "within", metavar="LABEL", text="Only this source, as NAME, NAME@VERSION or NAME@RANGE.")
+@switch("--former", text="The text that a flagged page had before it lost nearly all of it.")
+def open(session: Session, url: str, within: str | None, former: bool) -> None:  # noqa: A001 - its name
+    """Print a stored page as Markdown."""
+    view = session.ask(lambda kb: kb.open(url, within=within, former=former))
+    if session.wrote_json(view):
+        return
+    if session.out.is_terminal and not session.quiet:
+        from afresh.faces.cli import single
+
+        session.show(single.heading(view, session.now))
+    session.write(view.markdown)
+
+
+@command(
+    "Find",
+    "afresh find-version react@^18",
+    "afresh find-version 'react@>=17 <19' --json",
+    name="find-version",
+)
+@argument("label", "LABEL", "NAME, or NAME@ and a version or a range: 18, 18.2.x, ^18, '>=17 <19'.")
+def find_version(session: Session, label: str) -> None:
+    """Tell which version of a source a name or a range means."""
+    view = session.ask(lambda kb: kb.find_version(label))
+    if session.wrote_json(view):
+        return
+    from afresh.faces.cli import single
+
+    session.show(single.version(view))
+
+
+COMMANDS = (open, find_version)
