@@ -169,6 +169,13 @@ class Read:
 Seen = Read | NotModified | Gone | Moved | Refused | Failed
 
 
+class Terms(NamedTuple):
+    """What is searched of a chunk where that is not the text itself (core/analysis.py)."""
+
+    heading: str | None = None
+    content: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """A piece of a document that is searched; `path` is its heading trail, outermost first."""
@@ -178,3 +185,4 @@ class Chunk:
     level: int = 0  # of the innermost heading, 0 before the first
     types: tuple[str, ...] = ("text",)  # of text, code, table, list
     text_hash: str
+    terms: Terms = Terms()  # noqa: RUF009 - a tuple, so it can be shared

@@ -1,3 +1,11 @@
+-- configs
+with recursive each_one (config) as (
+    select min(config) from chunks
+    union all
+    select (select min(config) from chunks where config > each_one.config) from each_one where config is not null
+)
+select config from each_one where config is not null
+
 -- search_english
 select c.id, c.page_id, p.source_id, p.content_hash, bm25(chunks_english, 8.0, 4.0, 1.0) as rank
 from chunks_english f join chunks c on c.id = f.rowid join pages p on p.id = c.page_id
@@ -23,7 +31,7 @@ select rowid as id, snippet(chunks_simple, 2, char(2), char(3), '…', 60) as te
 from chunks_simple where chunks_simple match :match and rowid in {list chunks}
 
 -- chunk_pages
-select c.id, c.content, c.metadata, c.config, p.source_id, p.content_hash, p.url, p.title, p.language, p.checked_at, p.changed_at,
+select c.id, c.content, c.metadata, c.config, c.terms is not null as analysed, p.source_id, p.content_hash, p.url, p.title, p.language, p.checked_at, p.changed_at,
     s.name as source_name, s.version as source_version, d.markdown is not null as has_body
 from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source_id
 left join documents d on d.page_id = p.id

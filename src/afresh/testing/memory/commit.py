@@ -86,7 +86,7 @@ class MemoryCommits(MemoryQueue):
             spare[piece.chunk.text_hash].append(piece)
         kept, pieces = 0, []
         for chunk in visit.harvest.chunks:
-            text = chunk.content if keep_body else signals(chunk.content)
+            text = chunk.content if keep_body else signals(chunk.terms.content or chunk.content)
             old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
             same = old is not None and (old.title, old.text) == (page.title or "", text)
             kept += same

@@ -1,14 +1,11 @@
 """Plain word search: texts with all words first, then with any of them, most matches first."""
 
-import re
-
+from afresh.core.analysis import is_run, pairs, search_config, stems, words_in
 from afresh.core.model import PageId, SourceId
-from afresh.core.query import parse
-from afresh.core.stopwords import STOP_WORDS
+from afresh.core.passages import passage
+from afresh.core.query import Query, parse
 from afresh.core.views import Hit
 from afresh.testing.memory.tables import Piece, Tables
-
-_WORD = re.compile(r"[^\W_]+")
 
 
 class MemorySearches:
@@ -26,9 +23,9 @@ class MemorySearches:
         every_chunk: bool = False,
     ) -> list[Hit]:
         """The best hits, one per page unless every chunk is wanted; any text is a valid query."""
-        words = _words_of(query)
+        asked = parse(query, sorted({self._config(page) for page in self.tables.pieces}))
         scored = [
-            (_score(piece, words), page, piece)
+            (_score(piece, asked, self._config(page)), page, piece)
             for page, pieces in self.tables.pieces.items()
             if self._is_wanted(page, source, language)
             for piece in pieces
@@ -38,7 +35,10 @@ class MemorySearches:
         if not every_chunk:
             best = {self._content(each[1]): each for each in reversed(found)}
             found = sorted(best.values(), key=lambda each: -each[0])
-        return [self._hit(page, piece, score, words) for score, page, piece in found[:limit]]
+        return [self._hit(page, piece, score, asked) for score, page, piece in found[:limit]]
+
+    def _config(self, page: PageId) -> str:
+        return search_config(self.tables.pages[page].page.language)
 
     def _content(self, page: PageId) -> tuple[SourceId, str | None]:
         """One page under two addresses is one answer."""
@@ -56,13 +56,16 @@ class MemorySearches:
         fits = language is None or spoken == language or spoken.startswith(f"{language}-")
         return fits and source in (None, found.source_id)
 
-    def _hit(self, page: PageId, piece: Piece, score: float, words: set[str]) -> Hit:
+    def _is_kept(self, page: PageId) -> bool:
+        return self.tables.documents[page].markdown is not None
+
+    def _hit(self, page: PageId, piece: Piece, score: float, query: Query) -> Hit:
         found = self.tables.pages[page].page
         source = self.tables.sources[found.source_id].source
         return Hit(
             url=found.url,
             title=found.title or found.url,
-            text=_marked(piece.text, words) if self.tables.documents[page].markdown is not None else "",
+            text=passage(piece.text, query, self._config(page)) if self._is_kept(page) else "",
             path=piece.chunk.path,
             score=score,
             source=source.name,
@@ -74,22 +77,24 @@ class MemorySearches:
         )
 
 
-def _words_of(query: str) -> set[str]:
-    """The words that count: stop words only if there is nothing else."""
-    parsed = parse(query)
-    words = {
-        *parsed.terms,
-        *parsed.prefixes,
-        *(w for part in (*parsed.phrases, *parsed.compounds) for w in part),
-    }
-    return {word for word in words if word not in STOP_WORDS} or words
-
-
-def _score(piece: Piece, words: set[str]) -> float:
+def _score(piece: Piece, query: Query, config: str) -> float:
+    """How many of the words asked for a text holds, far less if it lacks some."""
+    wanted = _words_of(query, config)
     text = f"{piece.title} {' '.join(piece.chunk.path)} {piece.text}"
-    found = [word for word in _WORD.findall(text.lower()) if word in words]
-    return len(found) * (1.0 if set(found) == words else 0.001)
+    found = [word for word in _spread(words_in(text), config) if word in wanted]
+    return len(found) * (1.0 if set(found) == wanted else 0.001)
 
 
-def _marked(text: str, words: set[str]) -> str:
-    return _WORD.sub(lambda m: f"\x02{m[0]}\x03" if m[0].lower() in words else m[0], text)
+def _words_of(query: Query, config: str) -> set[str]:
+    """The words that count as a configuration keeps them: stop words only if there is nothing else."""
+    parts = [word for part in (*query.phrases, *query.compounds) for word in part]
+    words = {*query.terms, *query.prefixes, *query.runs, *parts}
+    telling = words - query.stop or words
+    runs = {pair for word in telling if is_run(word) for pair in pairs(word)[:-1] or [word]}
+    return runs.union(stems([word for word in telling if not is_run(word)], config))
+
+
+def _spread(words: list[str], config: str) -> list[str]:
+    """The words of a text as a configuration keeps them, runs as their pairs and their characters."""
+    runs = [part for word in words if is_run(word) for part in (*pairs(word)[:-1], *word)]
+    return runs + stems([word for word in words if not is_run(word)], config)
