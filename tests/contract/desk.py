@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from afresh.core.analysis import search_config
 from afresh.core.decide import decide
 from afresh.core.ending import Ending
 from afresh.core.looks import Chunk, Document, Gone, Link, Moved, Read, Seen, Validators
@@ -26,7 +27,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.sweep import decide_missing, may_drop
-from afresh.core.text import content_hash, links_hash, text_hash
+from afresh.core.text import content_hash, links_hash, text_hash, with_terms
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -67,9 +68,10 @@ def read(
 def chunks_of(document: Document) -> tuple[Chunk, ...]:
     """A chunk per paragraph."""
     parts = document.markdown.split("\n\n")
-    return tuple(
+    chunks = [
         Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(part)) for part in parts
-    )
+    ]
+    return tuple(with_terms(chunk, search_config(document.language)) for chunk in chunks)
 
 
 @dataclass(slots=True)
@@ -231,7 +233,9 @@ def _harvest(decision: Decision, seen: Seen) -> Harvest:
         return Harvest()
     document, harvest = seen.document, Harvest()
     if decision.content is Content.REPLACE:
-        harvest = replace(harvest, document=document, chunks=chunks_of(document))
+        harvest = replace(
+            harvest, document=document, chunks=chunks_of(replace(document, language=decision.page.language))
+        )
     match decision.follow:
         case Follow.NEW:
             children = frozenset(_own([link.url for link in document.links]))

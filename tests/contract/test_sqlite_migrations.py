@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.contract.asking import search
 
 from afresh.store.open import open_store
 from afresh.store.sql import migrations
@@ -89,3 +90,30 @@ async def test_P20_a_migration_is_undone_when_a_statement_fails(
     monkeypatch.undo()
     assert _look(file)[0] == version
     assert (await _open_and_look(file))[0] == NEWEST
+
+
+OLD_ROWS = """
+insert into pages (id, source_id, url, title, language, content_hash, created_at, updated_at)
+values (1, 1, 'https://docs.example.org/{language}', 'T', '{language}', 'h{language}', '2026', '2026');
+insert into documents (page_id, markdown) values (1, '{text}');
+insert into chunks (page_id, sort_order, title, heading, content, metadata, config, text_hash, created_at)
+values (1, 0, 'T', '', '{text}', '{{"path": []}}', '{config}', 'x', '2026');
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "config", "text", "query"),
+    [("en", "english", "Running dogs", "dog runs"), ("de", "simple", "Die Häuser", "Häuser")],
+)
+async def test_P20_what_an_older_afresh_has_indexed_is_found(
+    language: str, config: str, text: str, query: str, tmp_path: Path
+) -> None:
+    """Its chunks have no terms: they are searched as they are, until their page is made anew."""
+    _make_old(tmp_path / "old.db", 3)
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.executescript(OLD_ROWS.format(language=language, config=config, text=text))
+    store = await open_store(f"sqlite:///{tmp_path / 'old.db'}")
+    for asked in (None, language):
+        assert [hit.language for hit in await search(store, query, language=asked)] == [language]
+    assert await store.integrity() is None
+    await store.close()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afresh.core.analysis import ENGLISH, analysed
 from afresh.core.query import MAX_WORDS, Query, match_all, match_any, parse
 
 TEXTS = (
@@ -26,7 +27,7 @@ TEXTS = (
 def table() -> Iterator[sqlite3.Connection]:
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
-    db.executemany("INSERT INTO t(x) VALUES (?)", [(text,) for text in TEXTS])
+    db.executemany("INSERT INTO t(x) VALUES (?)", [(analysed(text, ENGLISH) or text,) for text in TEXTS])
     yield db
     db.close()
 
@@ -153,7 +154,8 @@ def test_an_open_quote_is_no_phrase() -> None:
 
 
 def test_accents_written_as_marks_stay_in_their_word() -> None:
-    assert parse("cafe\u0301s").terms == ("cafe\u0301s",)
+    assert parse("cafe\u0301s").terms == ("caf\u00e9s",)
+    assert parse("सेवा").terms == ("सेवा",)
 
 
 def test_all_means_every_word_of_a_short_query() -> None:
@@ -202,3 +204,34 @@ def test_what_all_finds(table: sqlite3.Connection, query: str, every: list[int])
 
 def test_any_finds_more(table: sqlite3.Connection) -> None:
     assert search(table, "json.dumps zebra") == ([], [0, 6])
+
+
+# ---- languages ---------------------------------------------------------------------------------------
+
+
+def test_a_word_is_looked_for_in_every_form_that_the_languages_give_it() -> None:
+    assert match_all(parse("Häuser"), ["german", "simple"]) == '("haus" OR "häuser")'
+    assert match_all(parse("laufende*"), ["german"]) == '"laufend"*'
+    assert match_all(parse('"die Häuser"'), ["simple", "german"]) == '("die häuser" OR "die haus")'
+
+
+def test_a_run_without_spaces_is_a_phrase_of_its_pairs() -> None:
+    assert match_all(parse("FastAPI依赖注入")) == '"fastapi" AND "依赖 赖注 注入"'
+    assert match_any(parse("FastAPI依赖注入")) == '"fastapi" OR "依赖" OR "赖注" OR "注入"'
+    assert match_all(parse("库")) == match_any(parse("库")) == '"库"*'
+    assert match_all(parse('"用FastAPI框"')) == '"用 fastapi 框"*'
+    assert match_all(parse("데이터")) == '"데이 이터"'
+
+
+def test_stop_words_are_those_of_the_index_or_of_the_question() -> None:
+    """`die` says nothing in German and much in English: where no page is German, it counts."""
+    assert match_any(parse("why cells die", ["english"])) == '"cells" OR "die"'
+    assert match_any(parse("why cells die", ["english", "german"])) == '"cells"'
+    assert match_any(parse("wie kann man die Tests starten", ["english"])) == '"tests" OR "starten"'
+    assert match_any(parse("how do I start the tests", ["german"])) == '"start" OR "tests"'
+
+
+def test_a_question_without_spaces_is_bounded() -> None:
+    expression = match_any(parse("".join(chr(0x4E00 + n) for n in range(500))))
+    assert expression is not None
+    assert expression.count(" OR ") == MAX_WORDS - 1

@@ -8,8 +8,9 @@ from zlib import crc32
 from afresh.chunkers.packing import pack
 from afresh.chunkers.pieces import Piece, Trail, pieces_of
 from afresh.core import recipe
+from afresh.core.analysis import search_config
 from afresh.core.looks import Chunk, Document, embedded_text
-from afresh.core.text import text_hash
+from afresh.core.text import text_hash, with_terms
 
 if TYPE_CHECKING:
     from afresh.ports import Chunker
@@ -31,9 +32,10 @@ class MarkdownChunker:
 
 
 def chunk(document: Document) -> Sequence[Chunk]:
-    """The chunks of a document."""
+    """The chunks of a document, with the words by which its language is searched."""
     chunker: Chunker = MarkdownChunker()
-    return chunker.chunk(document)
+    config = search_config(document.language)
+    return [with_terms(chunk, config) for chunk in chunker.chunk(document)]
 
 
 def _readable(text: str) -> str:

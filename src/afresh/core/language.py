@@ -6,6 +6,13 @@ from collections import Counter
 LONGEST_TAG = 35  # RFC 5646 section 4.4.1
 SAMPLE_CHARS = 1_500
 FEWEST_VOTES = 6
+FEWEST_CHARS = 10  # of a script
+FEWEST_LETTERS = 80  # of a text that may contradict its page; an ideograph says as much as three of them
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ADDRESS = re.compile(
+    r"://[^\s<>()\[\]]+"
+)  # the scheme stays: finding where it begins costs more than it harms
 
 _TAG = re.compile(
     r"""(?P<language>[a-z]{2,3}(?:-(?P<extlang>[a-z]{3}))?)
@@ -24,20 +31,51 @@ _GRANDFATHERED = {
     "i-navajo", "i-pwn", "i-tao", "i-tay", "i-tsu",
 }  # fmt: skip
 
-# First and last code point of the blocks that settle a language by their script alone.
+# First and last code point of the blocks that settle a language by their script alone, or nearly.
 _SCRIPTS = (
     ("ja", 0x3040, 0x30FF),
     ("ko", 0xAC00, 0xD7AF),
     ("zh", 0x4E00, 0x9FFF),
     ("el", 0x0370, 0x03FF),
-    ("he", 0x0590, 0x05FF),
-    ("th", 0x0E00, 0x0E7F),
-    ("hi", 0x0900, 0x097F),
-    ("ar", 0x0600, 0x06FF),
     ("ru", 0x0400, 0x04FF),
+    ("hy", 0x0530, 0x058F),
+    ("he", 0x0590, 0x05FF),
+    ("ar", 0x0600, 0x06FF),
+    ("hi", 0x0900, 0x097F),
+    ("bn", 0x0980, 0x09FF),
+    ("ta", 0x0B80, 0x0BFF),
+    ("te", 0x0C00, 0x0C7F),
+    ("th", 0x0E00, 0x0E7F),
+    ("my", 0x1000, 0x109F),
+    ("ka", 0x10A0, 0x10FF),
+    ("km", 0x1780, 0x17FF),
 )
 _SCRIPTS_START = 0x0370
-_TELLING_LETTERS = {"ru": ("uk", "іїєґ"), "ar": ("fa", "پچژگ")}
+# Scripts of several languages: letters, or whole words, that only one of them uses; the first that shows wins.
+_TELLING: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "ru": (
+        ("be", ("ў",)),
+        ("sr", ("ђ", "ћ", "љ", "њ", "ј")),
+        ("mk", ("ѓ", "ќ", "ѕ")),
+        ("uk", ("ї", "є", "ґ")),
+        ("kk", ("қ", "ғ", "ұ")),
+        ("mn", ("ө", "ү")),
+        ("ru", ("ы", "э", "ё")),
+        ("uk", ("і",)),
+    ),
+    "ar": (
+        ("ur", ("ٹ", "ڈ", "ڑ", "ے", "ں")),
+        ("fa", ("پ", "چ", "ژ", "گ", "ی")),
+        ("ar", ("ة", "ى", "ال")),
+    ),
+    "hi": (
+        ("mr", ("ळ", " आहे", " आणि ")),
+        ("ne", (" छ ", " छ।", " हुन्छ", " गर्न ")),
+        ("hi", (" है", " हैं", " के ", " की ", " में ")),
+    ),
+}
+# Neighbours that even a good look mixes up: what a page says of itself decides between them.
+_KIN = ("no nb nn da", "hr sr bs sh", "id ms", "zh yue wuu cmn", "pt gl", "cs sk", "fa prs", "fil tl")
 
 _FUNCTION_WORDS = {
     "en": "the of and to in is that for it with as are this be on by or an from not you can which",
@@ -83,42 +121,86 @@ def _repeats_a_singleton(extensions: str) -> bool:
     return len(singletons) != len(set(singletons))
 
 
+def primary(tag: str) -> str:
+    """The language of a tag without script and region."""
+    return tag.partition("-")[0].lower()
+
+
+def are_kin(one: str, other: str) -> bool:
+    """Whether two tags name one language, or two that are too alike to be told apart by a sample."""
+    pair = {primary(one), primary(other)}
+    return len(pair) == 1 or any(pair.issubset(kin.split()) for kin in _KIN)
+
+
 def guess_language(text: str) -> str | None:
     """The language that a text is most likely written in, code left out; None when unclear."""
-    sample = _prose(text)
-    by_script = None if sample.isascii() else _by_script(sample)
-    return by_script or _by_words(sample)
+    return guess_by_sample(prose_of(text))
 
 
-def _prose(text: str) -> str:
-    """The first part of a text in lower case, without fenced blocks and code spans."""
-    outside = f"\n{text[: 3 * SAMPLE_CHARS]}".split("\n```")[::2]
-    spans = " ".join(outside).split("`")[::2]
-    return " ".join(spans)[:SAMPLE_CHARS].lower()
+def guess_by_sample(sample: str) -> str | None:
+    """The same for prose in lower case."""
+    counts = {} if sample.isascii() else _script_counts(sample)
+    if counts:
+        language, count = max(counts.items(), key=lambda item: item[1])
+        if count >= FEWEST_CHARS and count * 3 >= sum(map(str.isalpha, sample)):
+            return _relative(language, sample)
+    return _by_words(sample)
 
 
-def _by_script(sample: str) -> str | None:
-    """The language of the script that holds a third of the letters."""
+def prose_of(text: str) -> str:
+    """The first part of a text in lower case, without code, comments and addresses."""
+    start = text[: 3 * SAMPLE_CHARS]
+    if "<!--" in start:
+        start = _COMMENT.sub(" ", start)
+    for fence in ("\n```", "\n~~~"):
+        if fence in start or start.startswith(fence[1:]):
+            start = " ".join(f"\n{start}".split(fence)[::2])
+    if "`" in start:
+        start = " ".join(start.split("`")[::2])
+    if "://" in start:
+        start = _ADDRESS.sub(" ", start)
+    return start[:SAMPLE_CHARS].lower()
+
+
+def is_plainly_english(sample: str) -> bool:
+    """Whether the commonest words of English alone are proof enough."""
+    return sample.count(" the ") + sample.count(" and ") >= FEWEST_VOTES
+
+
+def contradicts_english(sample: str) -> bool:
+    """Whether a text has so many other letters that it can hardly be English."""
+    letters = sum(map(str.isalpha, sample))
+    plain = len(sample.encode("ascii", "ignore")) + letters - len(sample)
+    return not sample.isascii() and (letters - plain) * 40 > letters
+
+
+def is_long(sample: str) -> bool:
+    """Whether a sample is long enough to contradict what its page says of itself."""
+    letters = sum(map(str.isalpha, sample))
+    return letters >= FEWEST_LETTERS or 3 * sum(_script_counts(sample).values()) >= FEWEST_LETTERS
+
+
+def _script_counts(sample: str) -> dict[str, int]:
+    """How many characters of each script there are that belongs to one language or a few."""
     counts: Counter[str] = Counter()
     for char, times in Counter(sample).items():
         if ord(char) >= _SCRIPTS_START:
             for language, first, last in _SCRIPTS:
                 if first <= ord(char) <= last:
                     counts[language] += times
-    if not counts:
-        return None
     if counts["ja"] * 20 > counts["zh"]:  # Japanese mixes kana into ideographs, Chinese has none
         counts["ja"] += counts.pop("zh", 0)
-    language, count = counts.most_common(1)[0]
-    if count < 10 or count * 3 < sum(map(str.isalpha, sample)):
-        return None
-    return _relative(language, sample)
+    return counts
 
 
-def _relative(language: str, sample: str) -> str:
-    """The neighbour that shares the script, if letters that only it uses are there."""
-    other, telling = _TELLING_LETTERS.get(language, (language, ""))
-    return other if any(char in sample for char in telling) else language
+def _relative(language: str, sample: str) -> str | None:
+    """Which of the languages of a script it is; None if nothing tells."""
+    if language not in _TELLING:
+        return language
+    for relative, telling in _TELLING[language]:
+        if any(sign in sample for sign in telling):
+            return relative
+    return None
 
 
 def _by_words(sample: str) -> str | None:

@@ -169,6 +169,13 @@ class Read:
 Seen = Read | NotModified | Gone | Moved | Refused | Failed
 
 
+class Terms(NamedTuple):
+    """What is searched of a chunk where that is not the text itself (core/analysis.py)."""
+
+    heading: str | None = None
+    content: str | None = None
+
+
 def embedded_text(path: tuple[str, ...], content: str) -> str:
     """What of a chunk is hashed and turned into a vector: where it stands, and what it says."""
     return " > ".join(path) + "\n\n" + content
@@ -183,3 +190,4 @@ class Chunk:
     level: int = 0  # of the innermost heading, 0 before the first
     types: tuple[str, ...] = ("text",)  # of text, code, table, list
     text_hash: str
+    terms: Terms = Terms()  # noqa: RUF009 - a tuple, so it can be shared

@@ -1,27 +1,25 @@
 """Turns what a person types into full-text expressions that are never a syntax error.
 
 Nothing a person types is an operator, with two exceptions: quotes make a phrase, and a star right after
-a word matches every word that starts like it. Words are split as SQLite's unicode61 splits them; what is
-written as one word but splits (`json.dumps`, `a-b`, `snake_case`) stays together as a phrase.
+a word matches every word that starts like it. What is written as one word but splits (`json.dumps`, `a-b`,
+`snake_case`) stays together as a phrase. Each word is looked for in every form that the languages of the
+index give it (analysis.py); a run of a script without spaces is a phrase of its pairs.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 
-from afresh.core.stopwords import STOP_WORDS
+from afresh.core.analysis import ENGLISH, is_run, pairs, stems, words_in
+from afresh.core.stopwords import stop_words
 
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
+MAX_CHARS = 10_000  # of a query that are looked at, far more than its words can need
 SHORT_QUERY = 3  # up to so many words every word is meant: "for loop", "is not"
 
 _PART = re.compile(r'"([^"]*)"|“([^“”]*)”|([^\s"“”]+)')
-_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")
-# Scripts written without spaces: unicode61 takes a whole run for one word, so its beginning has to do.
-_UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,66 +30,79 @@ class Query:
     phrases: tuple[tuple[str, ...], ...] = ()  # typed in quotes
     compounds: tuple[tuple[str, ...], ...] = ()  # typed as one word that is split
     prefixes: tuple[str, ...] = ()  # match every word that starts like them
+    runs: tuple[str, ...] = ()  # of scripts without spaces: found anywhere inside a longer run
+    stop: frozenset[str] = field(default=frozenset(), compare=False)  # those of the words that say little
 
     def __bool__(self) -> bool:
-        return bool(self.terms or self.phrases or self.compounds or self.prefixes)
+        return bool(self.terms or self.phrases or self.compounds or self.prefixes or self.runs)
 
 
-def parse(query: str) -> Query:
-    """Reads any text as a query; words beyond the first 64 are dropped."""
+def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
+    """Reads any text as a query to texts in some configurations; words beyond the first 64 are dropped."""
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}
     prefixes: dict[str, None] = {}
+    runs: dict[str, None] = {}
     for words, quoted, starred in _parts(query):
-        if len(words) > 1:
-            (phrases if quoted else compounds)[words] = None
-        elif starred or _UNSPACED.search(words[0]):
-            prefixes[words[0]] = None
-        else:
-            terms[words[0]] = None
-    return Query(tuple(terms), tuple(phrases), tuple(compounds), tuple(prefixes))
+        if quoted and len(words) > 1:
+            phrases[words] = None
+            continue
+        for unspaced, group in groupby(words, is_run):
+            together = tuple(group)
+            if unspaced:
+                runs.update(dict.fromkeys(together))
+            elif len(together) > 1:
+                compounds[together] = None
+            else:
+                (prefixes if starred and together[0] == words[-1] else terms)[together[0]] = None
+    stop = stop_words({*terms, *(word for words in compounds for word in words)}, spoken)
+    return Query(tuple(terms), tuple(phrases), tuple(compounds), tuple(prefixes), tuple(runs), stop)
 
 
 def words_of(query: str) -> tuple[str, ...]:
     """The words that a query is about: stop words only if there is nothing else."""
     parsed = parse(query)
     parts = [word for part in (*parsed.phrases, *parsed.compounds) for word in part]
-    words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parts)))
-    return _telling(words) or words
+    words = tuple(dict.fromkeys((*parsed.terms, *parsed.prefixes, *parsed.runs, *parts)))
+    return _telling(words, parsed) or words
 
 
-def match_all(query: Query) -> str | None:
+def match_all(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     """An FTS5 expression for texts that hold everything asked for, or None if nothing is.
 
     A longer query is a question: its stop words are left out, because no text repeats them all.
     """
-    others = (*query.phrases, *query.compounds, *query.prefixes)
+    others = (*query.phrases, *query.compounds, *query.prefixes, *query.runs)
     short = len(query.terms) + len(others) <= SHORT_QUERY
-    terms = query.terms if short else _telling(query.terms) or (() if others else query.terms)
-    return " AND ".join(_expressions(query, terms, query.compounds)) or None
+    terms = query.terms if short else _telling(query.terms, query) or (() if others else query.terms)
+    expressions = _expressions(query, configs, terms, (*query.compounds, *((run,) for run in query.runs)))
+    return " AND ".join(expressions) or None
 
 
-def match_any(query: Query) -> str | None:
+def match_any(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     """An FTS5 expression for texts that hold anything asked for but stop words, or None if nothing is asked.
 
-    A compound counts as its parts: as a phrase beside them it would outweigh all other words. If there is
-    nothing but stop words, they count.
+    A compound counts as its parts: as a phrase beside them it would outweigh all other words. So does a run:
+    a question in Chinese is one run, and no text holds it as it stands. If there is nothing but stop words,
+    they count.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
-    terms = _telling(dict.fromkeys((*query.terms, *parts)))
-    if terms or query.phrases or query.prefixes:
-        return " OR ".join(_expressions(query, terms, ()))
-    return " OR ".join(_expressions(query, query.terms, query.compounds)) or None
+    terms = _telling(dict.fromkeys((*query.terms, *parts)), query)
+    of_runs = dict.fromkeys(pair for run in query.runs for pair in (pairs(run)[:-1] or [run]))
+    if terms or query.phrases or query.prefixes or of_runs:
+        split = [(pair,) for pair in list(of_runs)[:MAX_WORDS]]
+        return " OR ".join(_expressions(query, configs, terms, split))
+    return " OR ".join(_expressions(query, configs, query.terms, query.compounds)) or None
 
 
 def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
     """The words of each part of a query, and whether it was quoted or ended with a star."""
     room = MAX_WORDS
-    for part in _PART.finditer(query):
+    for part in _PART.finditer(query[:MAX_CHARS]):
         bare = part[3]
         text = part[1] or part[2] or bare or ""
-        words = tuple(word[0][:MAX_WORD_CHARS].lower() for word in islice(_WORD.finditer(text), room))
+        words = tuple(word[:MAX_WORD_CHARS] for word in words_in(text)[:room])
         if words:
             yield words, bare is None, bare is not None and bare.endswith("*")
         room -= len(words)
@@ -99,18 +110,31 @@ def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:
             return
 
 
-def _telling(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(word for word in words if word not in STOP_WORDS)
+def _telling(words: Iterable[str], query: Query) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in query.stop)
 
 
-def _expressions(query: Query, terms: Iterable[str], compounds: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    for term in terms:
-        yield _quoted((term,))
-    for words in (*query.phrases, *compounds):
-        yield _quoted(words)
+def _expressions(
+    query: Query, configs: Sequence[str], terms: Iterable[str], more: Iterable[tuple[str, ...]]
+) -> Iterator[str]:
+    for words in (*((term,) for term in terms), *query.phrases, *more):
+        yield _either(dict.fromkeys(_phrase(words, config) for config in configs))
     for prefix in query.prefixes:
-        yield _quoted((prefix,)) + "*"
+        yield _either(dict.fromkeys(_phrase((prefix,), config) + "*" for config in configs))
 
 
-def _quoted(words: Iterable[str]) -> str:
-    return '"' + " ".join(words).replace('"', '""') + '"'
+def _either(forms: Collection[str]) -> str:
+    joined = " OR ".join(forms)
+    return f"({joined})" if len(forms) > 1 else joined
+
+
+def _phrase(words: Sequence[str], config: str) -> str:
+    """Words in the order in which a text of a configuration holds them; a character alone begins a pair."""
+    kept: list[str] = []
+    for word, stem in zip(words, stems(words, config), strict=True):
+        kept += pairs(word) if is_run(word) else (stem,)
+    ends_in_run = is_run(words[-1])
+    if ends_in_run and len(words[-1]) > 1:
+        kept.pop()
+    quoted = '"' + " ".join(kept) + '"'
+    return quoted + "*" if ends_in_run and len(words[-1]) == 1 else quoted

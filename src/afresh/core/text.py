@@ -2,8 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
-from afresh.core.looks import Link
+from afresh.core.analysis import analysed
+from afresh.core.looks import Chunk, Link, Terms
 
 
 def normalise(text: str) -> str:
@@ -35,6 +37,19 @@ def links_hash(links: Sequence[Link]) -> str:
     """
     lines = sorted({f"{link.url}\x1f{link.text}\x1f{link.follow:d}" for link in links})
     return text_hash("\x1e".join(lines))
+
+
+def headings_over(chunk: Chunk) -> str:
+    """The headings that a chunk stands under or holds, a line each."""
+    return "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
+
+
+def with_terms(chunk: Chunk, config: str) -> Chunk:
+    """A chunk with what is searched of it under a configuration."""
+    content = analysed(chunk.content, config)
+    if content is None and all(analysed(title, config) is None for title in chunk.path):
+        return chunk
+    return replace(chunk, terms=Terms(analysed(headings_over(chunk), config), content))
 
 
 def headings_in(markdown: str) -> list[str]:

@@ -97,8 +97,14 @@ def hush() -> None:
     os.close(nowhere)
 
 
+def work_alone() -> None:
+    """Numbers are counted in one thread: pools of them would fill the address space on a large machine."""
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+
+
 if __name__ == "__main__":
     end_with_parent()
+    work_alone()
     limit_itself()
     gc.freeze()
     answers = os.fdopen(os.dup(1), "wb")

@@ -32,7 +32,8 @@ async def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
 async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Kit) -> Harvest:
     harvest = Harvest()
     if decision.content is Content.REPLACE:
-        chunks = await kit.offload.call(kit.chunk, replace(document, links=()))  # links need no trip
+        text = replace(document, links=(), language=decision.page.language)  # links need no trip
+        chunks = await kit.offload.call(kit.chunk, text)
         failpoint("page.chunked")
         embedded = await kit.embedding.ensure(chunks) if kit.embedding else None
         harvest = replace(

@@ -3,13 +3,13 @@
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core import recipe
-from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
 from afresh.core.urls import canonical, host_of
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, one_line, read_head
+from afresh.extractors.language import language_of
 from afresh.extractors.links import collect_links
 from afresh.extractors.main_content import find_main
 from afresh.extractors.noise import drop_tools
@@ -38,7 +38,7 @@ class HtmlExtractor:
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
             links=links.kept,
-            language=head.language or normalise_tag(body.language) or guess_language(markdown),
+            language=language_of(markdown, head.language, body.language),
             content_hash=text_hash(markdown),  # it is in normal form already
             links_hash=links_hash(links.kept),
             index=body.index and head.index,

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 from afresh.core import recipe
-from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document, Link
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.core.urls import canonical
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, one_line
+from afresh.extractors.language import language_of
 from afresh.extractors.links import LONGEST_TEXT, MOST_LINKS
 from afresh.extractors.text import first_line
 
@@ -40,12 +40,11 @@ class MarkdownExtractor:
         fields = dict(_FRONT_FIELD.findall(front[0])) if front else {}
         prose = _FENCE.sub("", text)
         links = _links(_CODE_SPAN.sub(" ", prose), body.url)
-        told = fields.get("lang") or fields.get("language")
         return Document(
             title=_title(fields.get("title", ""), prose),
             markdown=text,
             links=links,
-            language=normalise_tag(told) or normalise_tag(body.language) or guess_language(text),
+            language=language_of(text, fields.get("lang"), fields.get("language"), body.language),
             content_hash=text_hash(text),  # it is in normal form already
             links_hash=links_hash(links),
             index=body.index,

@@ -3,11 +3,11 @@
 import re
 
 from afresh.core import recipe
-from afresh.core.language import guess_language, normalise_tag
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, one_line
+from afresh.extractors.language import language_of
 
 _WORD = re.compile(r"\w")
 
@@ -23,7 +23,7 @@ class TextExtractor:
         return Document(
             title=first_line(text),
             markdown=text,
-            language=normalise_tag(body.language) or guess_language(text),
+            language=language_of(text, body.language),
             content_hash=text_hash(text),  # it is in normal form already
             links_hash=links_hash(()),
             index=body.index,

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from afresh.core.analysis import analysed, search_config
 from afresh.core.looks import Chunk
 from afresh.core.model import Content, Page, PageId, Visit
-from afresh.core.signals import signals
-from afresh.core.text import headings_in
+from afresh.core.signals import only_signals
+from afresh.core.text import headings_over
 from afresh.store.dialect import Row, Session
-
-
-def search_config(language: str | None) -> str:
-    """The text-search configuration for a language: English is stemmed, the rest is taken as it is."""
-    return "english" if language is None or language.lower().split("-")[0] == "en" else "simple"
 
 
 @dataclass(slots=True)
@@ -32,32 +28,32 @@ class Swap:
     def plan(self, page: Page, chunks: Sequence[Chunk], old: Sequence[Row]) -> None:
         """Keep rows whose text stays, in whatever place; make the others, and let go of what is left over."""
         title, config = page.title or "", search_config(page.language)
-        spare: dict[str, list[Row]] = defaultdict(list)
+        title_terms = analysed(title, config)
+        spare: dict[tuple[str, bool], list[Row]] = defaultdict(list)
         for row in old:
             if (row["title"], row["config"], bool(row["whole"])) == (title, config, self.keep_body):
-                spare[row["text_hash"]].append(row)
+                spare[row["text_hash"], bool(row["analysed"])].append(row)
             else:
                 self.dead.append(row["id"])
-        for order, chunk in enumerate(chunks):
-            if not spare[chunk.text_hash]:
-                self.made.append(self._row(page, chunk, order, title, config))
+        for order, chunk in enumerate(chunks if self.keep_body else map(only_signals, chunks)):
+            like = spare[chunk.text_hash, (title_terms, *chunk.terms) != (None, None, None)]
+            if not like:
+                place = {"page": page.id, "sort_order": order, "title": title, "config": config}
+                self.made.append({**place, **self._row(chunk, title_terms)})
                 continue
-            row = spare[chunk.text_hash].pop(0)
+            row = like.pop(0)
             self.kept += 1
             if row["sort_order"] != order:
                 self.moved.append({"chunk": row["id"], "sort_order": order})
         self.dead.extend(row["id"] for rows in spare.values() for row in rows)
 
-    def _row(self, page: Page, chunk: Chunk, order: int, title: str, config: str) -> dict[str, object]:
+    def _row(self, chunk: Chunk, title_terms: str | None) -> dict[str, object]:
         metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
         return {
-            "page": page.id,
-            "sort_order": order,
-            "title": title,
-            "heading": "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)])),
-            "content": chunk.content if self.keep_body else signals(chunk.content),
+            "heading": headings_over(chunk),
+            "content": chunk.content,
+            "terms": _terms(title_terms, *chunk.terms),
             "metadata": json.dumps(metadata),
-            "config": config,
             "whole": int(self.keep_body),
             "text_hash": chunk.text_hash,
             "now": self.now,
@@ -76,7 +72,7 @@ async def swap_chunks(
     tx: Session, visits: Sequence[Visit], now: datetime, *, keep_body: bool
 ) -> dict[str, int]:
     """Write documents and chunks of replaced pages; counts what was made and what was kept."""
-    await tx.many("retitle_chunks", [new for visit in visits if (new := _new_title(visit))])
+    await _retitle(tx, [visit.decision.page for visit in visits if _is_renamed(visit)])
     replaced = [visit for visit in visits if visit.decision.content is Content.REPLACE]
     if not replaced:
         return {}
@@ -97,12 +93,28 @@ async def chunks_of(tx: Session, pages: Sequence[PageId]) -> dict[PageId, list[R
     return old
 
 
-def _new_title(visit: Visit) -> dict[str, object] | None:
-    """A page whose title alone changed is found by its new one; its chunks stay."""
+async def _retitle(tx: Session, pages: Sequence[Page]) -> None:
+    """Pages whose title alone changed are found by their new one; their chunks stay."""
+    if not pages:
+        return
+    titles = {page.id: page.title or "" for page in pages}
+    rows = await tx.all("terms_of", pages=list(titles))
+    await tx.many("retitle_chunk", [_retitled(row, titles[row["page_id"]]) for row in rows])
+
+
+def _is_renamed(visit: Visit) -> bool:
     before, after = visit.claim.page, visit.decision.page
-    if visit.decision.content is not Content.KEEP or before.title == after.title:
-        return None
-    return {"page": after.id, "title": after.title or ""}
+    return visit.decision.content is Content.KEEP and before.title != after.title
+
+
+def _retitled(row: Row, title: str) -> dict[str, object]:
+    _, *others = json.loads(row["terms"]) if row["terms"] else (None, None, None)
+    return {"chunk": row["id"], "title": title, "terms": _terms(analysed(title, row["config"]), *others)}
+
+
+def _terms(*parts: str | None) -> str | None:
+    """The terms of title, heading and content in one value; None if there are none at all."""
+    return None if parts == (None, None, None) else json.dumps(parts, ensure_ascii=False)
 
 
 def _document(visit: Visit, keep_body: bool) -> dict[str, object]:

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from afresh.core.analysis import ENGLISH, SIMPLE, search_config
 from afresh.core.asking import Narrowed
 from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
@@ -13,7 +14,6 @@ from afresh.store.dialect import Database, Row, Session
 from afresh.store.narrowing import pages_within
 from afresh.store.records import at
 
-CONFIGS = ("english", "simple")
 SHOWN = 5  # other addresses of one content
 
 
@@ -24,11 +24,11 @@ class Searches:
 
     async def matches(self, query: str, within: Narrowed, limit: int) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
-        match = match_any(parse(query))
-        if match is None:
-            return []
         async with self.db.read() as tx:
-            rows = await _matching(tx, match, within, limit)
+            configs = await _configs(tx, within.language)
+            parsed = parse(query, [config for own in configs.values() for config in own])
+            asked = {table: match_any(parsed, own) for table, own in configs.items() if own}
+            rows = await _matching(tx, asked, within, limit) if parsed else []
         found = sorted((Match(row["chunk"], -row["rank"]) for row in rows), key=lambda each: -each.score)
         return found[:limit]
 
@@ -48,16 +48,28 @@ class Searches:
         return found
 
 
-async def _matching(tx: Session, match: str, within: Narrowed, limit: int) -> list[Row]:
+async def _configs(tx: Session, language: str | None) -> dict[str, list[str]]:
+    """The configurations that pages of a language, or all, are indexed under, by full-text table."""
+    found = [str(row["config"]) for row in await tx.all("configs")]
+    if language is not None:  # a page that an older afresh has indexed is simple
+        found = [config for config in found if config in (search_config(language), SIMPLE)]
+    return {
+        "english": [config for config in found if config == ENGLISH],
+        "simple": [config for config in found if config != ENGLISH],
+    }
+
+
+async def _matching(tx: Session, asked: Mapping[str, str | None], within: Narrowed, limit: int) -> list[Row]:
     rows: list[Row] = []
-    if not within:
-        for config in CONFIGS:
-            rows += await tx.all(f"match_{config}", match=match, limit=limit)
-        return rows
     pages = [row["id"] for row in await pages_within(tx, within)] if within.by_page else None
-    sources = None if within.sources is None else list(within.sources)
-    for config in CONFIGS:
-        rows += await tx.all(f"match_{config}_within", match=match, sources=sources, pages=pages, limit=limit)
+    where = {"sources": None if within.sources is None else list(within.sources), "pages": pages}
+    for table, match in asked.items():
+        if match is None:
+            continue
+        if within:
+            rows += await tx.all(f"match_{table}_within", match=match, limit=limit, **where)
+        else:
+            rows += await tx.all(f"match_{table}", match=match, limit=limit)
     return rows
 
 

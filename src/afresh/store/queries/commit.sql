@@ -46,10 +46,14 @@ set former = case when :flagged = 1 then documents.markdown end,
 update documents set former = null where page_id in {list pages} and former is not null
 
 -- chunks_of
-select id, page_id, sort_order, title, config, whole, text_hash from chunks where page_id in {list pages}
+select id, page_id, sort_order, title, config, whole, terms is not null as analysed, text_hash
+from chunks where page_id in {list pages}
 
--- retitle_chunks
-update chunks set title = :title where page_id = :page
+-- terms_of
+select id, page_id, config, terms from chunks where page_id in {list pages}
+
+-- retitle_chunk
+update chunks set title = :title, terms = :terms where id = :chunk
 
 -- delete_chunks
 delete from chunks where id in {list chunks}
@@ -59,9 +63,11 @@ update chunks set sort_order = :sort_order where id = :chunk
 
 -- insert_chunk
 insert into chunks (
-    page_id, sort_order, title, heading, content, metadata, config, whole, text_hash, created_at
+    page_id, sort_order, title, heading, content, terms, metadata, config, whole, text_hash, created_at
 )
-values (:page, :sort_order, :title, :heading, :content, :metadata, :config, :whole, :text_hash, :now)
+values (
+    :page, :sort_order, :title, :heading, :content, :terms, :metadata, :config, :whole, :text_hash, :now
+)
 
 -- upsert_link
 insert into links (source_id, url, admitted, crawl_time)

@@ -1,3 +1,11 @@
+-- configs
+with recursive each_one (config) as (
+    select min(config) from chunks
+    union all
+    select (select min(config) from chunks where config > each_one.config) from each_one where config is not null
+)
+select config from each_one where config is not null
+
 -- match_english
 select rowid as chunk, rank from chunks_english
 where chunks_english match :match and rank match 'bm25(8.0, 4.0, 1.0)'

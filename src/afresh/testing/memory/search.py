@@ -1,17 +1,15 @@
 """Plain word search: chunks with the most words of a query first."""
 
-import re
 from collections.abc import Mapping, Sequence
 
+from afresh.core.analysis import is_run, pairs, search_config, stems, words_in
 from afresh.core.asking import Narrowed
 from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
 from afresh.core.model import PageId
-from afresh.core.query import words_of
+from afresh.core.query import Query, parse
 from afresh.testing.memory.narrowing import pages_within
 from afresh.testing.memory.tables import Piece, Tables
-
-_WORD = re.compile(r"[^\W_]+")
 
 
 class MemorySearches:
@@ -21,13 +19,14 @@ class MemorySearches:
 
     async def matches(self, query: str, within: Narrowed, limit: int) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
-        words, wanted = set(words_of(query)), pages_within(self.tables, within)
+        wanted = pages_within(self.tables, within)
+        asked = parse(query, sorted({self._config(page) for page in self.tables.pieces}))
         found = [
             Match(piece.id, score)
             for page, pieces in self.tables.pieces.items()
             if page in wanted
             for piece in pieces
-            if (score := _score(piece, words)) > 0
+            if (score := _score(piece, asked, self._config(page))) > 0
         ]
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
@@ -44,6 +43,9 @@ class MemorySearches:
         """All chunks of some pages, in the order of their text."""
         return {page: [piece.chunk for piece in self.tables.pieces.get(page, ())] for page in pages}
 
+    def _config(self, page: PageId) -> str:
+        return search_config(self.tables.pages[page].page.language)
+
     def _passage(self, page: PageId, order: int, piece: Piece) -> Passage:
         found = self.tables.pages[page].page
         source = self.tables.sources[found.source_id].source
@@ -52,7 +54,7 @@ class MemorySearches:
             page=page,
             order=order,
             content=piece.text if piece.whole else None,
-            heading=piece.chunk.path,
+            heading=piece.chunk.path if piece.whole else (),
             source_id=found.source_id,
             content_hash=found.content_hash or "",
             url=found.url,
@@ -74,7 +76,24 @@ class MemorySearches:
         return tuple(each.url for each in sorted(same, key=lambda each: (each.depth, each.id)))
 
 
-def _score(piece: Piece, words: set[str]) -> float:
+def _score(piece: Piece, query: Query, config: str) -> float:
+    """How many of the words asked for a text holds, far less if it lacks some."""
+    wanted = _words_of(query, config)
     text = f"{piece.title} {' '.join(piece.chunk.path)} {piece.text}"
-    found = [word for word in _WORD.findall(text.lower()) if word in words]
-    return len(found) * (1.0 if set(found) == words else 0.001)
+    found = [word for word in _spread(words_in(text), config) if word in wanted]
+    return len(found) * (1.0 if set(found) == wanted else 0.001)
+
+
+def _words_of(query: Query, config: str) -> set[str]:
+    """The words that count as a configuration keeps them: stop words only if there is nothing else."""
+    parts = [word for part in (*query.phrases, *query.compounds) for word in part]
+    words = {*query.terms, *query.prefixes, *query.runs, *parts}
+    telling = words - query.stop or words
+    runs = {pair for word in telling if is_run(word) for pair in pairs(word)[:-1] or [word]}
+    return runs.union(stems([word for word in telling if not is_run(word)], config))
+
+
+def _spread(words: list[str], config: str) -> list[str]:
+    """The words of a text as a configuration keeps them, runs as their pairs and their characters."""
+    runs = [part for word in words if is_run(word) for part in (*pairs(word)[:-1], *word)]
+    return runs + stems([word for word in words if not is_run(word)], config)

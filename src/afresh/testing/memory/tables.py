@@ -11,7 +11,7 @@ from typing import Any
 from afresh.core.embedding import Model
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
-from afresh.core.signals import signals
+from afresh.core.signals import only_signals
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -140,7 +140,7 @@ class Tables:
             spare[piece.chunk.text_hash].append(piece)
         kept, pieces = 0, []
         for chunk in chunks:
-            text = chunk.content if keep_body else signals(chunk.content)
+            text = chunk.content if keep_body else only_signals(chunk).content
             old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
             same = old is not None and (old.title, old.text) == (page.title or "", text)
             kept += same
