@@ -1,4 +1,4 @@
-"""Finds the words of a query in a text and marks them, as a reader would: by stem, without case and accents."""
+"""Finds the words of a query in a text and marks them as a reader would: by stem, without case and accents."""
 
 import re
 import unicodedata

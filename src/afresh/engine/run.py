@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from afresh.core.embedding import UNEMBEDDED
 from afresh.core.ending import Ending
@@ -24,6 +24,7 @@ from afresh.engine.report import dropped_notes, left_out_notes, report_of
 from afresh.engine.worker import Worker
 from afresh.failpoints import failpoint
 
+UNUSED = timedelta(days=30)  # how long vectors are kept for text that may come back
 MANY = 5  # notes of one kind that are worth reading
 
 
@@ -95,6 +96,8 @@ async def run_source(
         )
     verdict = await _judge(course, worker.left_waiting)
     report = await _finish(course, verdict)
+    if kit.embedding is not None:
+        await kit.store.forget_vectors(kit.clock() - UNUSED)
     journal.run_ended(report, source.label)
     return report
 
@@ -262,6 +265,7 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     """Tell what the numbers alone do not."""
     store = course.kit.store
     course.notes.extend(_doubts(counts, course.source.label))
+    course.notes.extend(await _other_model(course))
     if dead := counts.get("dead", 0):
         course.notes.append(f"{dead} {'link leads' if dead == 1 else 'links lead'} nowhere (404 or 410)")
     course.notes.extend(left_out_notes(counts))
@@ -273,6 +277,14 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     if state is RunState.FAILED and not await store.live_count(course.source.id):
         label = course.source.label
         course.notes.append(f"nothing was read; `afresh remove {label}` forgets a source added by mistake")
+
+
+async def _other_model(course: Course) -> list[str]:
+    """Vectors of a model that another process let go of meanwhile answer nothing."""
+    embedding, serving = course.kit.embedding, await course.kit.store.serving_model()
+    if embedding is None or serving is None or serving.name == embedding.model:
+        return []
+    return [f"new text was embedded by {embedding.model}, but {serving.name} answers: run `afresh reindex`"]
 
 
 def _doubts(counts: Mapping[str, int], label: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.core.events import Event, Notice, Progress, Step
+from afresh.core.events import Event, Notice, Progress, Remaking, Step
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.wording import count, duration
@@ -63,6 +63,9 @@ class Lines:
             case Progress() if self._clock() >= self._next:
                 self._next = self._clock() + LINE_SECONDS
                 self.say(f"{headline(event)}: {outcomes(event)}".removesuffix(": "))
+            case Remaking() if self._clock() >= self._next:
+                self._next = self._clock() + LINE_SECONDS
+                self.say(remaking(event))
             case Notice():
                 self.say(event.text)
             case Step() if self._session.verbose > 1:
@@ -85,7 +88,7 @@ class Live:
 
         self._session = session
         self._spinner = Spinner("dots", style="cyan")
-        self._last: Progress | None = None
+        self._last: Progress | Remaking | None = None
         self._display = Display(
             get_renderable=self._draw, console=session.err, refresh_per_second=REFRESHES, transient=True
         )
@@ -94,7 +97,7 @@ class Live:
     def hear(self, event: Event) -> None:
         """Remembers progress for the next refresh; prints notices above the line."""
         match event:
-            case Progress():
+            case Progress() | Remaking():
                 self._last = event
             case Notice():
                 self.say(event.text)
@@ -117,7 +120,11 @@ class Live:
         if self._last is None:
             row.add_row(self._spinner, "starting …")
             return row
-        row.add_row(self._spinner, _headline(self._last), _bar(self._last))
+        if isinstance(self._last, Remaking):
+            row.add_row(self._spinner, remaking(self._last), _bar(self._last.done, self._last.of))
+            return row
+        done, queued = self._last.done, self._last.queued
+        row.add_row(self._spinner, _headline(self._last), _bar(done, done + queued))
         return Group(row, _outcomes(self._last))
 
 
@@ -128,6 +135,11 @@ def headline(event: Progress) -> str:
         f"{clean(event.source)}: {count(event.done)} done, {count(event.queued)} queued, "
         f"{rate:,.0f}/s, {duration(event.seconds)}"
     )
+
+
+def remaking(event: Remaking) -> str:
+    """`reindex: 512 of 6,331 chunks`."""
+    return f"reindex: {count(event.done)} of {count(event.of)} {event.what}"
 
 
 def outcomes(event: Progress) -> str:
@@ -155,12 +167,11 @@ def _headline(event: Progress) -> "Text":
     )
 
 
-def _bar(event: Progress) -> "RenderableType":
+def _bar(done: int, total: int) -> "RenderableType":
     from rich.progress_bar import ProgressBar
 
-    total = max(event.done + event.queued, 1)
     return ProgressBar(
-        total=total, completed=event.done, width=24, style="bright_black", complete_style="cyan"
+        total=max(total, 1), completed=done, width=24, style="bright_black", complete_style="cyan"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
+from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.ports import Access
@@ -177,4 +178,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, plan, confirm)
+COMMANDS = (crawl, refresh, plan, confirm, reindex)
