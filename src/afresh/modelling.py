@@ -14,7 +14,7 @@ from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
-from afresh.ports import Clock, Embedder
+from afresh.ports import Caller, Clock, Embedder
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
@@ -81,17 +81,20 @@ class Modelling:
 
     @asynccontextmanager
     async def _chosen(self) -> AsyncIterator["Chosen"]:
-        from afresh.fetchers.api import ApiClient
         from afresh.models.chosen import chosen
 
         settings, serving = self._config.embedding, await self._store.serving_model()
-        caller = ApiClient(
-            [settings.address] if settings.address else [], user_agent=self._config.network.user_agent
-        )
+        caller = self._caller(settings.address) if settings.address else None
         try:
             yield chosen(settings, serving.name if serving else None, caller)
         finally:
-            await caller.close()
+            if caller is not None:
+                await caller.close()
+
+    def _caller(self, address: str) -> Caller:
+        from afresh.fetchers.api import ApiClient
+
+        return ApiClient([address], user_agent=self._config.network.user_agent)
 
 
 async def _close(embedding: Embedding | None) -> None:

@@ -23,14 +23,14 @@ def builtin(model: str) -> Embedder | None:
     return None
 
 
-def embedder_for(settings: EmbeddingSettings, caller: Caller) -> Embedder | None:
+def embedder_for(settings: EmbeddingSettings, caller: Caller | None) -> Embedder | None:
     """The model that the settings name, not yet loaded; None where search goes by words alone."""
     match settings.provider:
         case "none":
             return None
         case "local":
             return builtin(fingerprint(settings))
-        case "openai" | "gemini":
+        case "openai" | "gemini" if caller is not None:
             return _remote(settings, caller)
     return _library(settings)
 

@@ -16,7 +16,7 @@ class Chosen(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def chosen(settings: EmbeddingSettings, serving: str | None, caller: Caller) -> Chosen:
+def chosen(settings: EmbeddingSettings, serving: str | None, caller: Caller | None) -> Chosen:
     """What is to be used: vectors can only be compared with those of the model that made them."""
     try:
         wanted = embedder_for(settings, caller)
