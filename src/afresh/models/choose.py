@@ -35,6 +35,14 @@ def embedder_for(settings: EmbeddingSettings, caller: Caller) -> Embedder | None
     return _library(settings)
 
 
+def check_installed(model: str) -> None:
+    """Say what is missing, before anything is done for a model that cannot be loaded."""
+    if model == FAST:
+        wordllama.folder()
+    if model == QUALITY:
+        quality.folder()
+
+
 def within_budget(embedder: Embedder, settings: EmbeddingSettings) -> Embedder:
     """The embedder for one run: one that is paid for has a budget of its own."""
     budget = settings.budget_per_run if settings.provider in REMOTE else None
