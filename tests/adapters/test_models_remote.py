@@ -107,6 +107,7 @@ async def test_F93_a_single_text_that_is_too_large_is_cut() -> None:
         (Status(200, body=b"<html>sign in</html>"), "without vectors"),
         (Status(200, body=b"[" * 200_000), "without vectors"),
         (Status(200, body=b'{"data": [{"embedding": [1e400]}]}'), "1 vectors for 5 texts"),
+        (Status(200, body=b'{"data": [%s]}' % b",".join([b'{"embedding": [1e39]}'] * 5)), "instead of 16"),
     ],
 )
 async def test_F93_an_answer_that_cannot_be_the_vectors_is_refused(due: Trouble | Status, words: str) -> None:
@@ -118,6 +119,23 @@ async def test_F93_an_answer_that_cannot_be_the_vectors_is_refused(due: Trouble 
             assert words in str(refused)
             assert not isinstance(refused, EmbedderDown), "other texts may fare better"
             assert len(await embedder.embed(WORDS)) == 5, "the next call finds all well"
+
+
+async def test_F93_vectors_made_before_a_failure_are_not_asked_for_again() -> None:
+    with EmbeddingServer() as server:
+        async with remote(server, batch_size=2) as embedder:
+            server.longest_text = 100  # and texts up to 200 are not cut
+            long = "epsilon" * 28
+            await trouble(embedder, "alpha", "beta", "gamma", "alpha", long)
+            assert [each.texts for each in server.asked[:2]] == [("alpha", "beta"), ("gamma", long)]
+            server.asked.clear()
+            server.longest_text = None
+            rows = await embedder.embed(["beta", long, "gamma", "alpha"])
+            assert np.allclose(rows, await expected(["beta", long, "gamma", "alpha"]))
+            assert {text for each in server.asked for text in each.texts} == {long, "gamma"}
+            server.asked.clear()
+            await embedder.embed(["alpha"])
+    assert len(server.asked) == 1, "what was claimed is not kept"
 
 
 async def test_F93_a_configured_dimension_is_held_from_the_first_answer() -> None:
