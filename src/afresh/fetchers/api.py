@@ -34,7 +34,7 @@ class ApiClient:
         largest_answer: int = _LARGEST_ANSWER,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        origins = [URL(address, encoded=True).origin() for address in addresses]
+        origins = [origin for address in addresses if (origin := _origin(address))]
         self._origins = frozenset(origins)
         self._policy = AddressPolicy([f"{each.host_subcomponent}:{each.port}" for each in origins])
         self._agent = user_agent
@@ -58,10 +58,11 @@ class ApiClient:
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
     ) -> Reply:
-        target = URL(url, encoded=True)
-        host = target.raw_host or ""
-        if not host or target.origin() not in self._origins:
+        origin = _origin(url)
+        host = (origin and origin.raw_host) or ""
+        if not host or origin not in self._origins:
             raise ApiError(f"{host or 'this address'} is not an API that the settings name")
+        target = URL(url, encoded=True)
         asked_host.set(host)
         try:
             async with asyncio.timeout(timeout) as deadline:
@@ -116,6 +117,14 @@ class ApiClient:
             trust_env=False,
         )
         return self._session
+
+
+def _origin(address: str) -> URL | None:
+    """Scheme, host and port of an address that has them."""
+    try:
+        return URL(address, encoded=True).origin()
+    except ValueError:
+        return None
 
 
 def _unheard() -> None:

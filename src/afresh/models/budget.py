@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedderDown
+from afresh.core.errors import EmbedderDown, EmbedError
 from afresh.ports import Embedder
 
 if TYPE_CHECKING:
@@ -19,14 +19,19 @@ class Budgeted:
         self._budget = self._left = texts
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """What the embedder gives, or EmbedderDown where the texts would go beyond the budget."""
+        """What the embedder gives; EmbedError where fewer texts would do, EmbedderDown where none would."""
         if len(texts) > self._left:
-            raise EmbedderDown(
+            kind = EmbedError if self._left else EmbedderDown
+            raise kind(
                 f"the budget of {self._budget} texts a run is used up: refresh again, "
                 "or raise embedding.budget_per_run"
             )
         self._left -= len(texts)
-        return await self._inner.embed(texts)
+        try:
+            return await self._inner.embed(texts)
+        except EmbedError:
+            self._left += len(texts)  # what brought no vectors is not paid for
+            raise
 
     async def embed_query(self, text: str) -> "Matrix":
         """The row of a question."""

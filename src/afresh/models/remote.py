@@ -1,7 +1,7 @@
 """Vectors from an API: in batches, with patience, and nothing believed unseen."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ TRIES = 4
 FIRST_WAIT = 1.0  # seconds; it doubles with every try
 LONGEST_WAIT = 60.0
 MOST_CHARS = 200_000  # in one request
+MOST_UNCLAIMED = 4_096
 SHORTEST = 200  # characters; a text that is too large even so is given up
 _PASSES = frozenset({408, 409, 425, 429})
 Sleep = Callable[[float], Awaitable[None]]
@@ -58,13 +59,21 @@ class RemoteEmbedder:
         self._sleep = sleep
         self._clock = clock
         self._host = urlsplit(form.url).hostname or ""
+        self._unclaimed: dict[str, Matrix] = {}  # rows of calls that failed later on: they are paid for
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
-        """One row for each text; all of them or an EmbedError."""
+        """One row for each text; all of them or an EmbedError, after which nothing is paid for twice."""
         import numpy as np
 
-        rows = [await self._rows(batch, query=False) for batch in self._batches(texts)]
-        return np.concatenate(rows) if rows else np.zeros((0, self._dimension or 1), np.float32)
+        sent = [_sendable(self._prefixes[0], text) for text in texts]
+        made = {text: self._unclaimed[text] for text in sent if text in self._unclaimed}
+        for batch in self._batches(text for text in dict.fromkeys(sent) if text not in made):
+            new = dict(zip(batch, await self._rows(batch, query=False), strict=True))
+            made |= new
+            self._unclaimed |= new if len(self._unclaimed) < MOST_UNCLAIMED else {}
+        for text in made:
+            self._unclaimed.pop(text, None)
+        return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
         """The row of a question."""
@@ -73,15 +82,14 @@ class RemoteEmbedder:
     async def close(self) -> None:
         """Nothing: the caller belongs to whoever made it."""
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
         """The texts in requests of a bearable size; what was learnt from one answer holds for the next."""
         batch: list[str] = []
         for text in texts:
-            sent = _sendable(self._prefixes[0], text)
-            if batch and (len(batch) >= self._most or sum(map(len, batch)) + len(sent) > MOST_CHARS):
+            if batch and (len(batch) >= self._most or sum(map(len, batch)) + len(text) > MOST_CHARS):
                 yield batch
                 batch = []
-            batch.append(sent)
+            batch.append(text)
         if batch:
             yield batch
 

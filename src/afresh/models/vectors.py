@@ -27,7 +27,8 @@ def checked(rows: object, count: int, dimension: int | None, model: str) -> "Mat
     import numpy as np
 
     try:
-        found = np.asarray(rows, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            found = np.asarray(rows, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         raise EmbedError(f"{model} answered with something other than rows of numbers") from None
     if found.shape[:1] != (count,):
@@ -39,6 +40,7 @@ def checked(rows: object, count: int, dimension: int | None, model: str) -> "Mat
             f"{model} answered with {found.shape[1]} numbers a vector instead of {dimension}: "
             "if the model was changed, name it in embedding.model and run afresh reindex"
         )
-    if not np.isfinite(found).all() or (np.abs(found).max(axis=1) == 0).any():
+    largest = np.abs(found).max(axis=1, initial=0, keepdims=True)
+    if not np.isfinite(largest).all() or not largest.all():
         raise EmbedError(f"{model} answered with a vector that is all zeros or no number")
-    return unit_rows(found)
+    return unit_rows(found / largest)  # first to a size at which squares are numbers too

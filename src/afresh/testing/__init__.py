@@ -4,6 +4,7 @@ from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.attempts import Attempts
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
+from afresh.testing.embedding_server import EmbeddingServer
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
 from afresh.testing.hostile import HostileSite
@@ -13,6 +14,7 @@ from afresh.testing.tinysite import TinySite
 __all__ = [
     "Asked",
     "Attempts",
+    "EmbeddingServer",
     "FakeEmbedder",
     "FrozenClock",
     "Gate",

@@ -19,6 +19,7 @@ class Asked:
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     visit: int = 1  # the number of this request for its path; only HostileSite counts
+    body: bytes = b""  # only raw servers read it
     at: float = 0.0  # time.monotonic() when it came in
 
     @property

@@ -46,8 +46,10 @@ async def next_request(reader: asyncio.StreamReader) -> Asked | None:
     first, *lines = head.split("\r\n")
     method, path, _ = first.split(" ")
     pairs = (line.partition(":") for line in lines if line)
+    headers = {name.lower(): value.strip() for name, _, value in pairs}
     at = asyncio.get_running_loop().time()
-    return Asked(method=method, path=path, headers={n.lower(): value.strip() for n, _, value in pairs}, at=at)
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Asked(method=method, path=path, headers=headers, body=body, at=at)
 
 
 async def write(reply: Reply, writer: asyncio.StreamWriter) -> bool:
