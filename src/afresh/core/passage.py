@@ -65,7 +65,7 @@ def passage(
 def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
     """The hit with the headings above it and as many of its neighbours as there is room for."""
     if len(chunks[hit].content) > max_chars:
-        return _start_of(chunks[hit].content, Words(()), max_chars)
+        return passage(chunks[hit].content, (), width=max_chars)
     low, high = _around(chunks, hit, max_chars)
     parts, above = _trail(chunks[low]), ""
     for chunk in chunks[low:high]:
@@ -78,7 +78,7 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
 
 
 def _read(content: str, words: Words, width: int) -> _Text:
-    text = content.translate(UNMARKED).strip("\n")
+    text = (content.translate(UNMARKED) if "\x02" in content or "\x03" in content else content).strip("\n")
     segments = segments_of(text, max(40, min(LONGEST, width // 2)))
     return _Text(text, segments, [spots_in(text, each, words) for each in segments])
 
@@ -121,8 +121,9 @@ def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
     """The run without a heading that leads to nothing, blank lines and stray ends of code at its edges."""
-    while high - low > 1 and text.segments[high - 1].kind in _IDLE_AT_END and not text.spots[high - 1]:
-        high -= 1
+    if high < len(text.segments):
+        while high - low > 1 and text.segments[high - 1].kind in _IDLE_AT_END and not text.spots[high - 1]:
+            high -= 1
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
     return low, high
