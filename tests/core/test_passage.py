@@ -111,6 +111,16 @@ def test_a_heading_without_its_text_does_not_end_a_passage() -> None:
     assert plain(shown) == "A zebra."
 
 
+def test_code_and_tables_that_only_begin_or_end_there_are_left_out() -> None:
+    code = "```python\nfirst = 1\nsecond = 2\nlast = 3\n```"
+    table = "| key | value |\n|---|---|\n| a | 1 |\n| b | 2 |"
+    text = f"{LONG}\n\n{code}\n\nA zebra grazes.\n\n## Keys\n\n{table}\n\n{LONG}"
+    shown = [plain(passage(text, ["zebra"], width=width)) for width in range(40, 110, 5)]
+    assert {"A zebra grazes."} < set(shown)
+    assert not any(re.search(r"\A(```python\n)?last|\|---\|---\|\Z|## Keys\Z", each) for each in shown)
+    assert plain(passage(text, ["last"], width=60)).startswith("```python\n")
+
+
 def test_without_a_match_the_beginning_is_shown() -> None:
     assert passage(LONG, ["zebra"], width=80).startswith("The harbour opens at six.")
     assert passage(LONG, [], width=80) == passage(LONG, ["zebra"], width=80)
