@@ -46,7 +46,10 @@ def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[Rendera
         body.append(Text(f"also at {', '.join(map(clean, hit.also_at))}", style="dim", overflow="fold"))
     if trail := trail_of(hit):
         body.append(Text(trail, style="dim"))
-    body.append(passage(hit.text, whole=verbose))
+    if hit.context:
+        body.append(Text(clean(hit.context, lines=True), overflow="fold"))
+    else:
+        body.append(passage(hit.text, whole=verbose))
     body.append(Text(freshness(hit, now, verbose=verbose), style="dim"))
     return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
 
