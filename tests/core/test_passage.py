@@ -4,7 +4,7 @@ import re
 
 import pyromark
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
@@ -213,6 +213,9 @@ def test_a_hit_that_is_too_long_is_cut() -> None:
     assert len(told) <= 202
 
 
+briefly = settings(law, max_examples=40)
+
+
 # ---- laws ------------------------------------------------------------------------------------------
 
 WORDS = ("retry", "retries", "zebra", "queue", "harbour", "index", "Café", "検索", "ship", "the")
@@ -256,7 +259,7 @@ def read_by_others(markdown: str) -> tuple[set[str], str]:
     return targets, "\n".join(told)
 
 
-@law
+@briefly
 @given(documents, asked, widths)
 def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(
     text: str, query: list[str], width: int
@@ -273,7 +276,7 @@ def test_no_cut_goes_through_markdown_and_no_mark_into_an_address(
     assert set(rows) <= set(text.split("\n"))
 
 
-@law
+@briefly
 @given(documents, asked, widths)
 def test_what_is_shown_stands_in_the_text_and_fits(text: str, query: list[str], width: int) -> None:
     shown = plain(passage(text, query, width=width))
@@ -285,7 +288,7 @@ def test_what_is_shown_stands_in_the_text_and_fits(text: str, query: list[str], 
         assert shown == text
 
 
-@law
+@briefly
 @given(documents, st.lists(words, min_size=1, max_size=3), widths)
 def test_what_is_asked_for_is_shown_if_it_can_be_marked_at_all(
     text: str, query: list[str], width: int
@@ -308,7 +311,7 @@ def test_any_heap_of_signs_makes_a_passage(text: str, width: int) -> None:
     assert plain(passage(text, ["a"], width=width)).count("\x02") == 0
 
 
-@law
+@briefly
 @given(st.lists(blocks, min_size=1, max_size=5), st.data(), st.integers(40, 1500))
 def test_the_context_holds_the_hit_and_keeps_to_its_size(
     texts: list[str], data: st.DataObject, most: int
