@@ -53,7 +53,7 @@ from afresh.engine.run import run_source
 from afresh.engine.search import answer
 from afresh.engine.status import alive_workers, status_of, view_of
 from afresh.engine.timetable import next_time
-from afresh.engine.which import best_source, exact_source
+from afresh.engine.which import best_source, exact_source, stand_in_note
 from afresh.ports import Clock, Embedder, Library
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ class KnowledgeBase:
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
         now = self._clock()
+        chosen = [await best_source(self._store, label) for label in within]
+        told = tuple(note for _, version in chosen if (note := stand_in_note(version)))
         narrowed = Narrowed(
-            sources=tuple([(await best_source(self._store, label))[0].id for label in within])
-            if within
-            else None,
+            sources=tuple(source.id for source, _ in chosen) if chosen else None,
             language=language,
             path=path,
             changed_after=now - changed_within if changed_within else None,
@@ -179,10 +179,10 @@ class KnowledgeBase:
         async with self._models.for_questions() as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
             if max_age is None:
-                return found
+                return replace(found, notes=(*told, *found.notes))
             checked = await self._check(found.hits, now - max_age, listener)
             found = await answer(self._store, asked, embedder, notes, context=context)
-            return replace(found, notes=(*found.notes, *checked))
+            return replace(found, notes=(*told, *found.notes, *checked))
 
     async def _check(self, hits: Sequence[Hit], since: datetime, listener: Listener) -> list[str]:
         """Look again at the pages of hits that were last looked at before a time; what could not be done."""

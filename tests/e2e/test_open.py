@@ -8,7 +8,6 @@ from tests.e2e.sites import lay, page, star
 
 from afresh.core.errors import UsageError
 from afresh.core.versions import Match
-from afresh.engine.which import best_source, stand_in_note
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -100,13 +99,12 @@ async def test_a_stand_in_is_told(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": [], "/17/": []})
     await kb.crawl(tiny.url, name="docs")
     await kb.crawl(tiny.at("/17/"), name="docs", version="17")
-    said = {
-        label: stand_in_note((await best_source(kb._store, label))[1])
-        for label in ("docs", "docs@17", "docs@18.1.0", "docs@16")
-    }
-    assert said == {
-        "docs": None,
-        "docs@17": None,
-        "docs@18.1.0": "there is no docs@18.1.0: the answer is from docs@17, the nearest lower",
-        "docs@16": "there is no docs@16: the answer is from docs, which has no version",
-    }
+    for label, said in {
+        "docs": (),
+        "docs@17": (),
+        "docs@18.1.0": ("there is no docs@18.1.0: the answer is from docs@17, the nearest lower",),
+        "docs@16": ("there is no docs@16: the answer is from docs, which has no version",),
+    }.items():
+        assert (await kb.search("speaks", within=[label], mode="text")).notes == said
+    both = await kb.search("speaks", within=["docs", "docs@^17"], mode="text")
+    assert {hit.version for hit in both.hits} == {None, "17"}

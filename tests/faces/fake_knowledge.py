@@ -10,6 +10,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId
 from afresh.core.versions import Match
 from afresh.core.views import (
+    Answer,
     ChangeView,
     Finding,
     FoundVersion,
@@ -18,6 +19,7 @@ from afresh.core.views import (
     OpenedPage,
     PageView,
     Plan,
+    Reindexed,
     RunReport,
     SourceView,
     StoreStatus,
@@ -177,6 +179,7 @@ class FakeKnowledge:
 
     reports: list[RunReport] = field(default_factory=lambda: [report()])
     hits: list[Hit] = field(default_factory=lambda: [hit()])
+    notes: list[str] = field(default_factory=list)
     sources_: list[SourceView] = field(default_factory=lambda: [source()])
     pages_: list[PageView] = field(default_factory=lambda: [page()])
     opened_: OpenedPage = field(default_factory=opened)
@@ -244,14 +247,42 @@ class FakeKnowledge:
         self,
         query: str,
         *,
-        within: str | None = None,
+        within: Sequence[str] = (),
         language: str | None = None,
+        path: str | None = None,
+        changed_within: timedelta | None = None,
+        checked_within: timedelta | None = None,
+        mode: str = "hybrid",
+        max_age: timedelta | None = None,
         limit: int = 10,
         every_chunk: bool = False,
-    ) -> list[Hit]:
-        """The scripted hits."""
-        self._asked("search", query, within, language, limit, every_chunk)
-        return self.hits
+        context: bool = False,
+        listener: Listener = ignore,
+    ) -> Answer:
+        """The scripted hits; the call is noted without what was not asked for."""
+        given = {
+            "within": within,
+            "language": language,
+            "path": path,
+            "mode": mode,
+            "max_age": max_age,
+            "changed_within": changed_within,
+            "checked_within": checked_within,
+            "limit": limit,
+            "every_chunk": every_chunk,
+            "context": context,
+        }
+        usual = {"mode": "hybrid", "limit": 10}
+        told = {
+            name: value for name, value in given.items() if value not in (None, (), False, usual.get(name))
+        }
+        self._asked("search", query, told)
+        return Answer(hits=tuple(self.hits), notes=tuple(self.notes))
+
+    async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[Reindexed]:
+        """Nothing was left to do."""
+        self._asked("reindex", tuple(labels))
+        return []
 
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
         """The scripted page."""

@@ -217,6 +217,22 @@ def test_a_hit_reads_well(afresh: Afresh) -> None:
     assert "score 3.142" in afresh("search", "retry", "-v").out
 
 
+def test_notes_of_a_search_stand_beside_the_answer(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.notes = ["answered by words alone"]
+    ended = afresh("search", "retry", "--json")
+    assert ended.document[0]["url"] == URL
+    assert ended.err == "note: answered by words alone\n"
+    assert afresh("search", "retry", "-q").err == ""
+
+
+def test_the_context_of_a_hit_is_shown_whole(afresh: Afresh, kb: FakeKnowledge) -> None:
+    kb.hits = [hit(context="# Retries\n\n" + "A long text.\n" * 30)]
+    out = afresh("search", "retry", "--context").out
+    assert out.count("   A long text.") == 30
+    assert "   # Retries" in out
+    assert afresh("search", "retry", "--json").document[0]["context"].startswith("# Retries")
+
+
 def test_matches_are_highlighted_on_a_terminal(afresh: Afresh, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -144,13 +145,26 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
         (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True, False))),
         (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False, False))),
         (["refresh", "t", "--trust"], ("refresh", (("t",), False, False, True))),
-        (["search", "event", "loop"], ("search", ("event loop", None, None, 10, False))),
+        (["search", "event", "loop"], ("search", ("event loop", {}))),
         (
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
-            ("search", ("--json", "a@1", "en", 3, True)),
+            ("search", ("--json", {"within": ("a@1",), "language": "en", "limit": 3, "every_chunk": True})),
         ),
-        (["search", "x", "--language", "DE"], ("search", ("x", None, "de", 10, False))),
-        (["search", "x", "--language", "pt_br"], ("search", ("x", None, "pt-BR", 10, False))),
+        (["search", "x", "--language", "DE"], ("search", ("x", {"language": "de"}))),
+        (["search", "x", "--language", "pt_br"], ("search", ("x", {"language": "pt-BR"}))),
+        (
+            ["search", "x", "--in", "a@^1", "--in", "b", "--in", "b"],
+            ("search", ("x", {"within": ("a@^1", "b")})),
+        ),
+        (
+            ["search", "x", "--path", "/a/*", "--mode", "Text", "--context"],
+            ("search", ("x", {"path": "/a/*", "mode": "text", "context": True})),
+        ),
+        (
+            ["search", "x", "--changed-within", "7d", "--checked-within", "90s"],
+            ("search", ("x", {"changed_within": timedelta(days=7), "checked_within": timedelta(seconds=90)})),
+        ),
+        (["search", "x", "--max-age", "1h"], ("search", ("x", {"max_age": timedelta(hours=1)}))),
         (["pages", "a"], ("pages", ("a", None, False, False, None))),
         (
             ["pages", "a", "--status", "error", "--all", "--limit", "2"],
@@ -250,6 +264,11 @@ def test_debug_variable_shows_tracebacks(
         (["search", "x", "--language", ""], "--language: expected a tag such as en or pt-BR"),
         (["pages", "a", "--status", "odd"], "--status: expected one of pending, "),
         (["search", "x", "--limit", "0"], "--limit"),
+        (["search", "x", "--mode", "magic"], "--mode: expected one of hybrid, text, vector, got 'magic'"),
+        (["search", "x", "--path", " "], "--path: expected a pattern such as '/guide/*'"),
+        (["search", "x", "--max-age", "soon"], "--max-age: expected a length of time such as 90s, 15m, 1h"),
+        (["search", "x", "--changed-within", "7"], "--changed-within: expected a length of time"),
+        (["search", "x", "--checked-within", "0s"], "--checked-within: nothing can be within '0s'"),
         (["confirm", "seven"], "'seven' is not a valid integer"),
         (["--json"], "name a command"),
         (["config"], "missing command"),
@@ -384,7 +403,9 @@ def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
             for words in ("search x", "sources", "show a", "pages a", "links a", "status")
         ),
         *((words, Access.READ) for words in ("changes", "plan a", "doctor", "why http://a/")),
+        *((words, Access.READ) for words in ("open http://a/", "find-version a")),
         *((words, Access.CHANGE) for words in ("refresh", "confirm 1", "remove a --yes")),
+        ("search x --max-age 1h", Access.CHANGE),
         ("crawl http://a/", Access.CREATE),
     ],
 )

@@ -1,4 +1,4 @@
-"""Finds the words of a query in a text and marks them as a reader would: by stem, without case and accents."""
+"""Finds the words of a query in a text and marks them: by their stems, whatever their case and accents."""
 
 import re
 import unicodedata
@@ -16,38 +16,33 @@ MAX_WORDS = 64
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
 )
-_TOKEN = re.compile(rf"(?:(?![{_UNSPACED}_])\w)(?:(?![{_UNSPACED}_])\w|[\u0300-\u036f])*")
+_TOKEN_REST = rf"(?:[^\W_{_UNSPACED}]|[\u0300-\u036f])*"
+_TOKEN = re.compile(rf"[^\W_{_UNSPACED}]{_TOKEN_REST}")
 _RUN = re.compile(rf"[{_UNSPACED}]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
 
 _ENDINGS = frozenset(
     [
-        "",
-        "s",
-        "es",
-        "ed",
-        "d",
-        "ing",
-        "er",
-        "ers",
-        "r",
-        "rs",
-        "e",
-        "ies",
-        "y",
-        "ied",
-        "ier",
-        "ying",
-        "ly",
-        "ion",
-        "ions",
-        "ation",
-        "ations",
-        "able",
-        "ment",
-        "ments",
-        "en",
-        "n",
+        *(
+            "",
+            "s",
+            "es",
+            "ed",
+            "d",
+            "ing",
+            "er",
+            "ers",
+            "r",
+            "rs",
+            "e",
+            "ies",
+            "y",
+            "ied",
+            "ier",
+            "ying",
+            "ly",
+        ),
+        *("ion", "ions", "ation", "ations", "able", "ment", "ments", "en", "n"),
     ]
 )
 _DOUBLED = frozenset(("ing", "ed", "er", "ers"))
@@ -64,6 +59,7 @@ class Words:
         runs = dict.fromkeys(run for word in words for run in _RUN.findall(word))
         self.folded = {fold(word): None for word in list(told)[:MAX_WORDS]}
         self.runs = list(runs)[:MAX_WORDS]
+        self._tokens = _tokens_like(frozenset(word[:_LEAST_STEM] for word in self.folded))
         self._known: dict[str, str | None] = {}
 
     def weights(self) -> Mapping[str, float]:
@@ -76,7 +72,7 @@ class Words:
 
     def spots(self, text: str, start: int, end: int) -> Iterator[Spot]:
         """Where words stand in a stretch of text, in order within each script."""
-        for token in _TOKEN.finditer(text, start, end):
+        for token in self._tokens.finditer(text, start, end) if self.folded else ():
             if (word := self._meant_by(token[0])) is not None:
                 yield token.start(), token.end(), word
         for run in self.runs:
@@ -88,6 +84,15 @@ class Words:
             same = folded if folded in self.folded else None
             self._known[token] = same or next((w for w in self.folded if same_stem(w, folded)), None)
         return self._known[token]
+
+
+@lru_cache(maxsize=64)
+def _tokens_like(heads: frozenset[str]) -> re.Pattern[str]:
+    """Finds the tokens that begin like a word, and all with an accent there, which only folding tells."""
+    plain = "|".join(re.escape(head) for head in sorted(heads) if head.isascii())
+    strange = rf"[a-z0-9]{{0,2}}(?:[^\x00-\x7f\W_{_UNSPACED}]|[\u0300-\u036f])"
+    begin = f"{plain}|{strange}" if plain else strange
+    return re.compile(rf"(?<![^\W_{_UNSPACED}])(?:{begin}){_TOKEN_REST}", re.IGNORECASE)
 
 
 def _in_run(text: str, run: str, start: int, end: int) -> Iterator[Spot]:
@@ -139,9 +144,11 @@ def spots_in(text: str, segment: Segment, words: Words) -> list[Spot]:
         case Kind.OPENING | Kind.CLOSING | Kind.BLANK:
             return []
         case Kind.CODE:
-            addresses = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
-            stretches = _between(segment.start, segment.end, addresses)
+            closed = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
+            stretches = _between(segment.start, segment.end, closed)
         case _:
+            if not any(words.spots(text, segment.start, segment.end)):
+                return []
             stretches = list(_spoken(text, segment.start, segment.end))
     return sorted(spot for low, high in stretches for spot in words.spots(text, low, high))
 
@@ -161,19 +168,19 @@ def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tup
 
 
 def marked(text: str, start: int, end: int, spots: Iterable[Spot]) -> str:
-    """The stretch of text with its spots between U+0002 and U+0003; those that touch are one."""
+    """The stretch of text with its spots between U+0002 and U+0003; those that a `_` joins are one."""
     parts, at = [], start
-    for low, high in _merged(spots):
+    for low, high in _merged(text, spots):
         if low >= at and high <= end:
             parts += [text[at:low], OPEN, text[low:high], CLOSE]
             at = high
     return "".join([*parts, text[at:end]])
 
 
-def _merged(spots: Iterable[Spot]) -> list[tuple[int, int]]:
+def _merged(text: str, spots: Iterable[Spot]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for low, high, _ in sorted(spots):
-        if merged and low <= merged[-1][1]:
+        if merged and (low <= merged[-1][1] or text[merged[-1][1] : low] == "_"):
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
         else:
             merged.append((low, high))

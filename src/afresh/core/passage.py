@@ -17,6 +17,8 @@ from afresh.core.text import headings_in
 WIDTH = 400
 CONTEXT_CHARS = 4_000
 _SHORT = 0.5  # of the width: what is shorter is shown with its neighbours
+_HEAD_ROWS = 2  # names and rule
+_LONG_BLOCKS = {Kind.CODE: (Kind.CODE, Kind.OPENING), Kind.ROW: (Kind.ROW,)}
 _IDLE_AT_START = (Kind.BLANK, Kind.CLOSING)
 _IDLE_AT_END = (Kind.BLANK, Kind.OPENING, Kind.HEADING)
 
@@ -65,7 +67,7 @@ def passage(
 def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
     """The hit with the headings above it and as many of its neighbours as there is room for."""
     if len(chunks[hit].content) > max_chars:
-        return _start_of(chunks[hit].content, Words(()), max_chars)
+        return passage(chunks[hit].content, (), width=max_chars)
     low, high = _around(chunks, hit, max_chars)
     parts, above = _trail(chunks[low]), ""
     for chunk in chunks[low:high]:
@@ -78,7 +80,7 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
 
 
 def _read(content: str, words: Words, width: int) -> _Text:
-    text = content.translate(UNMARKED).strip("\n")
+    text = (content.translate(UNMARKED) if "\x02" in content or "\x03" in content else content).strip("\n")
     segments = segments_of(text, max(40, min(LONGEST, width // 2)))
     return _Text(text, segments, [spots_in(text, each, words) for each in segments])
 
@@ -120,12 +122,37 @@ def _grown(text: _Text, low: int, high: int, width: int) -> tuple[int, int]:
 
 
 def _trimmed(text: _Text, low: int, high: int) -> tuple[int, int]:
-    """The run without a heading that leads to nothing, blank lines and stray ends of code at its edges."""
-    while high - low > 1 and text.segments[high - 1].kind in _IDLE_AT_END and not text.spots[high - 1]:
-        high -= 1
+    """The run without what says nothing at its edges: headings and heads of tables that lead to nothing,
+    blank lines, the last lines of code and tables that began before it."""
+    low = _after_stray_end(text, low, high)
     while high - low > 1 and text.segments[low].kind in _IDLE_AT_START:
         low += 1
+    if high == len(text.segments):
+        return low, high
+    high = _before_bare_head(text, low, high)
+    while high - low > 1 and text.segments[high - 1].kind in _IDLE_AT_END and not text.spots[high - 1]:
+        high -= 1
     return low, high
+
+
+def _after_stray_end(text: _Text, low: int, high: int) -> int:
+    """Where the run goes on after code or a table that began before it and holds nothing asked for."""
+    kind = text.segments[low].kind
+    if not low or kind not in _LONG_BLOCKS or text.segments[low - 1].kind not in _LONG_BLOCKS[kind]:
+        return low
+    end = low
+    while end < high and text.segments[end].kind is kind:
+        end += 1
+    return end if end < high and not any(text.spots[low:end]) else low
+
+
+def _before_bare_head(text: _Text, low: int, high: int) -> int:
+    """Where the run ends before the head of a table whose rows are cut off."""
+    start = high
+    while start > low and text.segments[start - 1].kind is Kind.ROW:
+        start -= 1
+    bare = high - start <= _HEAD_ROWS and text.segments[high].kind is Kind.ROW and start > low
+    return start if bare and not any(text.spots[start:high]) else high
 
 
 # ---- how it is shown -----------------------------------------------------------------------------

@@ -5,7 +5,6 @@ within one segment; a sentence that is too long is cut at spaces outside of them
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -14,18 +13,25 @@ LONGEST = 200  # characters of a segment of prose, where a space lets it end
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
-_SENTENCE_END = re.compile(r"(?<!\d)(?<!\.\w)[.!?…]+[\"'”’)\]*_]*(?=\s)|[。！？]+[」』”）]*|\n")
+_SENTENCE_END = re.compile(r"(?<!\d)(?<!\.\w)[.!?…]+[\"'”’)\]*_]*(?=\s)[ \t]*\n?|[。！？]+[」』”）]*\n?|\n")
+# After a space, or between letters of a script that needs none.
+_WORD_END = re.compile(
+    r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])"
+)
 
 # What is one piece to a reader of Markdown; the group names tell how it may be marked.
 _INLINE = re.compile(
+    r"(?=[`!\[*<hw&{])(?:"  # tried first: nearly every place fails here
     r"(?P<code>(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,200}\]){0,500})\]"
     r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,200}\]))"
+    r"|(?P<definition>\[[^\[\]\n]{1,200}\]:[ \t]*\S*[/.#]\S*[^\n]*)"
     r"|(?P<strong>(?P<stars>\*{1,2})(?=[^\s*])[^*\n]{1,200}?(?<=[^\s*])(?P=stars)(?!\*))"
     r"|(?P<tag><[A-Za-z/!][^<>]{0,500}>)"
     r"|(?P<url>(?:https?://|www\.)[^\s<>\"`|。、（）「」]+)"
     r"|(?P<entity>&#?[A-Za-z0-9]{1,31};)"
-    r"|(?P<definition>(?m:^) {0,3}\[[^\[\]\n]{1,200}\]:[^\n]*)"
+    r"|(?P<attributes>\{ ?#[^{}\n]{1,200}\})"
+    r")"
 )
 
 
@@ -155,7 +161,7 @@ def _short(
         yield low, high
         return
     near = [each for each in inlines if each.start < high and each.end > low]
-    places = _outside([at for at in range(low + 1, high) if _may_end(text, at)], near)
+    places = _outside([each.start() for each in _WORD_END.finditer(text, low + 1, high)], near)
     start = last = low
     for place in [*places, high]:
         if place - start > longest and last > start:
@@ -163,12 +169,3 @@ def _short(
             start = last
         last = place
     yield start, high
-
-
-def _may_end(text: str, at: int) -> bool:
-    """Whether a segment may end before this place: after a space, or between letters that need none."""
-    if text[at].isspace():
-        return False
-    if text[at - 1].isspace():
-        return True
-    return text[at - 1] > "\u2e80" and text[at] > "\u2e80" and not unicodedata.combining(text[at])

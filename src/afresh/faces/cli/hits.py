@@ -1,8 +1,9 @@
 """Answers of a search, as they are read on a terminal."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from textwrap import dedent
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,9 +14,16 @@ from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty
 from afresh.faces.cli.wording import ago, label, shortened
 
-LINES = 6
-WIDTH = 280  # of one line of a passage before it is cut around the first match
+LINES = 8
+WIDTH = 420  # of one line of a passage before it is cut around the first match
 MARK = "bold yellow"
+
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)")
+_STRONG = re.compile(r"\*\*(?=\S)([^*]+?)(?<=\S)\*\*")
+_HEADING = re.compile(r"^#{1,6} (.*?)(?:\s*\{ ?#[^{}]*\})?\s*$")
+_ROW = re.compile(r"^\s*\|(.*?)\|?\s*$")
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")  # below the head of a table
+_CODE = re.compile(r"(`+[^`]*`+)")
 
 
 def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
@@ -38,7 +46,10 @@ def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[Rendera
         body.append(Text(f"also at {', '.join(map(clean, hit.also_at))}", style="dim", overflow="fold"))
     if trail := trail_of(hit):
         body.append(Text(trail, style="dim"))
-    body.append(passage(hit.text, whole=verbose))
+    if hit.context:
+        body.append(Text(clean(hit.context, lines=True), overflow="fold"))
+    else:
+        body.append(passage(hit.text, whole=verbose))
     body.append(Text(freshness(hit, now, verbose=verbose), style="dim"))
     return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
 
@@ -59,13 +70,29 @@ def passage(raw: str, *, whole: bool = False) -> Text:
     """The passage with its matches highlighted; short, around the first match, unless `whole`."""
     if whole:
         return Text("\n").join(_highlighted(line) for line in raw.split("\n"))
-    lines = [readable(line) for line in raw.split("\n") if line.strip("\x02\x03 \t\r")]
-    return Text("\n").join(_highlighted(_cut(line)) for line in _around_first(lines))
+    lines = [line.expandtabs(4) for line in _shown_lines(raw) if line.strip("\x02\x03 \t\r")]
+    shown = dedent("\n".join(_around_first(lines))).split("\n")
+    return Text("\n").join(_highlighted(_cut(line)) for line in shown)
+
+
+def _shown_lines(raw: str) -> Iterator[str]:
+    """The lines that say something: code as it is, the rest readable, no fences and no rules of tables."""
+    fence = ""
+    for line in raw.split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in {"```", "~~~"} and fence in {"", mark}:
+            fence = "" if fence else mark
+        elif fence:
+            yield f"  {line}"
+        elif not _RULE.fullmatch(line):
+            yield readable(line)
 
 
 def readable(line: str) -> str:
-    """A line of Markdown without the marks that only get in the way here: link targets and heading signs."""
-    return re.sub(r"\[([^\[\]]*)\]\([^()\s]*\)", r"\1", re.sub(r"^#{1,6} ", "", line))
+    """A line of Markdown without the signs that only get in the way here; code spans stay as they are."""
+    line = _ROW.sub(lambda row: row[1].strip(), _HEADING.sub(r"\1", line))
+    parts = _CODE.split(_LINK.sub(r"\1", line))
+    return "".join(part if number % 2 else _STRONG.sub(r"\1", part) for number, part in enumerate(parts))
 
 
 def _around_first(lines: list[str]) -> list[str]:

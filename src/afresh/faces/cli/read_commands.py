@@ -1,4 +1,4 @@
-"""The commands that read: search, sources, show, pages, links, history, changes, why, status."""
+"""The commands that read: sources, show, pages, links, history, changes, why, status."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import click
 
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
-from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
-from afresh.faces.cli import open_commands
+from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
@@ -17,43 +17,6 @@ AT_LEAST_ONE = click.IntRange(min=1)
 
 within = option("--in", "within", metavar="LABEL", text="Only this source, as NAME or NAME@VERSION.")
 at_most = option("--limit", metavar="N", type=AT_LEAST_ONE, text="Rows at most; else all.")
-
-
-@command(
-    "Find",
-    "afresh search retry with back-off",
-    "afresh search '\"event loop\" policy' --in python --limit 3",
-    "afresh search timeout --json | jq '.[].url'",
-)
-@argument("query", "QUERY...", "What to look for; quotes keep words together.", nargs=-1, required=True)
-@within
-@option("--language", metavar="TAG", text="Only pages in this language, as en or pt-BR.")
-@option("--limit", metavar="N", type=AT_LEAST_ONE, default=10, show_default=True, text="Answers at most.")
-@switch("--all-passages", text="Every matching passage, not the best of each page.")
-@as_rows
-def search(
-    session: Session,
-    query: tuple[str, ...],
-    within: str | None,
-    language: str | None,
-    limit: int,
-    all_passages: bool,
-) -> None:
-    """Find passages by their words, with how fresh each is."""
-    words = " ".join(query)
-    if not words.strip():
-        raise UsageError("what should be searched for? Name some words: afresh search retry with back-off")
-    tag = _language(language)
-    found = session.ask(
-        lambda kb: kb.search(
-            words, within=[within] if within else [], language=tag, limit=limit, every_chunk=all_passages
-        )
-    )
-    if session.wrote_rows(found.hits, Hit):
-        return
-    from afresh.faces.cli import hits
-
-    session.show(hits.draw(found.hits, words, session.now, verbose=session.verbose > 0))
 
 
 @command("Find", "afresh sources", "afresh sources --json")
@@ -191,15 +154,15 @@ def _status(word: str | None) -> PageStatus | None:
         raise UsageError(f"--status: expected one of {', '.join(PageStatus)}, got {word!r}") from None
 
 
-def _language(typed: str | None) -> str | None:
-    if typed is None:
-        return None
-    from afresh.core.language import normalise_tag
-
-    tag = normalise_tag(typed)
-    if tag is None:
-        raise UsageError(f"--language: expected a tag such as en or pt-BR, got {typed!r}")
-    return tag
-
-
-COMMANDS = (search, *open_commands.COMMANDS, sources, show, pages, links, history, changes, why, status)
+COMMANDS = (
+    *search_commands.COMMANDS,
+    *open_commands.COMMANDS,
+    sources,
+    show,
+    pages,
+    links,
+    history,
+    changes,
+    why,
+    status,
+)
