@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from afresh.core.found import Match, Nearest
 
 MEANING = 0.45  # the weight of meanings; words have the rest
+LEADERS = 3  # the best of a first order tell what the question means
+PULL = 0.5  # how far the question moves towards them, in its own length
 
 
 def fuse(matches: Sequence[Match], nearest: Nearest, meaning: float = MEANING) -> list[Match]:

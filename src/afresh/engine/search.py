@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 from afresh.core.asking import Asked, Mode
 from afresh.core.errors import EmbedError
-from afresh.core.found import Match, Nearest, Passage
+from afresh.core.found import Match, Passage
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
 from afresh.core.query import words_of
-from afresh.core.ranking import fuse
+from afresh.core.ranking import LEADERS, PULL, fuse
 from afresh.core.views import Answer, Hit
 from afresh.ports import Embedder, Library
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
-CANDIDATES = 200  # chunks that each half hands in
-FEEDBACK = 3  # the best chunks of a first ranking tell what the question means
+CANDIDATES = 100  # chunks that each half hands in
 READ = 50  # passages that are read at a time: a page may own many of the best chunks
 
 
@@ -49,43 +48,36 @@ async def answer(
 
 async def _ranked(store: Library, asked: Asked, model: str, vector: "Matrix | None") -> Sequence[Match]:
     if vector is None:
-        return () if asked.mode is Mode.VECTOR else await _matches(store, asked)
+        words = asked.mode is not Mode.VECTOR
+        return await store.matches(asked.query, asked.within, _width(asked)) if words else ()
     if asked.mode is Mode.VECTOR:
-        nearest = await _nearest(store, model, vector, asked)
+        nearest = await store.nearest(model, vector, asked.within, _width(asked))
         return [Match(near.chunk, near.likeness) for near in nearest.chunks]
     return await _fused(store, asked, model, vector)
 
 
 async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> Sequence[Match]:
-    """Both halves together, twice: the first ranking tells the second what else the question may mean."""
-    matches = await _matches(store, asked)
-    chunks = [match.chunk for match in matches]
-    first = fuse(matches, await _nearest(store, model, vector, asked, chunks))
-    leaders = await store.vectors_of(model, [match.chunk for match in first[:FEEDBACK]])
+    """Both halves together, twice: the first order tells the second what else the question may mean."""
+    near = await store.nearest(model, vector, asked.within, _width(asked))
+    also = [each.chunk for each in near.chunks]
+    matches = await store.matches(asked.query, asked.within, _width(asked), also)
+    candidates = list(dict.fromkeys([*also, *(match.chunk for match in matches)]))
+    first = fuse(matches, await store.likeness(model, vector, candidates))
+    leaders = await store.vectors_of(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
         return first
-    return fuse(matches, await _nearest(store, model, _moved(vector, leaders), asked, chunks))
+    return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates))
 
 
 def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
-    """The question, half way to what answers it best."""
+    """The question, moved towards what answers it best."""
     middle = leaders.mean(axis=0, keepdims=True)
-    moved = vector + middle / _length(middle)
+    moved = vector + PULL * middle / _length(middle)
     return cast("Matrix", moved / _length(moved))
 
 
 def _length(vector: "Matrix") -> float:
     return float((vector @ vector.T)[0, 0]) ** 0.5 or 1.0
-
-
-async def _matches(store: Library, asked: Asked) -> Sequence[Match]:
-    return await store.matches(asked.query, asked.within, _width(asked))
-
-
-async def _nearest(
-    store: Library, model: str, vector: "Matrix", asked: Asked, also: Sequence[int] = ()
-) -> Nearest:
-    return await store.nearest(model, vector, asked.within, _width(asked), also)
 
 
 def _width(asked: Asked) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from afresh.core.found import Near, Nearest
-from afresh.core.model import SourceId
 from afresh.store.dialect import Row, Session
 
 if TYPE_CHECKING:
@@ -25,10 +24,10 @@ class Nearby:
         self._np = np
         self._vectors: Matrix = np.empty((0, 0), dtype=np.float32)
         self._numbers: Numbers = np.empty(0, dtype=np.int64)  # of the vectors, ascending
-        self._chunks: Numbers = np.empty(0, dtype=np.int64)
-        self._pages: Numbers = np.empty(0, dtype=np.int64)
-        self._sources: Numbers = np.empty(0, dtype=np.int64)
+        self._chunks: Numbers = np.empty(0, dtype=np.int64)  # ascending
+        self._pages: Numbers = np.empty(0, dtype=np.int64)  # of the chunks
         self._rows: Numbers = np.empty(0, dtype=np.int64)  # which vector a chunk has
+        self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
         self._newest = 0
 
     async def renew(self, tx: Session, model: int, dimensions: int) -> None:
@@ -38,7 +37,10 @@ class Nearby:
             return
         last = int(self._numbers[-1]) if len(self._numbers) else 0
         self._add_vectors(await tx.all("vectors_after", model=model, after=last), dimensions)
-        self._add_chunks(await tx.all("placed_vectors", model=model, after=self._newest))
+        if self._newest:
+            self._add_chunks(await tx.all("placed_vectors_after", model=model, after=self._newest))
+        else:
+            self._add_chunks(await tx.all("placed_vectors", model=model))
         self._newest = newest["id"]
 
     def _add_vectors(self, rows: Sequence[Row], dimensions: int) -> None:
@@ -47,52 +49,56 @@ class Nearby:
             return
         halves = np.frombuffer(b"".join([row["vector"] for row in rows]), dtype="<f2")
         new = halves.reshape(len(rows), dimensions).astype(np.float32)
-        numbers = np.fromiter((row["id"] for row in rows), dtype=np.int64, count=len(rows))
+        numbers = np.array([row["id"] for row in rows], dtype=np.int64)
         self._vectors = np.vstack([self._vectors, new]) if len(self._numbers) else new
         self._numbers = np.concatenate([self._numbers, numbers])
+        self._middle = self._vectors.mean(axis=0, keepdims=True)
 
     def _add_chunks(self, rows: Sequence[Row]) -> None:
         np = self._np
         if not rows:
             return
-        columns = np.array([tuple(row) for row in rows], dtype=np.int64).T
-        chunks, pages, sources, numbers = columns
-        self._chunks = np.concatenate([self._chunks, chunks])
-        self._pages = np.concatenate([self._pages, pages])
-        self._sources = np.concatenate([self._sources, sources])
-        self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers)])
+        chunks, pages, numbers = np.array([tuple(row) for row in rows], dtype=np.int64).T
+        order = np.argsort(chunks)
+        self._chunks = np.concatenate([self._chunks, chunks[order]])
+        self._pages = np.concatenate([self._pages, pages[order]])
+        self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers[order])])
 
-    def nearest(
-        self,
-        vector: "Matrix",
-        sources: Sequence[SourceId] | None,
-        pages: Sequence[int] | None,
-        limit: int,
-        also: Sequence[int] = (),
-    ) -> Nearest:
-        """The nearest chunks of some sources or pages, and how near some others of them are."""
+    def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> Nearest:
+        """The nearest chunks, of some pages or of all."""
         np = self._np
-        likeness, chunks = (self._vectors @ vector[0])[self._rows] if len(self._rows) else None, self._chunks
-        if likeness is None:
+        if not len(self._chunks):
             return Nearest()
-        if pages is not None or sources is not None:
-            places, wanted = (self._sources, sources) if pages is None else (self._pages, pages)
-            inside = np.isin(places, np.array(wanted, dtype=np.int64))
+        likeness, chunks = (self._vectors @ vector[0])[self._rows], self._chunks
+        if pages is not None:
+            inside = np.isin(self._pages, np.array(pages, dtype=np.int64))
             likeness, chunks = likeness[inside], chunks[inside]
-        if not len(likeness):
+        if len(likeness) > limit:
+            best = np.argpartition(-likeness, limit - 1)[:limit]
+            likeness, chunks = likeness[best], chunks[best]
+        return self._sorted(chunks, likeness, vector)
+
+    def likeness(self, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
+        """How near some chunks are, as far as they are here."""
+        places = self._places(chunks)
+        if not len(places):
             return Nearest()
-        limit = min(limit, len(likeness))
-        best = np.argpartition(-likeness, limit - 1)[:limit]
-        if also:
-            best = np.union1d(best, np.flatnonzero(np.isin(chunks, np.array(also, dtype=np.int64))))
-        best = best[np.argsort(-likeness[best], kind="stable")]
-        found = tuple(map(Near, chunks[best].tolist(), likeness[best].tolist()))
-        return Nearest(found, float(likeness.mean()))
+        return self._sorted(self._chunks[places], self._vectors[self._rows[places]] @ vector[0], vector)
 
     def of(self, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as they are here."""
+        return self._vectors[self._rows[self._places(chunks)]]
+
+    def _places(self, chunks: Sequence[int]) -> "Numbers":
         np = self._np
-        if not len(self._chunks):
-            return cast("Matrix", np.empty((0, 0), dtype=np.float32))
-        places = np.flatnonzero(np.isin(self._chunks, np.array(chunks, dtype=np.int64)))
-        return cast("Matrix", self._vectors[self._rows[places]])
+        wanted = np.array(chunks, dtype=np.int64)
+        if not len(self._chunks) or not len(wanted):
+            return cast("Numbers", np.empty(0, dtype=np.int64))
+        places = np.minimum(np.searchsorted(self._chunks, wanted), len(self._chunks) - 1)
+        return cast("Numbers", places[self._chunks[places] == wanted])
+
+    def _sorted(self, chunks: "Numbers", likeness: "Matrix", vector: "Matrix") -> Nearest:
+        np = self._np
+        order = np.argsort(-likeness, kind="stable")
+        found = tuple(map(Near, chunks[order].tolist(), likeness[order].tolist()))
+        return Nearest(found, float((self._middle @ vector[0])[0]))

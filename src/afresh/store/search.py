@@ -22,7 +22,9 @@ class Searches:
 
     db: Database
 
-    async def matches(self, query: str, within: Narrowed, limit: int) -> list[Match]:
+    async def matches(
+        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = ()
+    ) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
         async with self.db.read() as tx:
             configs = await _configs(tx, within.language)

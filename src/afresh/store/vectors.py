@@ -88,16 +88,20 @@ class Vectors:
             await tx.run("drop_other_models", model=number)
             return True
 
-    async def nearest(
-        self, model: str, vector: "Matrix", within: Narrowed, limit: int, also: Sequence[int] = ()
-    ) -> Nearest:
-        """The chunks whose meaning is nearest, the nearest first, and how near some others are."""
+    async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
+        """The chunks whose meaning is nearest, the nearest first."""
         async with self.db.read() as tx:
             nearby = await self._renewed(tx, model)
             if nearby is None:
                 return Nearest()
-            pages = [row["id"] for row in await pages_within(tx, within)] if within.by_page else None
-            return nearby.nearest(vector, within.sources, pages, limit, also)
+            pages = [row["id"] for row in await pages_within(tx, within)] if within else None
+            return nearby.nearest(vector, pages, limit)
+
+    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
+        """How near some chunks are, the nearest first."""
+        async with self.db.read() as tx:
+            nearby = await self._renewed(tx, model)
+            return nearby.likeness(vector, chunks) if nearby else Nearest()
 
     async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as there are any."""

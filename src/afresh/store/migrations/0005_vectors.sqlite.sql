@@ -24,6 +24,7 @@ drop table chunks;
 alter table chunks_kept rename to chunks;
 create index chunks_by_page on chunks (page_id, sort_order);
 create index chunks_by_config on chunks (config);
+create index chunks_by_text on chunks (text_hash, page_id);
 
 create view chunk_words as
 select id, config,

@@ -28,7 +28,7 @@ where model_id in (select id from models) and text_hash in (select text_hash fro
 
 -- forget_vectors
 delete from vectors
-where used_at < :before and text_hash not in (select text_hash from chunks)
+where used_at < :before and not exists (select 1 from chunks c where c.text_hash = vectors.text_hash)
 
 -- unembedded
 select c.id, c.content, c.metadata, c.text_hash
@@ -56,10 +56,16 @@ delete from models where id <> :model
 select id, vector from vectors where model_id = :model and id > :after order by id
 
 -- placed_vectors
-select c.id as chunk, c.page_id as page, p.source_id as source, v.id as vector
-from chunks c join pages p on p.id = c.page_id
-join vectors v on v.model_id = :model and v.text_hash = c.text_hash
-where c.id > :after order by c.id
+select c.id as chunk, c.page_id as page, v.id as vector
+from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+
+-- placed_vectors_after
+select c.id as chunk, c.page_id as page, v.id as vector
+from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+where c.id > :after
+
+-- page_sources
+select id, source_id from pages
 
 -- newest_chunk
 select coalesce(max(id), 0) as id from chunks

@@ -17,7 +17,9 @@ class MemorySearches:
 
     tables: Tables
 
-    async def matches(self, query: str, within: Narrowed, limit: int) -> list[Match]:
+    async def matches(
+        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = ()
+    ) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
         wanted = pages_within(self.tables, within)
         asked = parse(query, sorted({self._config(page) for page in self.tables.pieces}))

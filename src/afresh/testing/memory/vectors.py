@@ -75,26 +75,30 @@ class MemoryVectors:
         self.tables.vectors = {key: v for key, v in self.tables.vectors.items() if key[0] == model}
         return True
 
-    async def nearest(
-        self, model: str, vector: "Matrix", within: Narrowed, limit: int, also: Sequence[int] = ()
-    ) -> Nearest:
-        """The chunks whose meaning is nearest, the nearest first, and how near some others are."""
+    async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
+        """The chunks whose meaning is nearest, the nearest first."""
+        wanted = pages_within(self.tables, within)
+        placed = [piece.id for page, piece in self._pieces() if page in wanted]
+        found = await self.likeness(model, vector, placed)
+        return found._replace(chunks=found.chunks[:limit])
+
+    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
+        """How near some chunks are, the nearest first."""
         import numpy as np
 
-        wanted = pages_within(self.tables, within)
+        vectors = {
+            key: np.frombuffer(vector, "<f2").astype(np.float32)
+            for (maker, key), vector in self.tables.vectors.items()
+            if maker == model
+        }
+        texts = {piece.id: piece.chunk.text_hash for _, piece in self._pieces() if piece.id in set(chunks)}
         found = [
-            Near(
-                piece.id,
-                float(np.frombuffer(self.tables.vectors[model, piece.chunk.text_hash], "<f2") @ vector[0]),
-            )
-            for page, piece in self._pieces()
-            if page in wanted and (model, piece.chunk.text_hash) in self.tables.vectors
+            Near(chunk, float(vectors[key] @ vector[0])) for chunk, key in texts.items() if key in vectors
         ]
         if not found:
             return Nearest()
-        found.sort(key=lambda near: -near.likeness)
-        kept = [near for place, near in enumerate(found) if place < limit or near.chunk in also]
-        return Nearest(tuple(kept), sum(near.likeness for near in found) / len(found))
+        middle = sum(float(each @ vector[0]) for each in vectors.values()) / len(vectors)
+        return Nearest(tuple(sorted(found, key=lambda near: -near.likeness)), middle)
 
     async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as there are any."""
