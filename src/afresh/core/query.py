@@ -81,19 +81,24 @@ def match_all(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
 
 
 def match_any(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
-    """An FTS5 expression for texts that hold anything asked for but stop words, or None if nothing is asked.
+    """An FTS5 expression for texts that hold anything asked for but stop words; None if nothing is."""
+    return " OR ".join(alternatives(query, configs)) or None
+
+
+def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
+    """The expressions of which a text has to match any: everything asked for but stop words.
 
     A compound counts as its parts: as a phrase beside them it would outweigh all other words. So does a run:
     a question in Chinese is one run, and no text holds it as it stands. If there is nothing but stop words,
     they count.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
-    terms = _telling(dict.fromkeys((*query.terms, *parts)), query)
+    terms: Iterable[str] = _telling(dict.fromkeys((*query.terms, *parts)), query)
     of_runs = dict.fromkeys(pair for run in query.runs for pair in (pairs(run)[:-1] or [run]))
-    if terms or query.phrases or query.prefixes or of_runs:
-        split = [(pair,) for pair in list(of_runs)[:MAX_WORDS]]
-        return " OR ".join(_expressions(query, configs, terms, split))
-    return " OR ".join(_expressions(query, configs, query.terms, query.compounds)) or None
+    more: Sequence[tuple[str, ...]] = [(pair,) for pair in list(of_runs)[:MAX_WORDS]]
+    if not (terms or query.phrases or query.prefixes or more):
+        terms, more = query.terms, query.compounds
+    return tuple(dict.fromkeys(_expressions(query, configs, terms, more)))
 
 
 def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:

@@ -1,0 +1,84 @@
+"""Which texts are worth scoring, where scoring every text that holds any word would take too long.
+
+To find texts is quick, to score one is slow, and every third of 100,000 texts may hold a word of a question.
+But a text with none of its seldom words is hardly among the best. So texts with a seldom word are scored,
+each once and for all words it holds; where they are few, so are those with several frequent words. Whoever
+adds meanings to words lets the nearest texts be scored too (whatever they hold): then nothing is lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+ROOM = 4_000  # texts that may be scored for one question
+ENOUGH = 100  # texts with seldom words; with fewer, frequent ones have to help
+STEPS = 4  # frequent words that may be asked for together with any other
+COUNTED = 4 * ROOM  # counting a word's texts may end here: what is more frequent is alike
+
+
+class Scoring(NamedTuple):
+    """FTS5 expressions, no text matches two of them; of the steps, from wide to narrow, one is used."""
+
+    scored: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every text with any of the words is scored."""
+        return len(self.scored) <= 1 and not self.steps
+
+
+def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH) -> Scoring:
+    """How to score texts, given the words asked for and in how many texts each stands."""
+    words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
+    seldom, left = _seldom(words, counts, room)
+    frequent = words[len(seldom) :]
+    if not frequent:
+        return Scoring((_any(seldom),) if seldom else ())
+    if not seldom:
+        return Scoring((), _steps(frequent))
+    scored = (f"{_any(seldom)} AND {_any(frequent)}", f"{_any(seldom)} NOT {_any(frequent)}")
+    if room - left >= enough:
+        return Scoring(scored)
+    return Scoring(scored, tuple(f"({step}) NOT {_any(seldom)}" for step in _steps(frequent)))
+
+
+def expressions(
+    plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH
+) -> tuple[str, ...]:
+    """What to score, given how many texts match each step: the widest step with room is taken.
+
+    Where nothing else is scored, a step that leaves too few texts gives way to the one before, and the
+    narrowest is taken if there is room for none.
+    """
+    before = None
+    for step, found in zip(plan.steps, counts, strict=True):
+        if found <= room:
+            wider = before if found < enough and not plan.scored else None
+            return (*plan.scored, wider or step)
+        before = step
+    return plan.scored or ((before,) if before else ())
+
+
+def _seldom(words: Sequence[str], counts: Mapping[str, int], room: int) -> tuple[list[str], int]:
+    """The most seldom words whose texts have room together, and the room that is left."""
+    seldom: list[str] = []
+    for word in words:
+        if counts[word] > room:
+            break
+        seldom.append(word)
+        room -= counts[word]
+    return seldom, room
+
+
+def _steps(words: Sequence[str]) -> tuple[str, ...]:
+    """Texts with the most seldom word and any other, with the two most seldom and any other, and so on."""
+    if len(words) == 1:
+        return (words[0],)
+    return tuple(
+        " AND ".join((*words[:needed], _any(words[needed:])))
+        for needed in range(1, min(len(words), STEPS + 1))
+    )
+
+
+def _any(words: Sequence[str]) -> str:
+    return "(" + " OR ".join(words) + ")"
