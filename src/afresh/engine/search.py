@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 CANDIDATES = 100  # chunks that each half hands in
-READ = 50  # passages that are read at a time: a page may own many of the best chunks
+READ = 20  # passages that are read at a time: a page may own many of the best chunks
 
 
 async def answer(

@@ -9,8 +9,9 @@ from afresh.core.asking import Narrowed
 from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
 from afresh.core.model import PageId, SourceId
-from afresh.core.query import match_any, parse
+from afresh.core.query import alternatives, parse
 from afresh.store.dialect import Database, Row, Session
+from afresh.store.matching import Corner, Table
 from afresh.store.narrowing import pages_within
 from afresh.store.records import at
 
@@ -25,14 +26,18 @@ class Searches:
     async def matches(
         self, query: str, within: Narrowed, limit: int, also: Sequence[int] = ()
     ) -> list[Match]:
-        """The chunks that hold words of a query, the best first; any text is a valid query."""
+        """The chunks that hold words of a query, the best first, and those of some others that do."""
+        found: dict[int, float] = {}
         async with self.db.read() as tx:
             configs = await _configs(tx, within.language)
             parsed = parse(query, [config for own in configs.values() for config in own])
-            asked = {table: match_any(parsed, own) for table, own in configs.items() if own}
-            rows = await _matching(tx, asked, within, limit) if parsed else []
-        found = sorted((Match(row["chunk"], -row["rank"]) for row in rows), key=lambda each: -each.score)
-        return found[:limit]
+            corner = await _corner(tx, within)
+            for table, own in configs.items():
+                asked = alternatives(parsed, own) if own else ()
+                if asked:
+                    found.update(await Table(tx, table, corner).best(asked, limit, also))
+        ranked = sorted((Match(*each) for each in found.items()), key=lambda each: (-each.score, each.chunk))
+        return [match for place, match in enumerate(ranked) if place < limit or match.chunk in also]
 
     async def passages(self, chunks: Sequence[int]) -> list[Passage]:
         """The chunks with their pages, in the order asked for; those that are gone are left out."""
@@ -61,18 +66,13 @@ async def _configs(tx: Session, language: str | None) -> dict[str, list[str]]:
     }
 
 
-async def _matching(tx: Session, asked: Mapping[str, str | None], within: Narrowed, limit: int) -> list[Row]:
-    rows: list[Row] = []
-    pages = [row["id"] for row in await pages_within(tx, within)] if within.by_page else None
-    where = {"sources": None if within.sources is None else list(within.sources), "pages": pages}
-    for table, match in asked.items():
-        if match is None:
-            continue
-        if within:
-            rows += await tx.all(f"match_{table}_within", match=match, limit=limit, **where)
-        else:
-            rows += await tx.all(f"match_{table}", match=match, limit=limit)
-    return rows
+async def _corner(tx: Session, within: Narrowed) -> Corner:
+    """Where a search may answer from, and how much that is."""
+    if not within:
+        return Corner()
+    pages = [row["id"] for row in await pages_within(tx, within)]
+    row = await tx.one("count_chunks", pages=pages)
+    return Corner(pages, row["number"] if row else 0)
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:
