@@ -207,7 +207,7 @@ class KnowledgeBase:
         for label, pages in old.items():
             source = await self._source(label)
             try:
-                report = await self._run(source, RunMode.CHECK, False, False, listener, pages=pages)
+                report = await self._run(source, RunMode.CHECK, False, False, False, listener, pages=pages)
             except RunBusy as busy:
                 notes.append(f"{label} was not looked at again: {busy}")
                 continue
