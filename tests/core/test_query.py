@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afresh.core.analysis import ENGLISH, analysed
@@ -70,12 +70,14 @@ OPERATORS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(query=st.lists(st.one_of(st.text(max_size=12), OPERATORS), max_size=12).map(" ".join))
 def test_F105_no_text_is_an_error(table: sqlite3.Connection, query: str) -> None:
     every, some = search(table, query)
     assert set(every) <= set(some) or len(parse(query).terms) <= 3  # short queries keep their stop words
 
 
+@settings(deadline=None)
 @given(query=st.text(alphabet=st.sampled_from("ab \"*^():-+.,'“”\x00\ud800é世"), max_size=40))
 def test_F105_no_heap_of_marks_is_an_error(table: sqlite3.Connection, query: str) -> None:
     search(table, query)
