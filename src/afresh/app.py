@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -92,7 +93,13 @@ class Workshop:
 
     @asynccontextmanager
     async def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
+        self,
+        source: Source,
+        full: bool,
+        trust: bool,
+        redetect: bool,
+        listener: Listener,
+        stopping: asyncio.Event,
     ) -> AsyncIterator[tuple[Kit, Rules]]:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
@@ -105,7 +112,8 @@ class Workshop:
         offload = Offload()
         web, lister = _web(own, rules, clock, offload, await store.lists_pages(source.id))
         patterns = Patterns(store, source.id, rules)
-        kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full, listener)
+        kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
+        kit.policy = replace(kit.policy, redetect=redetect)
         try:
             async with self.models.for_run(own.storage.body) as (kit.embedding, notes):
                 for note in notes:

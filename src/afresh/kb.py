@@ -68,7 +68,13 @@ class Tools(Protocol):
     def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
 
     def open(
-        self, source: Source, full: bool, trust: bool, listener: Listener, stopping: asyncio.Event
+        self,
+        source: Source,
+        full: bool,
+        trust: bool,
+        redetect: bool,
+        listener: Listener,
+        stopping: asyncio.Event,
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
     def schedule(self, source: Source) -> "Cron | None":
@@ -114,11 +120,12 @@ class KnowledgeBase:
         policy: Mapping[str, object] | None = None,
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> RunReport:
         """Add the source if it is new, and look at it now."""
         source = await self._add(target, name, version, rules or {}, policy or {})
-        return await self._run(source, RunMode.CRAWL, full, trust, listener)
+        return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 
     async def refresh(
         self,
@@ -127,9 +134,14 @@ class KnowledgeBase:
         due: bool = False,
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
-        """Look again at some sources or all, processing only what changed; `trust` believes every 200."""
+        """Look again at some sources or all, processing only what changed.
+
+        `full` reads every page again, `trust` believes every 200, and `redetect` reads every page again and
+        sets its language anew.
+        """
         chosen = [await self._source(label) for label in dict.fromkeys(labels)]
         chosen = chosen or list(await self._store.sources())
         mode = RunMode.DUE if due else RunMode.REFRESH
@@ -141,7 +153,7 @@ class KnowledgeBase:
             if slot is not None and slot > self._clock():
                 continue
             try:
-                reports.append(await self._run(source, mode, full, trust, listener, slot))
+                reports.append(await self._run(source, mode, full, trust, redetect, listener, slot))
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
@@ -195,7 +207,7 @@ class KnowledgeBase:
         for label, pages in old.items():
             source = await self._source(label)
             try:
-                report = await self._run(source, RunMode.CHECK, False, False, listener, pages=pages)
+                report = await self._run(source, RunMode.CHECK, False, False, False, listener, pages=pages)
             except RunBusy as busy:
                 notes.append(f"{label} was not looked at again: {busy}")
                 continue
@@ -330,11 +342,13 @@ class KnowledgeBase:
         mode: RunMode,
         full: bool,
         trust: bool,
+        redetect: bool,
         listener: Listener,
         slot: datetime | None = None,
         pages: Sequence[Listed] = (),
     ) -> RunReport:
-        async with self._tools.open(source, full, trust, listener, self._stopping) as (kit, rules):
+        opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
+        async with opened as (kit, rules):
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
     async def _add(

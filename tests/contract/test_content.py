@@ -74,6 +74,19 @@ async def test_B10_the_language_sticks(desk: Desk) -> None:
     assert (await desk.page("")).language == "de"
 
 
+async def test_G10_a_language_is_set_anew_when_asked_for(desk: Desk) -> None:
+    """The text is the same, but it is read by other rules: its chunks are made anew, and nothing changed."""
+    await desk.crawl({"": read("Die Straßen", language="fr")})
+    assert await search(desk.store, "Strasse") == []
+    desk.policy = replace(desk.policy, redetect=True)
+    await desk.crawl({"": read("Die Straßen", language="de")})
+    assert (await desk.page("")).language == "de"
+    assert [hit.language for hit in await search(desk.store, "Strasse", language="de")] == ["de"]
+    assert await desk.store.changes(run=desk.run.id) == []
+    await desk.crawl({"": read("Die Straßen", language=None)})
+    assert (await desk.page("")).language == "de", "a page that tells nothing keeps what was found"
+
+
 # ---- storage.body: none
 
 

@@ -215,10 +215,11 @@ class FakeKnowledge:
         policy: Mapping[str, object] = {},
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> RunReport:
         """One scripted report."""
-        self._asked("crawl", target, name, version, dict(rules), dict(policy), full, trust)
+        self._asked("crawl", target, name, version, dict(rules), dict(policy), full, trust, redetect)
         await self._work(listener)
         return self.reports[0]
 
@@ -229,10 +230,11 @@ class FakeKnowledge:
         due: bool = False,
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """The scripted reports."""
-        self._asked("refresh", tuple(labels), due, full, trust)
+        self._asked("refresh", tuple(labels), due, full, trust, redetect)
         await self._work(listener)
         return self.reports
 

@@ -22,7 +22,7 @@ SITE = "https://docs.example.org/"
 
 def test_only_the_flags_given_become_rules_and_policy(afresh: Afresh, kb: FakeKnowledge) -> None:
     assert afresh("crawl", SITE).code == 0
-    assert kb.calls == [("crawl", (SITE, None, None, {}, {}, False, False))]
+    assert kb.calls == [("crawl", (SITE, None, None, {}, {}, False, False, False))]
     assert kb.closed
 
 
@@ -50,7 +50,7 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: FakeKnowledge) ->
         "respect_robots": False,
         "body": "none",
     }
-    assert kb.calls == [("crawl", (SITE, "n", "2", rules, policy, True, False))]
+    assert kb.calls == [("crawl", (SITE, "n", "2", rules, policy, True, False, False))]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_was_remembered_can_be_taken_back(
     policy: dict[str, object],
 ) -> None:
     assert afresh("crawl", SITE, *flags).code == 0
-    assert kb.calls == [("crawl", (SITE, None, None, rules, policy, False, False))]
+    assert kb.calls == [("crawl", (SITE, None, None, rules, policy, False, False, False))]
     strict = {
         "max_params": 1,
         "max_components": 1,
@@ -141,10 +141,11 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "call"),
     [
-        (["refresh"], ("refresh", ((), False, False, False))),
-        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True, False))),
-        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False, False))),
-        (["refresh", "t", "--trust"], ("refresh", (("t",), False, False, True))),
+        (["refresh"], ("refresh", ((), False, False, False, False))),
+        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True, False, False))),
+        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False, False, False))),
+        (["refresh", "t", "--trust"], ("refresh", (("t",), False, False, True, False))),
+        (["refresh", "--redetect-language"], ("refresh", ((), False, False, False, True))),
         (["search", "event", "loop"], ("search", ("event loop", {}))),
         (
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],

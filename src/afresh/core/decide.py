@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from afresh.core.analysis import search_config
 from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of
 from afresh.core.looks import (
     Document,
@@ -73,13 +74,16 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         return _doubted(page, seen, doubt, policy, now)
     if policy.respect_noindex and not document.index:
         return _unwanted(page, seen, policy, now)
-    same = page.content_hash == document.content_hash and page.recipe == policy.recipe
+    language = _language(page, document, policy)
+    made = page.recipe == policy.recipe and search_config(page.language) == search_config(language)
+    unchanged = page.content_hash == document.content_hash
+    same = unchanged and made
     follow = _follow(page, seen, policy)
     after = replace(
         _answered(page, now),
         status=PageStatus.ACTIVE,
         title=document.title,
-        language=page.language or document.language,
+        language=language,
         validators=seen.validators,
         content_type=seen.media_type,
         content_hash=document.content_hash,
@@ -89,7 +93,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         chunker=page.chunker if same else policy.chunker,
         moved_to=None,
         last_scraped=now,
-        changed_at=page.changed_at if same else now,
+        changed_at=page.changed_at if unchanged else now,
         doubt=doubt.text if doubt is not None else None,
         doubt_run=RunId(seen.signs.run) if doubt is not None else None,
     )
@@ -102,6 +106,13 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         reason=_read_reason(page, seen, policy) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
+
+
+def _language(page: Page, document: Document, policy: Policy) -> str | None:
+    """The language of a page sticks: a page that changes hardly ever changes it, but a guess may slip."""
+    if policy.redetect:
+        return document.language or page.language
+    return page.language or document.language
 
 
 def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime) -> Decision:
@@ -142,6 +153,8 @@ def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
         return f"{code}, content hash changed from {page.content_hash[:12]} to {content_hash[:12]}"
     if page.recipe != policy.recipe:
         return f"{code}, same content hash, made anew for another recipe"
+    if search_config(page.language) != search_config(_language(page, seen.document, policy)):
+        return f"{code}, same content hash, made anew for another language"
     return f"{code}, same content hash {content_hash[:12]}"
 
 

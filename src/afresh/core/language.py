@@ -51,7 +51,7 @@ _SCRIPTS = (
     ("km", 0x1780, 0x17FF),
 )
 _SCRIPTS_START = 0x0370
-# Scripts of several languages: letters, or whole words, that only one of them uses; the first that shows wins.
+# Scripts of several languages: letters or words that only one of them uses; the first that shows wins.
 _TELLING: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "ru": (
         ("be", ("ў",)),
@@ -91,6 +91,10 @@ _FUNCTION_WORDS = {
     "pl": "i w nie na się z do to jest że jak po od za dla przez są oraz lub tym być może",
     "cs": "a v se na je že s z do to pro jako nebo by za od není podle jsou které tak při",
     "tr": "ve bir bu için ile da de olarak olan çok daha gibi ne ama kadar her sonra değil veya en",
+    "hu": "a az és egy hogy nem is van ha mint vagy akkor lehet kell ezt meg csak így már után azt ki be",
+    "ro": "și în de la cu pe nu care este sau mai pentru din un o fi că a al ale prin sunt atunci puteți",
+    "id": "yang dan di untuk dengan dari ini pada tidak adalah atau dalam akan dapat ke itu oleh jika anda",
+    "vi": "và của là có cho được các một không những trong để với này khi bạn từ đó như sẽ cần sau hãy",
     "fi": "ja on ei se että oli hän joka mutta myös kun niin ovat tai sen kuin voi ole jos mukaan",
 }
 _VOTES: dict[str, tuple[str, ...]] = {}

@@ -204,6 +204,7 @@ class Policy:
     respect_noindex: bool = True
     respect_nofollow: bool = True
     doubts: bool = True  # False: whatever comes with a 200 is believed
+    redetect: bool = False  # the language of a page that is read is set anew
     reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
 
 

@@ -17,6 +17,7 @@ from afresh.core.stopwords import stop_words
 MAX_WORDS = 64
 MAX_WORD_CHARS = 128
 MAX_CHARS = 10_000  # of a query that are looked at, far more than its words can need
+LONGEST_NAME = 12  # characters of a run that may be one word or a few: データベースエンジン
 SHORT_QUERY = 3  # up to so many words every word is meant: "for loop", "is not"
 
 _PART = re.compile(r'"([^"]*)"|“([^“”]*)”|([^\s"“”]+)')
@@ -89,13 +90,14 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
     """The expressions of which a text has to match any: everything asked for but stop words.
 
     A compound counts as its parts: as a phrase beside them it would outweigh all other words. So does a run:
-    a question in Chinese is one run, and no text holds it as it stands. If there is nothing but stop words,
-    they count.
+    a question in Chinese is one run, and no text holds it as it stands; one that may be a name counts as a
+    whole, too. If there is nothing but stop words, they count.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Iterable[str] = _telling(dict.fromkeys((*query.terms, *parts)), query)
     of_runs = dict.fromkeys(pair for run in query.runs for pair in (pairs(run)[:-1] or [run]))
-    more: Sequence[tuple[str, ...]] = [(pair,) for pair in list(of_runs)[:MAX_WORDS]]
+    names = [run for run in query.runs if 2 < len(run) <= LONGEST_NAME]
+    more: Sequence[tuple[str, ...]] = [(run,) for run in (*list(of_runs)[:MAX_WORDS], *names)]
     if not (terms or query.phrases or query.prefixes or more):
         terms, more = query.terms, query.compounds
     return tuple(dict.fromkeys(_expressions(query, configs, terms, more)))

@@ -1,5 +1,6 @@
 """The language of a text: what its page says of itself, unless the text clearly says otherwise."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 CLEAR = 0.6  # the share of a language among all that a text could be in
+CONFIRMED = 0.3  # the same where the small guess says so, too
 _NO_LANGUAGE = frozenset({"und", "mul", "zxx", "mis", "x", "i"})
 
 
@@ -33,24 +35,28 @@ def language_of(text: str, *told: str | None) -> str | None:
     guess = guess_by_sample(sample)
     if not hints:
         return guess or (classify(sample) if is_long(sample) else None)
-    agreeing = next((hint for hint in hints if guess and are_kin(hint, guess)), None)
-    return agreeing or _settle(sample, hints[0], guess)
+    return _agreeing(hints, guess) or _settle(sample, hints, guess)
 
 
-def _settle(sample: str, hint: str, guess: str | None) -> str:
-    """What is true when the text does not confirm what its page says: the hint, unless it is clearly wrong."""
-    if guess is None and not (primary(hint) == "en" and contradicts_english(sample)):
-        return hint
-    found = classify(sample) if is_long(sample) else None
-    if found is None or are_kin(found, hint) or (guess and not are_kin(found, guess)):
-        return hint
-    return found
+def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
+    return next((hint for hint in hints if language and are_kin(hint, language)), None)
 
 
-def classify(sample: str) -> str | None:
+def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
+    """What is true where the text does not confirm what it is told: just that, unless it is clearly wrong."""
+    doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
+    if not doubtful or not is_long(sample):
+        return hints[0]
+    found = classify(sample, CONFIRMED if guess else CLEAR)
+    if found is None or (guess and not are_kin(found, guess)):
+        return hints[0]
+    return _agreeing(hints, found) or found
+
+
+def classify(sample: str, enough: float = CLEAR) -> str | None:
     """The language that a large model sees in prose, None where it has no clear favourite."""
     language, share = _model().classify(sample)
-    return str(language) if share >= CLEAR else None
+    return str(language) if share >= enough else None
 
 
 @cache

@@ -38,6 +38,7 @@ class Knowledge(Protocol):
         policy: Mapping[str, object] = ...,
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> RunReport: ...
 
@@ -48,6 +49,7 @@ class Knowledge(Protocol):
         due: bool = False,
         full: bool = False,
         trust: bool = False,
+        redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
 

@@ -21,6 +21,9 @@ full_flag = switch("--full", text="Download every page again, changed or not.")
 trust_flag = switch(
     "--trust", text="Believe every 200, also what looks like an error page, a wall or an emptied page."
 )
+redetect_flag = switch(
+    "--redetect-language", "redetect", text="Download every page again and set its language anew."
+)
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
@@ -72,6 +75,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 )
 @full_flag
 @trust_flag
+@redetect_flag
 def crawl(
     session: Session,
     target: str,
@@ -79,6 +83,7 @@ def crawl(
     version: str | None,
     full: bool,
     trust: bool,
+    redetect: bool,
     **flags: object,
 ) -> int:
     """Add a site if it is new, and read it now.
@@ -101,6 +106,7 @@ def crawl(
             policy=policy,
             full=full,
             trust=trust,
+            redetect=redetect,
             listener=listener,
         )
 
@@ -119,12 +125,15 @@ def crawl(
 @switch("--due", text="Only pages whose time for another look has come.")
 @full_flag
 @trust_flag
-def refresh(session: Session, labels: tuple[str, ...], due: bool, full: bool, trust: bool) -> int:
+@redetect_flag
+def refresh(
+    session: Session, labels: tuple[str, ...], due: bool, full: bool, trust: bool, redetect: bool
+) -> int:
     """Look again at what is known, and process only what changed."""
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
         chosen = tuple(dict.fromkeys(labels))
-        return await kb.refresh(chosen, due=due, full=full, trust=trust, listener=listener)
+        return await kb.refresh(chosen, due=due, full=full, trust=trust, redetect=redetect, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

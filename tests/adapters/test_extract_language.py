@@ -1,0 +1,88 @@
+"""B10: the tag of a page, on pages of our own in many languages, some of which say something wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from afresh.core.looks import Body
+from afresh.extractors import extract
+from afresh.extractors.language import language_of
+
+FOLDER = Path(__file__).resolve().parents[1] / "data" / "languages"
+PAGES = sorted(file for file in FOLDER.iterdir() if file.name != "README.md")
+GERMAN = (
+    "Eine Anwendung öffnet für jede Anfrage eine eigene Verbindung und schließt sie wieder, sobald die "
+    "Antwort verschickt wurde."
+)
+ENGLISH = (
+    "The server sends the answer to the client and closes the connection, so nothing is left open behind it."
+)
+
+
+def _tag(file: Path) -> str:
+    return file.stem.partition("+")[0]
+
+
+def _body(file: Path, language: str | None = None) -> Body:
+    kind = "text/markdown" if file.suffix == ".md" else "text/html"
+    url = f"https://docs.example.org/{file.name}"
+    return Body(url=url, data=file.read_bytes(), media_type=kind, charset="utf-8", language=language)
+
+
+def test_the_set_is_wide() -> None:
+    assert len({_tag(file).partition("-")[0] for file in PAGES}) >= 20
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+def test_B10_every_tag_is_right(file: Path) -> None:
+    assert extract(_body(file)).language == _tag(file)
+
+
+@pytest.mark.parametrize("file", [file for file in PAGES if file.suffix == ".md"], ids=lambda file: file.name)
+def test_B10_a_server_that_says_english_of_everything_is_not_believed(file: Path) -> None:
+    """Many sites are translated, and their Content-Language is not."""
+    assert extract(_body(file, "en")).language == _tag(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "tag"),
+    [
+        (GERMAN, ["de-AT"], "de-AT"),
+        (GERMAN, ["en"], "de"),
+        (GERMAN, ["en", "de-CH"], "de-CH"),
+        (GERMAN, [None, "{{ lang }}", "DE_ch.UTF-8"], "de-CH"),
+        (GERMAN, ["und"], "de"),
+        (GERMAN, ["x-private"], "de"),
+        (ENGLISH, ["de"], "en"),
+        (ENGLISH, ["en-GB"], "en-GB"),
+        ("Zu kurz", ["fr"], "fr"),
+        ("Zu kurz", [], None),
+        ("", ["en"], "en"),
+        ("", [], None),
+        ("依赖注入", ["en"], "en"),
+    ],
+)
+def test_B10_a_hint_is_kept_unless_the_text_is_clearly_another(
+    text: str, told: list[str | None], tag: str | None
+) -> None:
+    assert language_of(text, *told) == tag
+
+
+def test_B10_code_comments_and_addresses_say_nothing() -> None:
+    english = "the value of the first is not that of the other and you can see it in the table " * 5
+    noise = f"<!-- {english} -->\n```\n{english}\n```\n~~~\n{english}\n~~~\n`{english}`\n"
+    assert language_of(noise + GERMAN) == "de"
+    assert language_of(f"{noise} https://example.org/{english.replace(' ', '/')} {GERMAN}", "en") == "de"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [(ENGLISH * 3, "en"), (ENGLISH * 3, None), (GERMAN * 2, "de"), ("Words", "en")]
+)
+def test_the_large_model_is_loaded_only_where_it_is_needed(text: str, told: str | None) -> None:
+    asked = (
+        "import sys; from afresh.extractors.language import language_of; "
+        f"language_of({text!r}, {told!r}); sys.exit('numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
