@@ -93,7 +93,7 @@ class Examiner:
         every = list(words.values())
         for at in range(0, len(every), WORDS_AT_ONCE):
             some = " ".join(every[at : at + WORDS_AT_ONCE])
-            hits.update(hit["url"] for hit in afresh.search(some, limit=4 * WORDS_AT_ONCE).value)
+            hits.update(hit["url"] for hit in afresh.search(some, 4 * WORDS_AT_ONCE, "text").value)
         kind = next(iter(every), "")[:5]
         yield self._same(step, f"found by the words {kind}…", words if found else (), hits)
 

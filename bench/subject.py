@@ -52,9 +52,9 @@ class Afresh:
         """Look again at everything in the store."""
         return self.ask("refresh")
 
-    def search(self, query: str, limit: int = 10) -> Answer:
+    def search(self, query: str, limit: int = 10, mode: str = "hybrid") -> Answer:
         """Search, once."""
-        return self.ask("search", query, "--limit", str(limit))
+        return self.ask("search", query, "--limit", str(limit), "--mode", mode)
 
     def pages(self, name: str) -> Answer:
         """The pages in the index."""

@@ -96,7 +96,8 @@ def test_few_texts_with_seldom_words_are_joined_by_those_with_several_frequent_o
 
 def test_frequent_words_alone_are_asked_for_together_as_long_as_enough_texts_hold_them() -> None:
     plan = scoring({"a": 9000, "b": 8000, "c": 70_000})
-    assert plan == Scoring((), ("b AND (a OR c)", "b AND a AND (c)"))
+    assert plan == Scoring((), ("b AND (a OR c)", "b AND a AND (c)"), "b")
+    assert expressions(plan, [0, 0]) == ("b",)
     assert expressions(plan, [4001, 300]) == ("b AND a AND (c)",)
     assert expressions(plan, [4001, 7]) == ("b AND (a OR c)",)
     assert expressions(plan, [4001, 4001]) == ("b AND a AND (c)",)

@@ -138,7 +138,7 @@ async def test_C14_links_of_pages_that_left_are_cleaned_up(
 async def test_a_search_hit_is_fresh_and_marked(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(2))
     await kb.crawl(tiny.url, name="docs", version="2")
-    (hit,) = (await kb.search("wxp1", within=["docs@2"])).hits
+    hit, *_ = (await kb.search("wxp1", within=["docs@2"])).hits
     assert (hit.url, hit.title, hit.source, hit.version) == (tiny.at("/p1"), "/p1", "docs", "2")
     assert "\x02wxp1\x03" in hit.text
     assert hit.checked_at is not None

@@ -135,7 +135,7 @@ async def test_headings_inside_a_chunk_weigh_more_than_its_text(kb: KnowledgeBas
     tiny.put("/faq", f"<html><body><main><h1>Questions</h1>{asks}</main></body></html>")
     tiny.put("/other", f"<html><body><main><h1>Other</h1>{other}</main></body></html>")
     await kb.crawl(tiny.url, name="docs")
-    assert ((await kb.search("who pays")).hits)[0].url == tiny.at("/faq")
+    assert (await kb.search("who pays", mode="text")).hits[0].url == tiny.at("/faq")
 
 
 @pytest.mark.parametrize("typed", ["{host}", "http://{host}/", "{host}/"])

@@ -10,8 +10,14 @@ from afresh.core.found import Match, Nearest
 
 FAST_MEANING = 0.45  # the weight of meanings in an order made with the fast model; words have the rest
 MEANING = 0.6  # with any other model
+FAST = "local/wordllama"  # how the fingerprint of the fast model begins
 LEADERS = 3  # the best of a first order tell what the question means
 PULL = 0.5  # how far the question moves towards them, in its own length
+
+
+def meaning_of(model: str) -> float:
+    """How much meanings weigh that a model made."""
+    return FAST_MEANING if model.startswith(FAST) else MEANING
 
 
 def fuse(matches: Iterable[Match], nearest: Nearest, meaning: float = FAST_MEANING) -> list[Match]:

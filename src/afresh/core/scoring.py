@@ -20,6 +20,7 @@ class Scoring(NamedTuple):
 
     scored: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    alone: str | None = None  # the most seldom of words that are all frequent: no text may hold two of them
 
     @property
     def whole(self) -> bool:
@@ -35,7 +36,7 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH) -
     if not frequent:
         return Scoring((_any(seldom),) if seldom else ())
     if not seldom:
-        return Scoring((), _steps(frequent))
+        return Scoring((), _steps(frequent), frequent[0])
     scored = (f"{_any(seldom)} AND {_any(frequent)}", f"{_any(seldom)} NOT {_any(frequent)}")
     if room - left >= enough:
         return Scoring(scored)
@@ -54,7 +55,7 @@ def expressions(
     for step, found in zip(plan.steps, counts, strict=True):
         if found <= room:
             wider = before if found < enough and not plan.scored else None
-            return (*plan.scored, wider or step)
+            return (*plan.scored, wider or (step if found else plan.alone) or step)
         before = step
     return plan.scored or ((before,) if before else ())
 

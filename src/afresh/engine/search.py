@@ -10,7 +10,7 @@ from afresh.core.found import Match, Passage
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
 from afresh.core.query import words_of
-from afresh.core.ranking import LEADERS, PULL, fuse
+from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of
 from afresh.core.views import Answer, Hit
 from afresh.ports import Embedder, Library
 
@@ -62,11 +62,12 @@ async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> 
     also = [each.chunk for each in near.chunks]
     matches = await store.matches(asked.query, asked.within, _width(asked), also)
     candidates = list(dict.fromkeys([*also, *(match.chunk for match in matches)]))
-    first = fuse(matches, await store.likeness(model, vector, candidates))
+    meaning = meaning_of(model)
+    first = fuse(matches, await store.likeness(model, vector, candidates), meaning)
     leaders = await store.vectors_of(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
         return first
-    return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates))
+    return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates), meaning)
 
 
 def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
