@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from eval.floors import misses, raised, read, record
-from eval.measure import EMBEDDED, Measured, measure
+from eval.measure import FAST, Measured, measure
 from eval.sets import HERE, NAMES, load
 from eval.show import as_json, show
 
@@ -57,9 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--set", choices=(*NAMES, "all"), default="all", help="which questions (default: all)")
     add(
         "--model",
-        default=EMBEDDED,
+        default=FAST,
         metavar="NAME",
-        help="the model, e.g. quality (default: embedded)",
+        help="the local model: fast or quality (default: fast)",
     )
     add("--json", action="store_true", help="one JSON document instead of tables")
     add("--worst", type=int, default=0, metavar="N", help="also show the N questions that are answered worst")

@@ -14,7 +14,7 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from eval.measure import EMBEDDED, HYBRID, MODES, TEXT, VECTOR, Measured
+from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured
 from eval.scores import METRICS
 from eval.sets import CRANFIELD, FASTAPI, HERE
 
@@ -95,7 +95,7 @@ def unexplained(floors: bytes, text: str) -> Iterator[str]:
     now = json.loads(floors)
     told = {CRANFIELD: entries[-1].cranfield, FASTAPI: entries[-1].fastapi}
     for name, floor in told.items():
-        if floor != now[name][EMBEDDED][HYBRID][MAIN]:
+        if floor != now[name][FAST][HYBRID][MAIN]:
             yield f"the last line of lowered.md says {floor} for {name}, floors.json does not"
     for before, after in pairwise(entries):
         sank = after.cranfield < before.cranfield or after.fastapi < before.fastapi
@@ -122,6 +122,6 @@ def record(floors: Floors, why: str, today: date) -> None:
     if FILE.read_text("utf-8") == text:
         return
     FILE.write_text(text, "utf-8")
-    one, other = (floors[name][EMBEDDED][HYBRID][MAIN] for name in (CRANFIELD, FASTAPI))
+    one, other = (floors[name][FAST][HYBRID][MAIN] for name in (CRANFIELD, FASTAPI))
     line = f"| {today} | {fingerprint(text.encode())} | {one} | {other} | {why} |\n"
     JOURNAL.write_text(JOURNAL.read_text("utf-8") + line, "utf-8")

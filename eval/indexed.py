@@ -31,7 +31,9 @@ class Asking:
 
     async def ranking(self, query: str, mode: str) -> list[str]:
         """The best pages for a query."""
-        hits = await self._kb.search(query, mode=Mode(mode), limit=DEPTH + 1)  # one may be the page of contents
+        hits = await self._kb.search(
+            query, mode=Mode(mode), limit=DEPTH + 1
+        )  # one may be the page of contents
         paths = [_path(hit.url) for hit in hits]
         return [path for path in paths if path in self._pages][:DEPTH]
 

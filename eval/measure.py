@@ -14,7 +14,7 @@ from eval.sets import Question, QuestionSet
 
 PLAIN, TEXT, VECTOR, HYBRID = "plain FTS5", "text", "vector", "hybrid"
 MODES = (TEXT, VECTOR, HYBRID)
-EMBEDDED = "embedded"  # the model that comes with every install
+FAST = "fast"  # the embedded model, in every install
 Row = tuple[float, ...]  # the score of one answer by each metric
 
 
@@ -42,7 +42,7 @@ class Measured:
         return [row[place] for row in self.rows[mode]]
 
 
-async def measure(asked: QuestionSet, folder: Path, model: str = EMBEDDED) -> Measured:
+async def measure(asked: QuestionSet, folder: Path, model: str = FAST) -> Measured:
     """Index the pages of a set in a folder, and score each mode and the outside reference."""
     questions = asked.questions
     found = {PLAIN: list(rankings(asked.pages, [each.query for each in questions]))}
@@ -59,5 +59,5 @@ async def measure(asked: QuestionSet, folder: Path, model: str = EMBEDDED) -> Me
 
 
 def settings_of(model: str) -> Mapping[str, Any]:
-    """The settings that choose a model."""
-    return {} if model == EMBEDDED else {"embedding.model": model}
+    """The settings that choose a local model."""
+    return {"embedding.provider": "local", "embedding.model": model}

@@ -19,7 +19,7 @@ from eval.floors import (
     read,
     unexplained,
 )
-from eval.measure import EMBEDDED, HYBRID, MODES, TEXT, VECTOR, Measured, measure
+from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured, measure
 from eval.scores import METRICS
 from eval.sets import CRANFIELD, FASTAPI, NAMES, Question, load
 
@@ -35,7 +35,7 @@ async def test_search_holds_its_floors_and_the_hybrid_beats_its_halves(shared: P
 
 def test_no_floor_is_below_what_is_promised() -> None:
     floors = read()
-    held = {name: floors[name][EMBEDDED][HYBRID][MAIN] for name in HARD}
+    held = {name: floors[name][FAST][HYBRID][MAIN] for name in HARD}
     assert all(held[name] >= least for name, least in HARD.items()), held
 
 
@@ -48,11 +48,11 @@ def test_the_journal_tells_of_every_change_of_the_floors() -> None:
 
 def _measured(by_mode: Mapping[str, float], name: str = CRANFIELD) -> Measured:
     rows = {mode: [(value,) * len(METRICS)] for mode, value in by_mode.items()}
-    return Measured(name, EMBEDDED, (Question("1", "?", {"a": 1}),), {}, rows, 0.0)
+    return Measured(name, FAST, (Question("1", "?", {"a": 1}),), {}, rows, 0.0)
 
 
 def _floors(value: float) -> Floors:
-    held = {EMBEDDED: {mode: dict.fromkeys(METRICS, value) for mode in MODES}}
+    held = {FAST: {mode: dict.fromkeys(METRICS, value) for mode in MODES}}
     return dict.fromkeys(NAMES, held)
 
 
@@ -80,7 +80,7 @@ def test_a_hybrid_behind_one_half_is_a_miss(half: str) -> None:
 
 def test_floors_are_raised_never_lowered() -> None:
     once = raised(_floors(0.4), _measured(dict.fromkeys(MODES, 0.5)))
-    assert once[CRANFIELD][EMBEDDED][HYBRID] == dict.fromkeys(METRICS, 0.495)
+    assert once[CRANFIELD][FAST][HYBRID] == dict.fromkeys(METRICS, 0.495)
     assert once[FASTAPI] == _floors(0.4)[FASTAPI]
     assert raised(once, _measured(dict.fromkeys(MODES, 0.3))) == once
 
