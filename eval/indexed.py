@@ -22,6 +22,10 @@ class NotIndexed(RuntimeError):
     """The crawl did not bring every page, so scores would say nothing."""
 
 
+class NotAsked(RuntimeError):
+    """A question was answered in another way than the mode says."""
+
+
 class Asking:
     """Asks the knowledge base, and answers with the paths of pages."""
 
@@ -31,10 +35,10 @@ class Asking:
 
     async def ranking(self, query: str, mode: str) -> list[str]:
         """The best pages for a query."""
-        hits = await self._kb.search(
-            query, mode=Mode(mode), limit=DEPTH + 1
-        )  # one may be the page of contents
-        paths = [_path(hit.url) for hit in hits]
+        answer = await self._kb.search(query, mode=Mode(mode), limit=DEPTH + 1)  # contents are no answer
+        if answer.notes:  # a half that was not asked would be scored as if it had been
+            raise NotAsked(f"{mode}: {'; '.join(answer.notes)}")
+        paths = [_path(hit.url) for hit in answer.hits]
         return [path for path in paths if path in self._pages][:DEPTH]
 
 
