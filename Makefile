@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format soak bench setup clean FORCE
+.PHONY: help demo test check format soak bench eval setup clean FORCE
 
 help: ## Show this list
 	@echo "afresh: keeps a searchable knowledge base of documentation fresh"
@@ -36,6 +36,9 @@ soak: $(STAMP) ## Long tests of kills, memory and locks: make soak ARGS=kills
 
 bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
 	@$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)
+
+eval: $(STAMP) ## Score search on questions with known answers: make eval ARGS="--worst 10"
+	@$(BIN)/python -m eval $(ARGS)
 
 setup: $(STAMP) ## Only make .venv
 

@@ -1,0 +1,1 @@
+"""Scores search on questions with known answers: `python -m eval`."""

@@ -1,0 +1,71 @@
+"""`python -m eval`: scores search on both sets; exit code 1 when a floor is broken."""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from eval.floors import misses, raised, read, record
+from eval.measure import FAST, Measured, measure
+from eval.sets import HERE, NAMES, load
+from eval.show import as_json, show
+
+SHARED = Path(os.environ.get("AFRESH_SHARED") or HERE.parents[1] / "shared")
+WIDTH = 110
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and compare with the floors."""
+    given = _parser().parse_args(arguments)
+    names = NAMES if given.set == "all" else (given.set,)
+    measured = [_measured(name, given.model) for name in names]
+    if given.json:
+        print(json.dumps([as_json(each) for each in measured], indent=2))
+    else:
+        console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+        show(measured, console, given.worst)
+    floors = read()
+    if given.why:
+        for each in measured:
+            floors = raised(floors, each)
+        record(floors, given.why, datetime.now(UTC).date())
+    broken = [miss for each in measured for miss in misses(each, floors)]
+    print(*broken, sep="\n", file=sys.stderr, end="\n" if broken else "")
+    return 1 if broken else 0
+
+
+def _measured(name: str, model: str) -> Measured:
+    print(f"· {name}", file=sys.stderr, flush=True)
+    with TemporaryDirectory(prefix="afresh-eval-") as folder:
+        return asyncio.run(measure(load(name, SHARED), Path(folder), model))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m eval",
+        description="Scores search on questions with known answers, on this machine alone.",
+        epilog="Exit code 1: a score is below its floor, or its floor should be raised.",
+    )
+    add = parser.add_argument
+    add("--set", choices=(*NAMES, "all"), default="all", help="which questions (default: all)")
+    add(
+        "--model",
+        default=FAST,
+        metavar="NAME",
+        help="the local model: fast or quality (default: fast)",
+    )
+    add("--json", action="store_true", help="one JSON document instead of tables")
+    add("--worst", type=int, default=0, metavar="N", help="also show the N questions that are answered worst")
+    add("--raise", dest="why", metavar="WHY", help="move the floors up to what is measured, for this reason")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Asks every question of a set in every mode, and keeps the score of each answer."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from eval.indexed import indexed
+from eval.reference import rankings
+from eval.scores import METRICS, Interval, difference, scores
+from eval.sets import Question, QuestionSet
+
+PLAIN, TEXT, VECTOR, HYBRID = "plain FTS5", "text", "vector", "hybrid"
+MODES = (TEXT, VECTOR, HYBRID)
+FAST = "fast"  # the embedded model, in every install
+Row = tuple[float, ...]  # the score of one answer by each metric
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The scores of one set with one model, by mode and question."""
+
+    name: str
+    model: str
+    questions: tuple[Question, ...]
+    found: Mapping[str, Sequence[Sequence[str]]]
+    rows: Mapping[str, Sequence[Row]]
+    index_seconds: float
+
+    def mean(self, mode: str, metric: str) -> float:
+        """The mean of a metric over all questions."""
+        return fmean(self._column(mode, metric))
+
+    def gap(self, one: str, other: str, metric: str = METRICS[0]) -> Interval:
+        """How much better one mode is than another."""
+        return difference(self._column(one, metric), self._column(other, metric))
+
+    def _column(self, mode: str, metric: str) -> list[float]:
+        place = METRICS.index(metric)
+        return [row[place] for row in self.rows[mode]]
+
+
+async def measure(asked: QuestionSet, folder: Path, model: str = FAST) -> Measured:
+    """Index the pages of a set in a folder, and score each mode and the outside reference."""
+    questions = asked.questions
+    found = {PLAIN: list(rankings(asked.pages, [each.query for each in questions]))}
+    began = time.monotonic()
+    async with indexed(asked, folder, settings_of(model)) as asking:
+        took = time.monotonic() - began
+        for mode in MODES:
+            found[mode] = [await asking.ranking(each.query, mode) for each in questions]
+    rows = {
+        mode: [scores(one, each.grades) for one, each in zip(lists, questions, strict=True)]
+        for mode, lists in found.items()
+    }
+    return Measured(asked.name, model, questions, found, rows, took)
+
+
+def settings_of(model: str) -> Mapping[str, Any]:
+    """The settings that choose a local model."""
+    return {"embedding.provider": "local", "embedding.model": model}
