@@ -76,8 +76,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         return _unwanted(page, seen, policy, now)
     language = _language(page, document, policy)
     made = page.recipe == policy.recipe and search_config(page.language) == search_config(language)
-    unchanged = page.content_hash == document.content_hash
-    same = unchanged and made
+    same = made and page.content_hash == document.content_hash
     follow = _follow(page, seen, policy)
     after = replace(
         _answered(page, now),
@@ -93,7 +92,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         chunker=page.chunker if same else policy.chunker,
         moved_to=None,
         last_scraped=now,
-        changed_at=page.changed_at if unchanged else now,
+        changed_at=page.changed_at if same else now,
         doubt=doubt.text if doubt is not None else None,
         doubt_run=RunId(seen.signs.run) if doubt is not None else None,
     )
