@@ -6,7 +6,9 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
+from afresh.core.asking import Asked, Narrowed
 from afresh.core.looks import Seen
+from afresh.engine.search import answer
 from afresh.ports import Library
 
 SITE: dict[str, Seen] = {
@@ -146,3 +148,27 @@ async def test_operators_are_words(filled: Desk) -> None:
 
 async def test_nothing_is_found_where_nothing_is(store: Library) -> None:
     assert await search(store, "anything") == []
+
+
+async def test_words_in_quotes_are_a_must(filled: Desk) -> None:
+    assert await _urls(filled.store, '"budget limits" jobs') == [at("retries")]
+    asked = Asked(query='"limits budget" jobs')
+    found = await answer(filled.store, asked)
+    assert found.hits == ()
+    assert any("quotes" in note for note in found.notes)
+
+
+async def test_a_search_is_narrowed_by_path_and_by_age(filled: Desk) -> None:
+    async def urls(**within: object) -> list[str]:
+        asked = Asked(query="retries", within=Narrowed(**within))  # type: ignore[arg-type]
+        return sorted(hit.url for hit in (await answer(filled.store, asked)).hits)
+
+    first = filled.clock()
+    assert await urls(path="*retries2") == [at("retries2")]
+    assert await urls(path="/nowhere/*") == []
+    filled.clock.advance(seconds=60)
+    changed = read("Jobs may ask for more retries", title="Jobs", language="en")
+    await filled.crawl({**SITE, "retries2": changed})
+    assert await urls(changed_after=filled.clock()) == [at("retries2")]
+    assert await urls(checked_after=filled.clock()) == [at("retries"), at("retries2")]
+    assert await urls(changed_after=first, language="en-GB") == [at("retries")]

@@ -86,6 +86,12 @@ def match_any(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     return " OR ".join(alternatives(query, configs)) or None
 
 
+def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
+    """An FTS5 expression for texts that hold every phrase in quotes as it stands; None if there is none."""
+    forms = [_either(dict.fromkeys(_phrase(words, config) for config in configs)) for words in query.phrases]
+    return " AND ".join(forms) or None
+
+
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
     """The expressions of which a text has to match any: everything asked for but stop words.
 

@@ -12,7 +12,7 @@ FAST_MEANING = 0.45  # the weight of meanings in an order made with the fast mod
 MEANING = 0.6  # with any other model
 FAST = "local/wordllama"  # how the fingerprint of the fast model begins
 LEADERS = 3  # the best of a first order tell what the question means
-PULL = 0.5  # how far the question moves towards them, in its own length
+PULL = 1.0  # how far the question moves towards them, in its own length
 
 
 def meaning_of(model: str) -> float:

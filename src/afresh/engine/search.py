@@ -9,7 +9,7 @@ from afresh.core.errors import EmbedError
 from afresh.core.found import Match, Passage
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
-from afresh.core.query import words_of
+from afresh.core.query import parse, words_of
 from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of
 from afresh.core.views import Answer, Hit
 from afresh.ports import Embedder, Library
@@ -37,7 +37,11 @@ async def answer(
             vector = await embedder.embed_query(asked.query)
         except EmbedError as error:
             said.append(f"answered by words alone: {error}")
-    ranked = await _ranked(store, asked, embedder.model if embedder else "", vector)
+    held = await _held(store, asked)
+    if held is not None and not held:
+        said.append("no text holds the words in quotes as they stand: leave the quotes out")
+        return Answer(notes=tuple(said))
+    ranked = await _ranked(store, asked, embedder.model if embedder else "", vector, held)
     passages = await _best_of_each_page(store, ranked, asked)
     words = words_of(asked.query)
     hits = [_hit(passage, score, words) for passage, score in passages]
@@ -46,7 +50,19 @@ async def answer(
     return Answer(hits=tuple(hits), notes=tuple(said))
 
 
-async def _ranked(store: Library, asked: Asked, model: str, vector: "Matrix | None") -> Sequence[Match]:
+async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
+    """The chunks that hold what is in quotes; None if nothing is, or words do not count."""
+    if asked.mode is Mode.VECTOR or not parse(asked.query).phrases:
+        return None
+    return await store.matches(asked.query, asked.within, _width(asked), strict=True)
+
+
+async def _ranked(
+    store: Library, asked: Asked, model: str, vector: "Matrix | None", held: Sequence[Match] | None
+) -> Sequence[Match]:
+    if held:
+        chunks = [match.chunk for match in held]
+        return held if vector is None else fuse(held, await store.likeness(model, vector, chunks))
     if vector is None:
         words = asked.mode is not Mode.VECTOR
         return await store.matches(asked.query, asked.within, _width(asked)) if words else ()

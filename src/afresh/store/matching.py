@@ -46,6 +46,10 @@ class Table:
             found += await self.tx.all(f"score_{self.name}", match=" OR ".join(telling), chunks=list(also))
         return _matches(found)
 
+    async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[Match]:
+        """The same for chunks that hold something they must: so few that all of them are scored."""
+        return _matches(await self._all("match", f"({must}) AND ({' OR '.join(alternatives)})", limit))
+
     async def _all(self, query: str, match: str, limit: int) -> Sequence[Row]:
         if self.corner.pages is None:
             return await self.tx.all(f"{query}_{self.name}", match=match, limit=limit)

@@ -9,7 +9,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
 from afresh.core.model import PageId, SourceId
-from afresh.core.query import alternatives, parse
+from afresh.core.query import alternatives, parse, phrases_of
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.matching import Corner, Table
 from afresh.store.narrowing import pages_within
@@ -24,9 +24,12 @@ class Searches:
     db: Database
 
     async def matches(
-        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = ()
+        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = (), *, strict: bool = False
     ) -> list[Match]:
-        """The chunks that hold words of a query, the best first, and those of some others that do."""
+        """The chunks that hold words of a query, the best first, and those of some others that do.
+
+        Strictly, phrases in quotes must be held as they stand.
+        """
         found: dict[int, float] = {}
         async with self.db.read() as tx:
             configs = await _configs(tx, within.language)
@@ -34,7 +37,10 @@ class Searches:
             corner = await _corner(tx, within)
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own else ()
-                if asked:
+                must = phrases_of(parsed, own) if strict else None
+                if asked and must:
+                    found.update(await Table(tx, table, corner).exact(must, asked, limit))
+                elif asked:
                     found.update(await Table(tx, table, corner).best(asked, limit, also))
         ranked = sorted((Match(*each) for each in found.items()), key=lambda each: (-each.score, each.chunk))
         return [match for place, match in enumerate(ranked) if place < limit or match.chunk in also]

@@ -18,7 +18,7 @@ class MemorySearches:
     tables: Tables
 
     async def matches(
-        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = ()
+        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = (), *, strict: bool = False
     ) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
         wanted = pages_within(self.tables, within)
@@ -29,6 +29,7 @@ class MemorySearches:
             if page in wanted
             for piece in pieces
             if (score := _score(piece, asked, self._config(page))) > 0
+            and (not strict or _holds(piece, asked.phrases, self._config(page)))
         ]
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
@@ -84,6 +85,14 @@ def _score(piece: Piece, query: Query, config: str) -> float:
     text = f"{piece.title} {' '.join(piece.chunk.path)} {piece.text}"
     found = [word for word in _spread(words_in(text), config) if word in wanted]
     return len(found) * (1.0 if set(found) == wanted else 0.001)
+
+
+def _holds(piece: Piece, phrases: Sequence[tuple[str, ...]], config: str) -> bool:
+    """Whether the phrases stand somewhere in a piece, word after word."""
+    texts = (piece.title, *piece.chunk.path, piece.text)
+    lines = [f" {' '.join(stems(words_in(text), config))} " for text in texts]
+    wanted = [f" {' '.join(stems(words, config))} " for words in phrases]
+    return all(any(each in line for line in lines) for each in wanted)
 
 
 def _words_of(query: Query, config: str) -> set[str]:
