@@ -6,7 +6,7 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.asking import Asked, Narrowed
+from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.looks import Seen
 from afresh.engine.search import answer
 from afresh.ports import Library
@@ -152,10 +152,10 @@ async def test_nothing_is_found_where_nothing_is(store: Library) -> None:
 
 async def test_words_in_quotes_are_a_must(filled: Desk) -> None:
     assert await _urls(filled.store, '"budget limits" jobs') == [at("retries")]
-    asked = Asked(query='"limits budget" jobs')
-    found = await answer(filled.store, asked)
-    assert found.hits == ()
-    assert any("quotes" in note for note in found.notes)
+    for mode, urls in ((Mode.TEXT, set()), (Mode.HYBRID, {at("retries"), at("retries2")})):
+        found = await answer(filled.store, Asked(query='"limits budget" jobs', mode=mode))
+        assert {hit.url for hit in found.hits} == urls
+        assert any("quotes" in note for note in found.notes)
 
 
 async def test_a_search_is_narrowed_by_path_and_by_age(filled: Desk) -> None:

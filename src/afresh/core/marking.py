@@ -22,8 +22,27 @@ _RUN = re.compile(rf"[{_UNSPACED}]+")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
 
 _ENDINGS = frozenset(
-    ["", *"s es ed d ing er ers r rs e ies y ied ier ying ly".split()]
-    + "ion ions ation ations able ment ments en n".split()
+    {
+        "",
+        "s",
+        "es",
+        "ed",
+        "d",
+        "ing",
+        "er",
+        "ers",
+        "r",
+        "rs",
+        "e",
+        "ies",
+        "y",
+        "ied",
+        "ier",
+        "ying",
+        "ly",
+        "ion",
+    }
+    | {"ions", "ation", "ations", "able", "ment", "ments", "en", "n"}
 )
 _DOUBLED = frozenset(("ing", "ed", "er", "ers"))
 _LEAST_STEM = 3

@@ -86,6 +86,11 @@ def match_any(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     return " OR ".join(alternatives(query, configs)) or None
 
 
+def unquoted(query: str) -> str:
+    """The same words without quotes, so that each counts by itself."""
+    return re.sub(r'["“”]', " ", query)
+
+
 def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
     """An FTS5 expression for texts that hold every phrase in quotes as it stands; None if there is none."""
     forms = [_either(dict.fromkeys(_phrase(words, config) for config in configs)) for words in query.phrases]

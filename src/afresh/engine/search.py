@@ -9,7 +9,7 @@ from afresh.core.errors import EmbedError
 from afresh.core.found import Match, Passage
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
-from afresh.core.query import parse, words_of
+from afresh.core.query import parse, unquoted, words_of
 from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of
 from afresh.core.views import Answer, Hit
 from afresh.ports import Embedder, Library
@@ -39,8 +39,8 @@ async def answer(
             said.append(f"answered by words alone: {error}")
     held = await _held(store, asked)
     if held is not None and not held:
-        said.append("no text holds the words in quotes as they stand: leave the quotes out")
-        return Answer(notes=tuple(said))
+        said.append("no text holds the words in quotes as they stand")
+        asked = replace(asked, query=unquoted(asked.query) if asked.mode is Mode.HYBRID else "")
     ranked = await _ranked(store, asked, embedder.model if embedder else "", vector, held)
     passages = await _best_of_each_page(store, ranked, asked)
     words = words_of(asked.query)
