@@ -1,4 +1,4 @@
-"""kill -9 while vectors are made: what was kept is not paid for again, and the index is that of a clean run."""
+"""kill -9 while vectors are made: what was kept is not paid for again, and the index is a clean one."""
 
 import signal
 import sqlite3

@@ -1,4 +1,4 @@
-"""Embedding: every text once, batches across pages, kept as soon as made, and trouble that stays where it is."""
+"""Embedding: every text once, batches across pages, kept as soon as made; trouble stays where it is."""
 
 import asyncio
 from collections.abc import Sequence
@@ -116,7 +116,14 @@ async def test_a_success_in_between_forgives_earlier_failures() -> None:
     down = dict.fromkeys((1, 2, 4, 5), Trouble.DOWN)
     desk = Desk(FakeEmbedder(troubles=down), batch=1)
     outcomes = await desk.outcomes(*([f"text {number}"] for number in range(6)))
-    assert [isinstance(outcome, EmbedderDown) for outcome in outcomes] == [True, True, False, True, True, False]
+    assert [isinstance(outcome, EmbedderDown) for outcome in outcomes] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 async def test_a_page_that_gives_up_waiting_takes_nothing_from_others() -> None:
