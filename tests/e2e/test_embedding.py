@@ -275,7 +275,7 @@ async def test_F36_a_page_that_is_deleted_and_found_again_reuses_its_vectors(
     assert_sound(store)
 
 
-async def test_F84_pages_that_move_to_another_prefix_embed_nothing_whether_by_301_or_by_a_new_crawl(
+async def test_P7_pages_that_move_to_another_prefix_embed_nothing_whether_by_301_or_by_a_new_crawl(
     server: PickyServer, flags: dict[str, object], store: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:
     tiny.put("/", article(["/old/"], "the way in"))
@@ -300,7 +300,7 @@ async def test_F84_pages_that_move_to_another_prefix_embed_nothing_whether_by_30
     assert_sound(store)
 
 
-async def test_two_versions_of_the_same_documentation_share_their_vectors(
+async def test_P7_two_versions_of_the_same_documentation_share_their_vectors(
     server: PickyServer, flags: dict[str, object], store: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:
     shelve(tiny, "/v1")
@@ -313,7 +313,7 @@ async def test_two_versions_of_the_same_documentation_share_their_vectors(
     assert_sound(store)
 
 
-async def test_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_chunks_a_page(
+async def test_P7_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_chunks_a_page(
     kb: KnowledgeBase, site: TinySite, store: Path
 ) -> None:
     first = await kb.crawl(site.url, name="docs")
