@@ -115,7 +115,7 @@ class Workshop:
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)
         try:
-            async with self.models.for_run(own.storage.body) as (kit.embedding, notes):
+            async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
                     listener(Notice(text=note))
                 async with at_work(kit.vigil, stopping):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afresh.config import Config
 from afresh.core.events import Listener
 from afresh.core.recipe import CHUNKER
-from afresh.engine.embedding import Embedding
+from afresh.engine.embedding import BATCH, Embedding
 from afresh.engine.journal import unfailing
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
@@ -36,11 +36,13 @@ class Modelling:
             yield models.acting, models.notes
 
     @asynccontextmanager
-    async def for_run(self, body: str) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
+    async def for_run(
+        self, body: str, store: SqlStore
+    ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """What gives new text its vectors; where no text is kept, at once those of the wanted model."""
         async with self._chosen() as models:
             model = models.wanted if body == "none" else models.acting
-            embedding = self._embedding(model, self._store)
+            embedding = self._embedding(model, store)
             try:
                 yield embedding, models.notes
             finally:
@@ -73,11 +75,13 @@ class Modelling:
                 await offload.close()
 
     def _embedding(self, model: Embedder | None, store: SqlStore) -> Embedding | None:
-        from afresh.models.choose import within_budget
+        from afresh.models.choose import FAST, within_budget
 
         if model is None:
             return None
-        return Embedding(store, within_budget(model, self._config.embedding), self._clock)
+        settings = self._config.embedding
+        batch = BATCH if model.model == FAST else settings.batch_size  # what is dear is kept at once
+        return Embedding(store, within_budget(model, settings), self._clock, batch=batch)
 
     @asynccontextmanager
     async def _chosen(self) -> AsyncIterator["Chosen"]:

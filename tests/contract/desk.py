@@ -27,6 +27,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.sweep import decide_missing, may_drop
+from afresh.core.targets import without_targets
 from afresh.core.text import content_hash, links_hash, text_hash, with_terms
 from afresh.ports import Library
 from afresh.testing import FrozenClock
@@ -69,7 +70,8 @@ def chunks_of(document: Document) -> tuple[Chunk, ...]:
     """A chunk per paragraph."""
     parts = document.markdown.split("\n\n")
     chunks = [
-        Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(part)) for part in parts
+        Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(without_targets(part)))
+        for part in parts
     ]
     return tuple(with_terms(chunk, search_config(document.language)) for chunk in chunks)
 

@@ -27,6 +27,17 @@ async def test_P7_only_chunks_with_new_text_are_made(desk: Desk) -> None:
     assert [hit.url for hit in await search(desk.store, "zero")] == [at("")]
 
 
+async def test_a_chunk_whose_link_leads_elsewhere_is_made_anew_and_keeps_its_vector(desk: Desk) -> None:
+    """What a text says has a vector; where its links lead is only shown."""
+    await desk.crawl({"": read("See [this](https://docs.test/old)\n\nTwo")})
+    before = {wanting.text_hash for wanting in await desk.store.unembedded("any")}
+    await desk.crawl({"": read("See [this](https://docs.test/new)\n\nTwo")})
+    assert await _counts(desk) == (1, 1)
+    assert {wanting.text_hash for wanting in await desk.store.unembedded("any")} == before
+    [hit] = await search(desk.store, "see this")
+    assert "https://docs.test/new" in hit.text.replace("\x02", "").replace("\x03", "")
+
+
 async def test_the_same_text_twice_on_a_page_is_two_chunks(desk: Desk) -> None:
     await desk.crawl({"": read("Same\n\nSame\n\nOther")})
     await desk.crawl({"": read("Same\n\nSame\n\nSame\n\nAnother")})

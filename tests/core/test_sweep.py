@@ -251,3 +251,17 @@ MOVES: dict[str, tuple[PageStatus, str | None]] = {
 def test_F49_a_chain_of_moves_is_followed_to_its_end(start: str, end: PageStatus | None) -> None:
     """A circle has no end, so nothing is dropped for it."""
     assert final_status(start, MOVES) is end
+
+
+def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_read() -> None:
+    down = "api.example answered 500"
+    verdict = judge(replace(CALM, failed=3, unembedded=2, embedder=down))
+    assert (verdict.state, verdict.may_delete, verdict.may_miss) == (RunState.PARTIAL, True, False)
+    assert verdict.error == (
+        "1 page could not be read and will be tried again; "
+        f"2 pages could not be embedded and will be tried again ({down})"
+    )
+    only = judge(replace(CALM, failed=1, unembedded=1))
+    assert only.error == "1 page could not be embedded and will be tried again"
+    first = judge(replace(CALM, root_failed=f"not embedded: {down}", failed=1, unembedded=1))
+    assert (first.state, first.error) == (RunState.FAILED, f"the root was not embedded: {down}")

@@ -15,6 +15,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
 import afresh.app
+import afresh.modelling
 from afresh.faces.cli import main
 from afresh.failpoints import VARIABLE
 
@@ -55,12 +56,15 @@ def ended(process: BaseProcess) -> int:
 
 def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object]) -> None:
     os.environ[VARIABLE] = failpoints
-    vars(afresh.app)["Offload"] = InProcess
+    vars(afresh.app)["Offload"] = vars(afresh.modelling)["Offload"] = InProcess
     sys.exit(asyncio.run(_run(store, url, mode, flags)))
 
 
 async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> int:
     async with opened(store, flags) as kb:
+        if mode == "reindex":
+            [made] = await kb.reindex()
+            return 0 if made.state == "completed" else 1
         if mode == "confirm":
             report = await kb.confirm(int(url))
         elif mode == "crawl":

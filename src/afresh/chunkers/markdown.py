@@ -1,7 +1,7 @@
 """Cuts a Markdown document into chunks along its structure."""
 
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -10,6 +10,7 @@ from afresh.chunkers.pieces import Piece, Trail, pieces_of
 from afresh.core import recipe
 from afresh.core.analysis import search_config
 from afresh.core.looks import Chunk, Document, embedded_text
+from afresh.core.targets import Pointing
 from afresh.core.text import text_hash, with_terms
 
 if TYPE_CHECKING:
@@ -24,10 +25,15 @@ class MarkdownChunker:
     version = recipe.CHUNKER
 
     def chunk(self, document: Document) -> Sequence[Chunk]:
-        """Cuts a document into chunks of about 800 to 2000 characters, in the order of the text."""
-        pieces = pieces_of(_readable(document.markdown))
-        ranges = pack([len(piece.text) for piece in pieces], _keys(pieces))
-        chunks = [_chunk(pieces, low, high) for low, high in ranges]
+        """Cuts a document into chunks of about 800 to 2000 characters, link targets aside, in its order."""
+        text = Pointing(_readable(document.markdown))
+        pieces = pieces_of(text.short)
+        sizes = [len(piece.text) for piece in pieces]
+        at = [0, *accumulate(sizes)]
+        chunks = [
+            _chunk(pieces, low, high, text.between(at[low], at[high]))
+            for low, high in pack(sizes, _keys(pieces))
+        ]
         return [chunk for chunk in chunks if chunk.content]
 
 
@@ -59,11 +65,11 @@ def _keys(pieces: Sequence[Piece]) -> list[int]:
     return keys
 
 
-def _chunk(pieces: Sequence[Piece], low: int, high: int) -> Chunk:
+def _chunk(pieces: Sequence[Piece], low: int, high: int, text: str) -> Chunk:
     inside = pieces[low:high]
     trail = _common_trail(inside)
     path = tuple(title for _, title in trail)
-    content = _content(inside, pieces[high].close if high < len(pieces) else "")
+    content = _content(inside[0].reopen + text, pieces[high].close if high < len(pieces) else "")
     return Chunk(
         content=content,
         path=path,
@@ -73,8 +79,7 @@ def _chunk(pieces: Sequence[Piece], low: int, high: int) -> Chunk:
     )
 
 
-def _content(inside: Sequence[Piece], close: str) -> str:
-    content = inside[0].reopen + "".join([piece.text for piece in inside])
+def _content(content: str, close: str) -> str:
     if close:
         content += close if content.endswith("\n") else "\n" + close
     return content.rstrip().lstrip("\n")

@@ -287,7 +287,7 @@ def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=next_look_after_failure(now, pauses, policy, seen.retry_after),
-        retry=after.failures <= policy.retries and not quarantined,
+        retry=after.failures <= policy.retries and not (quarantined or seen.hopeless),
         doubtful=quarantined,
         reason=seen.reason,
         status_code=seen.status_code,

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from afresh.core.targets import without_targets
+
 
 class Outcome(StrEnum):
     """How one attempt to look at a page ended; an attempt without one is still open."""
@@ -112,6 +114,7 @@ class Failed:
     status_code: int | None = None
     retry_after: float | None = None  # seconds the server asked for, already capped
     poison: str | None = None  # the hash of a body on which the parser crashed
+    hopeless: bool = False  # another look in the same run would fare no better
 
 
 Fetched = Body | NotModified | Gone | Moved | Refused | Failed
@@ -177,8 +180,8 @@ class Terms(NamedTuple):
 
 
 def embedded_text(path: tuple[str, ...], content: str) -> str:
-    """What of a chunk is hashed and turned into a vector: where it stands, and what it says."""
-    return " > ".join(path) + "\n\n" + content
+    """What of a chunk is hashed and turned into a vector: where it stands and what it says, no addresses."""
+    return " > ".join(path) + "\n\n" + without_targets(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from afresh.core.embedding import UNEMBEDDED
 from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState
 
 OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
@@ -23,6 +24,8 @@ class Evidence:
     known_doubtful: int = 0  # and how many showed what is not believed
     known_barred: int = 0  # and how many want a login now (401, 403)
     failed: int  # pages that ended in a failure
+    unembedded: int = 0  # of those, how many lack nothing but vectors
+    embedder: str | None = None  # what is the matter with the embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +49,28 @@ def judge(evidence: Evidence) -> Verdict:
         error = f"{evidence.known_barred} of {evidence.known} known pages refuse us now (401 or 403): kept"
         return Verdict(state=RunState.PARTIAL, may_delete=False, may_miss=False, error=error)
     if evidence.failed:
-        pages = "page" if evidence.failed == 1 else "pages"
-        error = f"{evidence.failed} {pages} could not be read and will be tried again"
-        return Verdict(state=RunState.PARTIAL, may_delete=True, may_miss=False, error=error)
+        return Verdict(state=RunState.PARTIAL, may_delete=True, may_miss=False, error=_left(evidence))
     return Verdict(state=RunState.COMPLETED, may_delete=True, may_miss=evidence.listing_complete)
 
 
+def _left(evidence: Evidence) -> str:
+    """What is left to do, and who is to blame."""
+    unread, said = evidence.failed - evidence.unembedded, []
+    if unread:
+        said.append(f"{_pages(unread)} could not be read and will be tried again")
+    if evidence.unembedded:
+        why = f" ({evidence.embedder})" if evidence.embedder else ""
+        said.append(f"{_pages(evidence.unembedded)} could not be embedded and will be tried again{why}")
+    return "; ".join(said)
+
+
+def _pages(number: int) -> str:
+    return "1 page" if number == 1 else f"{number} pages"
+
+
 def _outage(evidence: Evidence) -> str | None:
+    if evidence.root_failed is not None and evidence.root_failed.startswith(UNEMBEDDED):
+        return f"the root was {evidence.root_failed}"
     if evidence.root_failed is not None:
         return f"the root could not be read: {evidence.root_failed}"
     if evidence.robots_unreachable:

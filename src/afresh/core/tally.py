@@ -36,10 +36,17 @@ def tally(visit: Visit) -> dict[str, int]:
 
 def _embedded(visit: Visit) -> dict[str, int]:
     """What a page cost in vectors, and what it did not."""
+    if _awaits_vectors(visit):
+        return {"unembedded": 1}
     made = visit.harvest.embedded
     if made is None or visit.decision.content is not Content.REPLACE:
         return {}
     return {"chunks_embedded": made, "chunks_reused": len(visit.harvest.chunks) - made}
+
+
+def _awaits_vectors(visit: Visit) -> bool:
+    """Whether a look was well and only the embedder was not."""
+    return visit.decision.reason.startswith(UNEMBEDDED)
 
 
 def _left_out(visit: Visit) -> dict[str, int]:
@@ -78,7 +85,7 @@ def _known(visit: Visit) -> Mapping[str, int]:
     if visit.claim.page.content_hash is None:
         return {}
     kind = _kind(visit)
-    if visit.decision.reason.startswith(UNEMBEDDED):  # no fault of the source
+    if _awaits_vectors(visit):  # no fault of the source
         return {"known_asked": 1}
     if kind == "refused" and visit.decision.status_code in (401, 403, 407):
         return {"known_asked": 1, "known_barred": 1}

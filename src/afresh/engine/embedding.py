@@ -16,19 +16,24 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("afresh.embedding")
 
-BATCH = 512  # texts that are looked up and embedded together
-SPLITS = 16  # times that a refused batch is halved to find the text that spoils it
+BATCH = 512  # texts that are looked up, embedded and kept together
+SPLITS = 32  # times that a refused batch is halved to find the texts that spoil it
 LONGEST = 900.0  # seconds that one batch may take: the slowest model of ours needs a third
 STRIKES = 3  # failures of the whole embedder in a row after which a run asks it no more
+ALL_BAD = 3  # texts refused alone while none was taken: then it is not the texts
 
 
 class Embedding:
     """Gives every text a vector once; pages wait for theirs together."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock, *, seconds: float = LONGEST) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, clock: Clock, *, batch: int = BATCH, seconds: float = LONGEST
+    ) -> None:
+        self.trouble: str | None = None  # what went wrong last
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._batch = batch
         self._seconds = seconds
         self._texts: dict[str, str] = {}  # waiting, by hash
         self._promises: dict[str, asyncio.Future[bool]] = {}  # was it made now?
@@ -41,6 +46,11 @@ class Embedding:
         """The fingerprint of the model in use."""
         return self._embedder.model
 
+    @property
+    def waiting(self) -> int:
+        """How many texts somebody waits for."""
+        return len(self._promises)
+
     async def ensure(self, chunks: Sequence[Chunk]) -> int:
         """Wait until every chunk has a vector; the answer is how many had to be made for this call."""
         wanted = {chunk.text_hash: chunk for chunk in chunks}
@@ -48,13 +58,12 @@ class Embedding:
         for key, chunk in mine.items():
             self._texts[key] = embedded_text(chunk.path, chunk.content)
             self._promises[key] = asyncio.get_running_loop().create_future()
-        promises = [self._promises[key] for key in wanted]
+        promises = {key: self._promises[key] for key in wanted}
         self._wake()
-        made = await asyncio.gather(*promises, return_exceptions=True)
-        for result in made:
-            if isinstance(result, BaseException):
-                raise result
-        return sum(result is True for key, result in zip(wanted, made, strict=True) if key in mine)
+        if promises:
+            await asyncio.wait(promises.values())  # who gives up waiting takes nothing from others
+        made = {key: promise.result() for key, promise in promises.items()}
+        return sum(made[key] for key in mine)
 
     def _wake(self) -> None:
         if self._texts and (self._worker is None or self._worker.done()):
@@ -64,7 +73,7 @@ class Embedding:
         """One batch after the other, as long as pages wait."""
         await asyncio.sleep(0)  # let others join the first batch
         while self._texts:
-            batch = dict(list(self._texts.items())[:BATCH])
+            batch = dict(list(self._texts.items())[: self._batch])
             for key in batch:
                 del self._texts[key]
             try:
@@ -81,20 +90,26 @@ class Embedding:
 
     async def _make(self, texts: dict[str, str]) -> None:
         """Embed and keep texts; if they are refused together, in halves, so that one bad text fails alone."""
-        parts, splits = [texts], SPLITS
+        parts, splits, bad, made = [texts], SPLITS, 0, False
         while parts:
             part = parts.pop()
             try:
                 await self._make_together(part)
+                made = True
             except EmbedderDown as error:
-                self._strike(error)
-                self._refuse(part, error)
+                self._strike(error, [*parts, part])
+                return
             except EmbedError as error:
+                self.trouble = str(error)
                 if len(part) > 1 and splits:
                     splits -= 1
                     parts += _halves(part)
-                else:
-                    self._refuse(part, error)
+                    continue
+                self._refuse(part, error)
+                bad += 1
+                if bad >= ALL_BAD and not made:
+                    self._strike(EmbedderDown(str(error)), parts)
+                    return
 
     async def _make_together(self, texts: dict[str, str]) -> None:
         if not texts:
@@ -124,10 +139,14 @@ class Embedding:
             raise EmbedError(f"{self.model} gave vectors that are no numbers, or all zero")
         return vectors
 
-    def _strike(self, error: EmbedError) -> None:
+    def _strike(self, error: EmbedError, parts: Iterable[dict[str, str]]) -> None:
+        """Give up on texts because of the embedder, and after a few times in a row on it altogether."""
+        self.trouble = str(error)
         self._strikes += 1
         if self._strikes >= STRIKES:
             self._down = error
+        for part in parts:
+            self._refuse(part, error)
 
     def _settle(self, keys: Iterable[str], *, made: bool) -> None:
         for key in keys:

@@ -191,6 +191,8 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             known_doubtful=run.counts.get("known_doubtful", 0),
             known_barred=run.counts.get("known_barred", 0),
             failed=failed,
+            unembedded=run.counts.get("unembedded", 0),
+            embedder=kit.embedding.trouble if kit.embedding else None,
         )
     )
     errors = kit.lister.listing_errors
@@ -274,7 +276,8 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode is not RunMode.DUE:
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
-    if state is RunState.FAILED and not await store.live_count(course.source.id):
+    unread = state is RunState.FAILED and not counts.get("unembedded")
+    if unread and not await store.live_count(course.source.id):
         label = course.source.label
         course.notes.append(f"nothing was read; `afresh remove {label}` forgets a source added by mistake")
 

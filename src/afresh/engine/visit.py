@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from afresh.core.decide import decide, request_for
 from afresh.core.doubt import is_poison, must_wait
 from afresh.core.embedding import UNEMBEDDED
-from afresh.core.errors import AfreshError, EmbedError, ExtractError, ParserCrashed, ParserMissing, StoreError
+from afresh.core.errors import (
+    AfreshError,
+    EmbedderDown,
+    EmbedError,
+    ExtractError,
+    ParserCrashed,
+    ParserMissing,
+    StoreError,
+)
 from afresh.core.events import Step
 from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
@@ -148,5 +156,6 @@ async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -
     except AfreshError as error:
         poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
         said = f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error)
-        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison)
+        down = isinstance(error, EmbedderDown)
+        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison, hopeless=down)
         return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -69,12 +69,12 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             committer = tasks.create_task(self._commit())
             lanes = [tasks.create_task(self._lane(tasks)) for _ in range(self._lanes)]
-            await self._feed()
+            await self._feed(tasks)
             await self._drain()
             for task in (*lanes, *self._concluding, committer):
                 task.cancel()
 
-    async def _feed(self) -> None:
+    async def _feed(self, tasks: asyncio.TaskGroup) -> None:
         """Keep the lanes supplied until the run has nothing open or is stopped."""
         while not self.stopping.is_set():
             await self._give_back()
@@ -85,7 +85,7 @@ class Worker:
             if claims:
                 continue
             if self._held and self._held == len(self._undecided):
-                if not await self._decide_last():
+                if not await self._decide_last(tasks):
                     return
             elif self._held:
                 await self._until_moved()
@@ -179,9 +179,7 @@ class Worker:
                 self._moved.set()
             elif isinstance(fetched, Body):
                 await self._make_room(len(fetched.data))
-                task = tasks.create_task(self._conclude_body(claim, fetched))
-                self._concluding.add(task)
-                task.add_done_callback(self._concluding.discard)
+                self._beside(tasks, self._conclude_body(claim, fetched))
             else:
                 await self._conclude(claim, conclude(claim, fetched, self.kit))
             del fetched  # a body lives as long as it is needed, not until the next look
@@ -205,16 +203,24 @@ class Worker:
             self._body_bytes -= size
             self._smaller.set()
 
-    async def _decide_last(self) -> bool:
+    def _beside(self, tasks: asyncio.TaskGroup, work: Coroutine[None, None, None]) -> None:
+        task = tasks.create_task(work)
+        self._concluding.add(task)
+        task.add_done_callback(self._concluding.discard)
+
+    async def _decide_last(self, tasks: asyncio.TaskGroup) -> bool:
         """Judge the pages that became others once nothing else is open; False if the rest rests too long."""
         backlog = await self.kit.store.backlog(self.run.id)
         if backlog.open > len(self._undecided):
             return await self._wait_for_backlog()
-        while self._undecided and not self.stopping.is_set():
-            waiting = self._undecided.pop()
-            self._undecided_bytes -= waiting.weight
-            await self._conclude(waiting.arrived.claim, conclude_last(waiting, self.kit))
+        last, self._undecided, self._undecided_bytes = self._undecided, [], 0
+        for waiting in last:
+            self._beside(tasks, self._conclude_last(waiting))
         return True
+
+    async def _conclude_last(self, waiting: Waiting) -> None:
+        async with self._bodies:
+            await self._conclude(waiting.arrived.claim, conclude_last(waiting, self.kit))
 
     async def _conclude(self, claim: Claim, work: Awaitable[Visit | Waiting]) -> None:
         """Hand in what a look means; what shows only when the rest was seen waits while there is room."""

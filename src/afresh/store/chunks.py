@@ -26,17 +26,18 @@ class Swap:
     kept: int = 0
 
     def plan(self, page: Page, chunks: Sequence[Chunk], old: Sequence[Row]) -> None:
-        """Keep rows whose text stays, in whatever place; make the others, and let go of what is left over."""
+        """Keep rows whose text and links stay, in whatever place; make the others, let go of what is left."""
         title, config = page.title or "", search_config(page.language)
         title_terms = analysed(title, config)
-        spare: dict[tuple[str, bool], list[Row]] = defaultdict(list)
+        spare: dict[tuple[str, str, bool], list[Row]] = defaultdict(list)
         for row in old:
             if (row["title"], row["config"], bool(row["whole"])) == (title, config, self.keep_body):
-                spare[row["text_hash"], bool(row["analysed"])].append(row)
+                spare[row["text_hash"], row["content"], bool(row["analysed"])].append(row)
             else:
                 self.dead.append(row["id"])
         for order, chunk in enumerate(chunks if self.keep_body else map(only_signals, chunks)):
-            like = spare[chunk.text_hash, (title_terms, *chunk.terms) != (None, None, None)]
+            is_analysed = (title_terms, *chunk.terms) != (None, None, None)
+            like = spare[chunk.text_hash, chunk.content, is_analysed]
             if not like:
                 place = {"page": page.id, "sort_order": order, "title": title, "config": config}
                 self.made.append({**place, **self._row(chunk, title_terms)})

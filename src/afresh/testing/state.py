@@ -28,6 +28,15 @@ UNSOUND = {
     "a change told twice": "select url from changes where kind in ('new', 'deleted') "
     "group by run_id, source_id, url, kind having count(*) > 1",
 }
+VECTORS = {
+    "a vector of a wrong length": "select v.id from vectors v join models m on m.id = v.model_id "
+    "where length(v.vector) <> 2 * m.dimensions",
+}
+ANSWERED = {
+    "a chunk without a vector of the model that answers": "select c.id from chunks c join models m "
+    "on m.serving = 1 left join vectors v on v.model_id = m.id and v.text_hash = c.text_hash "
+    "where v.id is null",
+}
 HELD = {
     "a lock": "select id from page_crawls where locked_by is not null",
     "a locked host": "select domain from hosts where locked_by is not null",
@@ -43,10 +52,14 @@ def rows(store: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return connection.execute(sql, values).fetchall()
 
 
-def faults_in(store: Path, *, settled: bool = True) -> list[str]:
-    """Everything that is wrong with a store; settled: nobody works, so nothing may be held either."""
+def faults_in(store: Path, *, settled: bool = True, embedded: bool = True) -> list[str]:
+    """Everything that is wrong with a store.
+
+    Settled: nobody works, so nothing may be held either. Embedded: runs and searches had the same model.
+    """
     found = []
-    for what, sql in (UNSOUND | HELD if settled else UNSOUND).items():
+    looked_for = UNSOUND | VECTORS | (HELD if settled else {}) | (ANSWERED if embedded else {})
+    for what, sql in looked_for.items():
         if wrong := rows(store, sql):
             found.append(f"{what}: {len(wrong)}, such as {wrong[0][0]!r}")
     if (said := rows(store, "pragma integrity_check")) != [("ok",)]:
@@ -73,9 +86,9 @@ def _full_text_faults(store: Path) -> list[str]:
     return found
 
 
-def assert_sound(store: Path, *, settled: bool = True) -> None:
-    """The file is whole, nothing is doubled or half there, and the full-text index agrees."""
-    found = faults_in(store, settled=settled)
+def assert_sound(store: Path, *, settled: bool = True, embedded: bool = True) -> None:
+    """The file is whole, nothing is doubled or half there, and words and vectors agree with the chunks."""
+    found = faults_in(store, settled=settled, embedded=embedded)
     if found:
         raise AssertionError("; ".join(found))
 

@@ -46,7 +46,7 @@ set former = case when :flagged = 1 then documents.markdown end,
 update documents set former = null where page_id in {list pages} and former is not null
 
 -- chunks_of
-select id, page_id, sort_order, title, config, whole, terms is not null as analysed, text_hash
+select id, page_id, sort_order, title, config, whole, terms is not null as analysed, content, text_hash
 from chunks where page_id in {list pages}
 
 -- terms_of

@@ -135,14 +135,15 @@ class Tables:
         self, page: Page, chunks: Sequence[Chunk], now: datetime, keep_body: bool
     ) -> tuple[int, int]:
         """Give a page its chunks; one whose text stays keeps its number. Counts kept and made ones."""
-        spare: dict[str, list[Piece]] = defaultdict(list)
+        spare: dict[tuple[str, str], list[Piece]] = defaultdict(list)
         for piece in self.pieces.get(page.id, ()):
-            spare[piece.chunk.text_hash].append(piece)
+            spare[piece.chunk.text_hash, piece.text].append(piece)
         kept, pieces = 0, []
         for chunk in chunks:
             text = chunk.content if keep_body else only_signals(chunk).content
-            old = spare[chunk.text_hash].pop(0) if spare[chunk.text_hash] else None
-            same = old is not None and (old.title, old.text) == (page.title or "", text)
+            like = spare[chunk.text_hash, text]
+            old = like.pop(0) if like else None
+            same = old is not None and old.title == (page.title or "")
             kept += same
             number = old.id if old is not None and same else next(self.numbers)
             pieces.append(Piece(id=number, chunk=chunk, title=page.title or "", text=text, whole=keep_body))
