@@ -53,6 +53,9 @@ def utc_now() -> datetime:
 async def build(config: Config, *, clock: Clock = utc_now, access: Access = Access.CREATE) -> KnowledgeBase:
     """The knowledge base that a configuration describes, its store open."""
     arm()
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # its threads wait by spinning, which costs more than it saves
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
     models = Modelling(config, store, clock)
     return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 ROOM = 4_000  # texts that may be scored for one question
 ENOUGH = 100  # texts with seldom words; with fewer, frequent ones have to help
 STEPS = 4  # frequent words that may be asked for together with any other
-COUNTED = 4 * ROOM  # counting a word's texts may end here: what is more frequent is alike
 
 
 class Scoring(NamedTuple):

@@ -80,7 +80,9 @@ async def _cut(remake: Remake, cut: Cut) -> Cut:
     )
     chunks = await remake.offload.call(remake.chunk, document)
     if remake.serving is not None:
-        await remake.serving.ensure(chunks)
+        made = await remake.serving.ensure(chunks)
+        remake.made += made
+        remake.reused += len(chunks) - made
     return cut._replace(chunks=tuple(chunks))
 
 

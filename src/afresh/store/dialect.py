@@ -12,6 +12,10 @@ class Session(Protocol):
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]: ...
 
+    async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
+        """The rows of one statement for each set of parameters, in one go."""
+        ...
+
     async def one(self, name: str, /, **params: object) -> Row | None: ...
 
     async def run(self, name: str, /, **params: object) -> int:

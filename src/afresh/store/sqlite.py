@@ -30,7 +30,7 @@ PRAGMAS = (
     "pragma synchronous = full",
     "pragma foreign_keys = on",
     "pragma temp_store = memory",
-    "pragma cache_size = -16000",
+    "pragma cache_size = -32000",
     "pragma wal_autocheckpoint = 4000",
 )
 _LIST = re.compile(r"\{list (\w+)\}")
@@ -84,6 +84,14 @@ class SqliteSession:
         rows = cast("list[Row]", await self._call(work))
         self._at("sql")
         return rows
+
+    async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
+        def work() -> list[list[Row]]:
+            return [self._connection.execute(statement(name), row).fetchall() for row in rows]
+
+        found = cast("list[list[Row]]", await self._call(work)) if rows else []
+        self._at("sql")
+        return found
 
     async def one(self, name: str, /, **params: object) -> Row | None:
         rows = await self.all(name, **params)

@@ -24,7 +24,7 @@ class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches, Vecto
         self.db = db
         self.url = url
         self._links = LinkBook()
-        self._nearby: dict[int, Nearby] = {}
+        self._nearby: dict[str, tuple[int, Nearby]] = {}
         self._depths: dict[RunId, dict[int, int]] = {}
 
     async def start_run(

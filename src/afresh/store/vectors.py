@@ -24,7 +24,7 @@ class Vectors:
     """What the models made of the chunks' texts; vectors of two models never meet."""
 
     db: Database
-    _nearby: dict[int, Nearby]
+    _nearby: dict[str, tuple[int, Nearby]]
 
     async def serving_model(self) -> Model | None:
         """The model that answers searches."""
@@ -99,21 +99,27 @@ class Vectors:
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
         """How near some chunks are, the nearest first."""
-        async with self.db.read() as tx:
-            nearby = await self._renewed(tx, model)
-            return nearby.likeness(vector, chunks) if nearby else Nearest()
+        return (await self._near(model)).likeness(vector, chunks)
 
     async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as there are any."""
-        async with self.db.read() as tx:
-            nearby = await self._renewed(tx, model) or Nearby()
-            return nearby.of(chunks)
+        return (await self._near(model)).of(chunks)
+
+    async def _near(self, model: str) -> Nearby:
+        """The vectors as they were last read; candidates come from there."""
+        if model not in self._nearby:
+            async with self.db.read() as tx:
+                return await self._renewed(tx, model) or Nearby()
+        return self._nearby[model][1]
 
     async def _renewed(self, tx: Session, model: str) -> Nearby | None:
         row = await tx.one("model_by_name", name=model)
         if row is None:
             return None
-        nearby = self._nearby.setdefault(row["id"], Nearby())
+        number, nearby = self._nearby.get(model, (0, Nearby()))
+        if number != row["id"]:  # made, forgotten and made again
+            nearby = Nearby()
+        self._nearby[model] = row["id"], nearby
         await nearby.renew(tx, row["id"], row["dimensions"])
         return nearby
 
