@@ -45,7 +45,9 @@ async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]
     """Everything a reader of the index can see but check times."""
     pages = await desk.store.pages(desk.source.id, everything=True)
     hits = [
-        replace(hit, checked_at=None) for word in ("root", "apples") for hit in await search(desk.store, word)
+        replace(hit, checked_at=None, seen_at=None)
+        for word in ("root", "apples")
+        for hit in await search(desk.store, word)
     ]
     links = [replace(link, crawl_time=None) for link in await desk.store.links(desk.source.id)]
     texts = [await desk.store.held(page.id) for page in pages]

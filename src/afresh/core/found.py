@@ -46,5 +46,6 @@ class Passage:
     depth: int
     language: str | None
     checked_at: datetime | None
+    seen_at: datetime | None  # when it last answered with this content
     changed_at: datetime | None
     also_at: tuple[str, ...] = ()  # other addresses with the same content

@@ -1,5 +1,6 @@
 """The vectors of one model in memory: exact neighbours by one product of a matrix and a vector."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -28,20 +29,38 @@ class Nearby:
         self._pages: Numbers = np.empty(0, dtype=np.int64)  # of the chunks
         self._rows: Numbers = np.empty(0, dtype=np.int64)  # which vector a chunk has
         self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
-        self._newest = 0
+        self._newest = (0, 0)  # chunk and vector
+        self._lacking = 0  # chunks that had no vector when they were read
+        self._renewing = asyncio.Lock()
 
     async def renew(self, tx: Session, model: int, dimensions: int) -> None:
-        """Read what came since the last time."""
-        newest = await tx.one("newest_chunk")
-        if newest is None or newest["id"] == self._newest:
-            return
-        last = int(self._numbers[-1]) if len(self._numbers) else 0
-        self._add_vectors(await tx.all("vectors_after", model=model, after=last), dimensions)
-        if self._newest:
-            self._add_chunks(await tx.all("placed_vectors_after", model=model, after=self._newest))
+        """Read what came since the last time; chunks that lacked vectors then may have them now."""
+        async with self._renewing:
+            row = await tx.one("newest")
+            newest = (row["chunk"], row["vector"]) if row else (0, 0)
+            if newest == self._newest:
+                return
+            last = int(self._numbers[-1]) if len(self._numbers) else 0
+            vectors = await tx.all("vectors_after", model=model, after=last)
+            self._add_vectors(vectors, dimensions)
+            if vectors and self._lacking:
+                self._forget_chunks()
+            await self._place(tx, model, self._newest[0])
+            self._newest = newest
+
+    async def _place(self, tx: Session, model: int, after: int) -> None:
+        if after:
+            placed = await tx.all("placed_vectors_after", model=model, after=after)
         else:
-            self._add_chunks(await tx.all("placed_vectors", model=model))
-        self._newest = newest["id"]
+            placed = await tx.all("placed_vectors", model=model)
+        number = await tx.one("chunks_after", after=after)
+        self._lacking += (number["number"] if number else 0) - len(placed)
+        self._add_chunks(placed)
+
+    def _forget_chunks(self) -> None:
+        none = self._np.empty(0, dtype=self._np.int64)
+        self._chunks, self._pages, self._rows = none, none, none
+        self._newest, self._lacking = (0, 0), 0
 
     def _add_vectors(self, rows: Sequence[Row], dimensions: int) -> None:
         np = self._np
@@ -63,6 +82,12 @@ class Nearby:
         self._chunks = np.concatenate([self._chunks, chunks[order]])
         self._pages = np.concatenate([self._pages, pages[order]])
         self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers[order])])
+
+    def let_go(self, chunks: Sequence[int]) -> None:
+        """Forget chunks that are gone."""
+        np = self._np
+        stay = np.isin(self._chunks, np.array(chunks, dtype=np.int64), invert=True)
+        self._chunks, self._pages, self._rows = self._chunks[stay], self._pages[stay], self._rows[stay]
 
     def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> Nearest:
         """The nearest chunks, of some pages or of all."""

@@ -131,7 +131,7 @@ class Runs:
             return run_from(row) if row else None
 
     async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
-        """The newest runs of a source, newest first."""
+        """The newest runs of a source, newest first; a check before an answer is none."""
         async with self.db.read() as tx:
             return [run_from(row) for row in await tx.all("last_runs", source=source, limit=limit)]
 

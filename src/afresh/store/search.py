@@ -13,6 +13,7 @@ from afresh.core.query import alternatives, parse, phrases_of
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.matching import Corner, Table
 from afresh.store.narrowing import pages_within
+from afresh.store.nearby import Nearby
 from afresh.store.records import at
 
 SHOWN = 5  # other addresses of one content
@@ -22,6 +23,7 @@ class Searches:
     """Answers to what people type."""
 
     db: Database
+    _nearby: dict[str, tuple[int, Nearby]]
 
     async def matches(
         self, query: str, within: Narrowed, limit: int, also: Sequence[int] = (), *, strict: bool = False
@@ -50,6 +52,7 @@ class Searches:
         async with self.db.read() as tx:
             rows = {row["id"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
             addresses = await _addresses(tx, rows.values())
+            self.let_go([chunk for chunk in chunks if chunk not in rows])
             return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:
@@ -59,6 +62,11 @@ class Searches:
             for row in await tx.all("page_chunks", pages=list(pages)):
                 found[PageId(row["page_id"])].append(chunk_from(row))
         return found
+
+    def let_go(self, chunks: Sequence[int]) -> None:
+        """Forget chunks that are gone: who is nearest is kept in memory and does not hear of it."""
+        for _, nearby in self._nearby.values() if chunks else ():
+            nearby.let_go(chunks)
 
 
 async def _configs(tx: Session, language: str | None) -> dict[str, list[str]]:
@@ -119,6 +127,7 @@ def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Pa
         depth=row["depth"],
         language=row["language"],
         checked_at=at(row["checked_at"]),
+        seen_at=at(row["last_seen"]),
         changed_at=at(row["changed_at"]),
         also_at=tuple(others[:SHOWN]),
     )

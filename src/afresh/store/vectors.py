@@ -77,15 +77,17 @@ class Vectors:
             return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
 
     async def serve(self, model: str) -> bool:
-        """Let a model answer searches from now on and forget all others; False while chunks lack vectors."""
+        """Let a model answer searches from now on and forget all others; False while chunks lack vectors.
+
+        An empty store forgets all models: the first that makes a vector for it serves.
+        """
         async with self.db.write() as tx:
             number = await _number(tx, model)
             row = await tx.one("unembedded_counts", model=number, source=None)
-            if not number or (row and row["missing"]):
+            if row and row["missing"]:
                 return False
-            await tx.run("stop_serving")
-            await tx.run("serve_model", model=number)
             await tx.run("drop_other_models", model=number)
+            await tx.run("serve_model", model=number)
             return True
 
     async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
@@ -119,6 +121,7 @@ class Vectors:
         number, nearby = self._nearby.get(model, (0, Nearby()))
         if number != row["id"]:  # made, forgotten and made again
             nearby = Nearby()
+        self._nearby.clear()  # one model answers at a time
         self._nearby[model] = row["id"], nearby
         await nearby.renew(tx, row["id"], row["dimensions"])
         return nearby

@@ -29,13 +29,15 @@ select id from runs where source_id = :source and started_at >= :slot and mode <
 select * from runs where id = :run
 
 -- last_run
-select * from runs where source_id = :source order by id desc limit 1
+select * from runs where source_id = :source and mode <> 'check' order by id desc limit 1
 
 -- last_runs
-select * from runs where source_id = :source order by id desc limit :limit
+select * from runs where source_id = :source and mode <> 'check' order by id desc limit :limit
 
 -- live_runs
-select r.* from runs r where r.state in ('running', 'cancelled', 'needs_confirmation') order by r.id desc
+select r.* from runs r
+where r.state in ('running', 'cancelled', 'needs_confirmation') and not (r.mode = 'check' and r.state = 'running')
+order by r.id desc
 
 -- finish_run
 update runs set state = :state, finished_at = :now, counts = :counts, notes = :notes, error = :error

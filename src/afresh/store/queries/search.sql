@@ -64,7 +64,7 @@ where content_hash is not null and (:sources is null or source_id in {list sourc
 
 -- chunk_pages
 select c.id, c.page_id, c.sort_order, c.content, c.metadata, c.whole, c.text_hash, p.source_id, p.content_hash, p.url, p.title, p.depth,
-    p.language, p.checked_at, p.changed_at, s.name as source_name, s.version as source_version
+    p.language, p.checked_at, p.last_seen, p.changed_at, s.name as source_name, s.version as source_version
 from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source_id
 where c.id in {list chunks}
 

@@ -46,9 +46,6 @@ where (:source is null or p.source_id = :source)
 -- serve_model
 update models set serving = 1 where id = :model
 
--- stop_serving
-update models set serving = 0 where serving = 1
-
 -- drop_other_models
 delete from models where id <> :model
 
@@ -67,5 +64,8 @@ where c.id > :after
 -- page_sources
 select id, source_id from pages
 
--- newest_chunk
-select coalesce(max(id), 0) as id from chunks
+-- newest
+select (select coalesce(max(id), 0) from chunks) as chunk, (select coalesce(max(id), 0) from vectors) as vector
+
+-- chunks_after
+select count(*) as number from chunks where id > :after

@@ -6,7 +6,7 @@ from typing import Any
 
 from afresh.core.doubt import SAME
 from afresh.core.looks import Document
-from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, Source, SourceId
+from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.sketch import WIDTH, likeness
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import Tables
@@ -24,8 +24,9 @@ class MemoryReads:
         """A source with its numbers."""
         pages = [row.page for row in self.tables.pages_of(source.id)]
         checks = [p.checked_at for p in pages if p.status is PageStatus.ACTIVE and p.checked_at]
-        runs: list[Run | None] = [run for run in self.tables.runs.values() if run.source_id == source.id]
-        last = [None, *runs][-1]
+        runs = [run for run in self.tables.runs.values() if run.source_id == source.id]
+        looks: list[Run | None] = [run for run in runs if run.mode is not RunMode.CHECK]
+        last = [None, *looks][-1]
         return SourceView(
             name=source.name,
             version=source.version,

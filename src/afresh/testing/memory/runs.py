@@ -99,8 +99,8 @@ class MemoryRuns(MemoryEndings):
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
         self._wake_hosts(now + LONGEST_REST)
-        last = next((run for run in await self.last_runs(source, 1000) if run.state in UNFINISHED), None)
-        runs = [run for run in self.tables.runs.values() if run.source_id == source]
+        runs = [run for run in reversed(self.tables.runs.values()) if run.source_id == source]
+        last = next((run for run in runs if run.state in UNFINISHED), None)
         looks = [run for run in runs if run.mode is not RunMode.CHECK]
         if slot is not None and last is None and any(run.started_at >= slot for run in looks):
             raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
@@ -167,13 +167,15 @@ class MemoryRuns(MemoryEndings):
         return self.tables.runs.get(run)
 
     async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
-        """The newest runs of a source, newest first."""
-        return [run for run in reversed(self.tables.runs.values()) if run.source_id == source][:limit]
+        """The newest runs of a source, newest first; a check before an answer is none."""
+        runs = [run for run in reversed(self.tables.runs.values()) if run.source_id == source]
+        return [run for run in runs if run.mode is not RunMode.CHECK][:limit]
 
     async def live_runs(self) -> list[Run]:
         """Runs that work, wait to be resumed or wait for a confirmation, newest first."""
         live = (*UNFINISHED, RunState.NEEDS_CONFIRMATION)
-        return [run for run in reversed(self.tables.runs.values()) if run.state in live]
+        runs = [run for run in reversed(self.tables.runs.values()) if run.state in live]
+        return [run for run in runs if (run.mode, run.state) != (RunMode.CHECK, RunState.RUNNING)]
 
     async def join(self, worker: Worker) -> None:
         """Make a worker known; its heart beats from now on."""

@@ -67,6 +67,7 @@ class MemorySearches:
             depth=found.depth,
             language=found.language,
             checked_at=found.checked_at,
+            seen_at=found.last_seen,
             changed_at=found.changed_at,
             also_at=self._also_at(page)[:5],
         )
@@ -82,7 +83,8 @@ class MemorySearches:
 def _score(piece: Piece, query: Query, config: str) -> float:
     """How many of the words asked for a text holds, far less if it lacks some."""
     wanted = _words_of(query, config)
-    text = f"{piece.title} {' '.join(piece.chunk.path)} {piece.text}"
+    heading = " ".join(piece.chunk.path) if piece.whole else piece.chunk.terms.heading or ""
+    text = f"{piece.title} {heading} {piece.text}"
     found = [word for word in _spread(words_in(text), config) if word in wanted]
     return len(found) * (1.0 if set(found) == wanted else 0.001)
 

@@ -139,8 +139,8 @@ class Tables:
         for piece in self.pieces.get(page.id, ()):
             spare[piece.chunk.text_hash, piece.text].append(piece)
         kept, pieces = 0, []
-        for chunk in chunks:
-            text = chunk.content if keep_body else only_signals(chunk).content
+        for chunk in chunks if keep_body else map(only_signals, chunks):
+            text = chunk.content
             like = spare[chunk.text_hash, text]
             old = like.pop(0) if like else None
             same = old is not None and old.title == (page.title or "")

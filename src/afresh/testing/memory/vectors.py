@@ -32,12 +32,16 @@ class MemoryVectors:
 
     async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
         """Remember vectors by the hash of their text; the first model of an empty store serves."""
+        sizes = {len(vector) // 2 for vector in vectors.values()}
+        if not sizes:
+            return
+        first = not self.tables.models and not any(self.tables.pieces.values())
+        new = Model(name=model, dimensions=min(sizes), serving=first)
+        known = self.tables.models.get(model, new)
+        if sizes != {known.dimensions}:
+            raise EmbedError(f"{model} gave vectors of {max(sizes)} numbers, not {known.dimensions}")
+        self.tables.models[model] = known
         for key, vector in vectors.items():
-            size = len(vector) // 2
-            first = not self.tables.models and not any(self.tables.pieces.values())
-            known = self.tables.models.setdefault(model, Model(name=model, dimensions=size, serving=first))
-            if known.dimensions != size:
-                raise EmbedError(f"{model} gave vectors of {size} numbers, not {known.dimensions}")
             self.tables.vectors.setdefault((model, key), vector)
             self.tables.used[key] = now
 
@@ -68,10 +72,14 @@ class MemoryVectors:
         return Lack(len(lacking), sum(not piece.whole for piece in lacking))
 
     async def serve(self, model: str) -> bool:
-        """Let a model answer searches from now on and forget all others; False while chunks lack vectors."""
-        if model not in self.tables.models or self._lacking(model, None):
+        """Let a model answer searches from now on and forget all others; False while chunks lack vectors.
+
+        An empty store forgets all models: the first that makes a vector for it serves.
+        """
+        if self._lacking(model, None):
             return False
-        self.tables.models = {model: replace(self.tables.models[model], serving=True)}
+        models = [each for each in self.tables.models.values() if each.name == model]
+        self.tables.models = {each.name: replace(each, serving=True) for each in models}
         self.tables.vectors = {key: v for key, v in self.tables.vectors.items() if key[0] == model}
         return True
 
