@@ -75,6 +75,10 @@ class Workshop:
         own = self._own(source)
         return rules_for(source, own), policy_for(own)
 
+    def keeps_text(self, source: Source) -> bool:
+        """Whether the text of its pages is stored."""
+        return self._own(source).storage.body == "markdown"
+
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
         from zoneinfo import ZoneInfo
@@ -233,9 +237,13 @@ def rules_for(source: Source, own: Config) -> Rules:
 
 def policy_for(own: Config) -> Policy:
     """The numbers that decisions obey, with the recipe of the content they guard."""
+    from afresh.models.choose import wanted_model
+
     policy = own.policy
     return Policy(
-        recipe=recipe_of(own.storage.body, _model_of(own) if own.storage.body == "none" else None),
+        recipe=recipe_of(
+            own.storage.body, wanted_model(own.embedding) if own.storage.body == "none" else None
+        ),
         chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,
         backoff_base_seconds=policy.backoff_base_seconds,
@@ -250,12 +258,6 @@ def policy_for(own: Config) -> Policy:
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
     )
-
-
-def _model_of(own: Config) -> str | None:
-    from afresh.models.choose import fingerprint
-
-    return fingerprint(own.embedding) if own.embedding.provider != "none" else None
 
 
 def pace_for(own: Config) -> Pace:

@@ -9,17 +9,19 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from afresh.config import Config
-from afresh.core.errors import StoreDamaged, StoreError, StoreMissing
+from afresh.core.errors import EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Worker
 from afresh.core.views import Finding
 from afresh.engine.lifetime import is_alive
+from afresh.models.choose import check_installed, fingerprint, wanted_model
 from afresh.store.open import sqlite_path
 from afresh.store.store import SqlStore
 
 ENOUGH_BYTES = 500 * 2**20
 SKEW = timedelta(minutes=5)  # by so much clocks may differ
 WIDE = 2**16  # addresses in a block that nobody opens by accident only
+_REINDEX = "`afresh reindex` makes the index anew from stored text; until then the old one answers"
 RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
@@ -36,6 +38,7 @@ async def examine(
         await _locks(store, [each.name for each in workers], alive),
         await _runs(store, alive),
         await _doubts(store),
+        await _vectors(config, store),
         await _clock(store, now),
     ]
 
@@ -141,6 +144,28 @@ async def _doubts(store: SqlStore) -> Finding:
         detail=f"{pages} {show} what is not believed, or lost nearly all text",
         fix=f"`afresh pages {name} --doubtful` tells why; if it is right, `afresh refresh {name} --trust`",
     )
+
+
+async def _vectors(config: Config, store: SqlStore) -> Finding:
+    settings, serving = config.embedding, await store.serving_model()
+    wanted = wanted_model(settings)
+    try:
+        check_installed(fingerprint(settings) if settings.provider != "none" else "")
+    except EmbedderDown as missing:
+        return Finding(check="vectors", ok=False, detail="search goes by words alone", fix=str(missing))
+    if wanted is None:
+        return Finding(check="vectors", ok=True, detail="search goes by words alone (embedding.provider)")
+    lack = await store.lack(serving.name if serving else wanted)
+    if serving is not None and serving.name != wanted:
+        detail = f"{serving.name} answers, but {wanted} is set"
+        return Finding(check="vectors", ok=False, detail=detail, fix=_REINDEX)
+    if lack.number:
+        have = "1 chunk has" if lack.number == 1 else f"{lack.number:,} chunks have"
+        detail = f"{have} no vector of {wanted}: found by words only"
+        fix = _REINDEX if lack.number > lack.without_text else "`afresh refresh` reads their pages again"
+        return Finding(check="vectors", ok=False, detail=detail, fix=fix)
+    detail = f"every chunk has one of {wanted}" if serving else f"none yet; {wanted} will make them"
+    return Finding(check="vectors", ok=True, detail=detail)
 
 
 async def _runs(store: SqlStore, alive: set[str]) -> Finding:

@@ -1,7 +1,6 @@
 """The knowledge base: the use cases, each a few lines, under every face."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -25,14 +24,13 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.scope import Rules
-from afresh.core.traps import pattern_of, shown
-from afresh.core.urls import canonical
+from afresh.core.signals import needs_text, without_text
+from afresh.core.typed import typed_address
 from afresh.core.views import (
     Answer,
     ChangeView,
     Finding,
     FoundVersion,
-    Hit,
     LinkView,
     OpenedPage,
     PageView,
@@ -47,19 +45,17 @@ from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
-from afresh.engine.reading import near_addresses, open_page
+from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import Remake, reindex
 from afresh.engine.run import run_source
-from afresh.engine.search import answer
-from afresh.engine.status import alive_workers, status_of, view_of
+from afresh.engine.search import answer, older_pages
+from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
 from afresh.engine.which import best_source, exact_source, stand_in_note
 from afresh.ports import Clock, Embedder, Library
 
 if TYPE_CHECKING:
     from afresh.core.cron import Cron
-
-_LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely speak https
 
 
 class Tools(Protocol):
@@ -77,6 +73,10 @@ class Tools(Protocol):
         stopping: asyncio.Event,
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
+    def keeps_text(self, source: Source) -> bool:
+        """Whether the text of its pages is stored."""
+        ...
+
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
         ...
@@ -90,6 +90,10 @@ class Tools(Protocol):
 
 class Models(Protocol):
     """The models that the store works with."""
+
+    def wanted(self) -> str | None:
+        """The model that the settings name; None where search goes by words alone."""
+        ...
 
     def for_questions(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
         """What turns questions into vectors, and what there is to say about it."""
@@ -179,7 +183,8 @@ class KnowledgeBase:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
         now = self._clock()
         chosen = [await best_source(self._store, label) for label in within]
-        told = tuple(note for _, version in chosen if (note := stand_in_note(version)))
+        told = [note for _, version in chosen if (note := stand_in_note(version))]
+        told += await self._unkept([source for source, _ in chosen], query, context)
         narrowed = Narrowed(
             sources=tuple(source.id for source, _ in chosen) if chosen else None,
             language=language,
@@ -191,20 +196,27 @@ class KnowledgeBase:
         async with self._models.for_questions() as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
             if max_age is None:
-                return replace(found, notes=(*told, *found.notes))
-            checked = await self._check(found.hits, now - max_age, listener)
-            found = await answer(self._store, asked, embedder, notes, context=context)
-            return replace(found, notes=(*told, *found.notes, *checked))
+                return replace(found, notes=(*found.notes, *told))
+            old = older_pages(found.hits, now - max_age)
+            if old:
+                told += await self._check(old, listener)
+                found = await answer(self._store, asked, embedder, notes, context=context)
+            return replace(found, notes=(*found.notes, *told))
 
-    async def _check(self, hits: Sequence[Hit], since: datetime, listener: Listener) -> list[str]:
-        """Look again at the pages of hits that were last looked at before a time; what could not be done."""
-        old: dict[str, list[Listed]] = {}
-        for hit in hits:
-            if hit.checked_at is None or hit.checked_at < since:
-                label = f"{hit.source}@{hit.version}" if hit.version else hit.source
-                old.setdefault(label, []).append(Listed(hit.url, hit.depth))
+    async def _unkept(self, chosen: Sequence[Source], query: str, context: bool) -> list[str]:
+        """What a search asks for that sources without text cannot give."""
+        if not needs_text(query, context=context):
+            return []
+        sources = chosen or await self._store.sources()
+        return without_text([each.label for each in sources if not self._tools.keeps_text(each)], query)
+
+    async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
+        """Look again at some pages, by the label of their source; what could not be done."""
         notes = []
         for label, pages in old.items():
+            if self._stopping.is_set():
+                notes.append(f"{label} was not looked at again: stopped")
+                continue
             source = await self._source(label)
             try:
                 report = await self._run(source, RunMode.CHECK, False, False, False, listener, pages=pages)
@@ -229,7 +241,7 @@ class KnowledgeBase:
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
         """The stored text of a page, or of the page it moved to."""
         source = (await best_source(self._store, within))[0].id if within else None
-        address = _address(url)
+        address = typed_address(url)
         opened = await open_page(self._store, address, source, former=former)
         if opened is None:
             raise UsageError(await self._why_not(address, source))
@@ -247,7 +259,7 @@ class KnowledgeBase:
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
         source = await self._source(label)
-        view = await view_of(self._store, source, await self._alive())
+        view = await whole_view_of(self._store, source, await self._alive())
         return replace(view, next_time=await self._next_time(source))
 
     async def pages(
@@ -268,12 +280,12 @@ class KnowledgeBase:
     async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
         """The links of a source, or of one of its pages."""
         source = await self._source(label)
-        return await self._store.links(source.id, page=page and _address(page), limit=limit)
+        return await self._store.links(source.id, page=page and typed_address(page), limit=limit)
 
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
         """All attempts to look at an address, newest first."""
         if within is None:
-            attempts = await self._store.history_by_url(_address(url))
+            attempts = await self._store.history_by_url(typed_address(url))
         else:
             attempts = list(await self._store.history((await self._page(url, within))[0].id))
         if not attempts:
@@ -295,12 +307,13 @@ class KnowledgeBase:
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(self._store, me, lease_seconds, self._clock())
+        return await status_of(self._store, me, lease_seconds, self._clock(), self._models.wanted())
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
         source = await self._source(label)
-        plan = await plan_of(self._store, source, *self._tools.bounds(source), self._clock())
+        bounds = self._tools.bounds(source)
+        plan = await plan_of(self._store, source, *bounds, self._clock(), self._models.wanted())
         return replace(plan, next_time=await self._next_time(source))
 
     async def remove(self, label: str) -> int:
@@ -359,7 +372,7 @@ class KnowledgeBase:
         rules: Mapping[str, object],
         policy: Mapping[str, object],
     ) -> Source:
-        url = _address(target)
+        url = typed_address(target)
         known = None if name else await self._store.find_source_by_url(url, version)
         name = check_name(name) if name else known.name if known else name_for(url)
         check_version(version)
@@ -377,38 +390,10 @@ class KnowledgeBase:
 
     async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
         source = (await self._source(within)).id if within else None
-        found = await self._store.find_pages(_address(url), source)
+        found = await self._store.find_pages(typed_address(url), source)
         if not found:
-            raise UsageError(await self._why_not(_address(url), source))
+            raise UsageError(await self._why_not(typed_address(url), source))
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        """Why an address is no page: a link that was left out, or nothing at all."""
-        link = await self._store.link_to(url, within)
-        if link is None:
-            near = await near_addresses(self._store, url, within)
-            other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
-            return f"{url} is not on record; {other}"
-        source, page, depth, follow, belongs = link
-        rules = self._tools.bounds(source)[0]
-        reason = rules.refusal(url, depth + 1)
-        if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
-            reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"
-        if reason is None:
-            reason = "max_pages was reached" if follow else "the link or its page says nofollow"
-        return f"{url} is linked from {page} but was left out: {reason}"
-
-
-def _address(raw_url: str) -> str:
-    """The canonical form of what a person typed, or what to type instead."""
-    text = raw_url.strip()
-    host = text.split("/")[0]
-    url = canonical(text) if "://" in text else None
-    if "://" not in text and ("." in host or _LOCAL.match(host)):
-        scheme = "http" if _LOCAL.match(host) else "https"
-        url = canonical(f"{scheme}://{text}")
-    if url is None and "@" in text:
-        raise UsageError(f"{raw_url!r} holds a user name or password; leave it out, it is never sent")
-    if url is None:
-        raise UsageError(f"{raw_url!r} is not a web address; it should look like https://docs.example.org/")
-    return url
+        return await why_unknown(self._store, url, within, lambda source: self._tools.bounds(source)[0])

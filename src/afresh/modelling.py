@@ -29,11 +29,25 @@ class Modelling:
         self._store = store
         self._clock = clock
 
+    def wanted(self) -> str | None:
+        """The model that the settings name; None where search goes by words alone."""
+        from afresh.models.choose import wanted_model
+
+        return wanted_model(self._config.embedding)
+
     @asynccontextmanager
     async def for_questions(self) -> AsyncIterator[tuple[Embedder | None, Sequence[str]]]:
         """What turns questions into vectors, and what there is to say about it."""
         async with self._chosen() as models:
-            yield models.acting, models.notes
+            notes = models.notes
+            if models.asking is None and models.wanted is not None and not notes:
+                notes = await self._unmade(models.wanted.model)
+            yield models.asking, notes
+
+    async def _unmade(self, model: str) -> tuple[str, ...]:
+        """What to do where text is indexed that no model has made vectors of."""
+        lack = await self._store.lack(model)
+        return ("answered by words alone: run `afresh reindex` to search by meaning",) if lack.number else ()
 
     @asynccontextmanager
     async def for_run(
@@ -53,7 +67,7 @@ class Modelling:
         """The tools to make an index anew from stored text."""
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, offload = patient(self._store, patience), Offload()
-        async with self._chosen() as (acting, wanted, _):
+        async with self._chosen() as (_, acting, wanted, _):
             both = acting is not None and wanted is not None and acting.model != wanted.model
             serving = self._embedding(acting if both else None, store)
             target = self._embedding(wanted, store)

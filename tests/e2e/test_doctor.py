@@ -31,6 +31,7 @@ CHECKS = [
     "workers",
     "runs",
     "content",
+    "vectors",
     "clock",
 ]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from afresh.config import Config
-from afresh.core.events import Listener, Notice, Progress, ignore
+from afresh.core.events import Listener, Notice, Progress, Remaking, ignore
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId
 from afresh.core.versions import Match
@@ -173,6 +173,22 @@ def change(**more: object) -> ChangeView:
     return ChangeView(**(values | more))  # type: ignore[arg-type]
 
 
+def reindexed(**more: object) -> Reindexed:
+    """An index that the quality model has made anew."""
+    values: dict[str, object] = {
+        "source": None,
+        "state": "completed",
+        "pages_cut": 0,
+        "chunks_embedded": 7990,
+        "chunks_reused": 10,
+        "left": 0,
+        "model": "local/minilm-l6-int8/1",
+        "serving": "local/minilm-l6-int8/1",
+        "seconds": 612.0,
+    }
+    return Reindexed(**(values | more))  # type: ignore[arg-type]
+
+
 @dataclass
 class FakeKnowledge:
     """Answers as it was told; `calls` holds what it was asked."""
@@ -185,6 +201,7 @@ class FakeKnowledge:
     opened_: OpenedPage = field(default_factory=opened)
     changes_: list[ChangeView] = field(default_factory=lambda: [change()])
     findings: list[Finding] = field(default_factory=lambda: [Finding(check="store", ok=True, detail="opens")])
+    reindexed: list[Reindexed] = field(default_factory=lambda: [reindexed()])
     next_look: datetime = NOW + timedelta(hours=20)
     waits: Waiting | None = None  # what a run waits for before it ends
     error: Exception | None = None
@@ -282,9 +299,10 @@ class FakeKnowledge:
         return Answer(hits=tuple(self.hits), notes=tuple(self.notes))
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[Reindexed]:
-        """Nothing was left to do."""
+        """The scripted reports."""
         self._asked("reindex", tuple(labels))
-        return []
+        listener(Remaking(what="chunks", done=512, of=8000))
+        return self.reindexed
 
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
         """The scripted page."""

@@ -8,6 +8,7 @@ from afresh.config.spec import Spec, number, text, whole
 PROVIDERS = ("local", "openai", "gemini", "fastembed", "sentence-transformers", "none")
 LOCAL_MODELS = ("fast", "quality")
 REMOTE = ("openai", "gemini")
+LIBRARIES = ("fastembed", "sentence-transformers")
 BASE_URLS = {
     "openai": "https://api.openai.com/v1",
     "gemini": "https://generativelanguage.googleapis.com/v1beta",

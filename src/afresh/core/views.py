@@ -55,6 +55,7 @@ class Hit:
     changed_at: datetime | None
     also_at: tuple[str, ...] = ()  # other addresses with the same content
     depth: int = 0  # of its page
+    seen_at: datetime | None = None  # when the page last answered with this content
     context: str | None = None  # the passage with what stands around it, where asked for
 
 
@@ -143,6 +144,8 @@ class SourceView:
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
     next_time: datetime | None = None  # when its schedule wants the next look, if it has one
+    model: str | None = None  # whose vectors answer searches; told of one source, not in lists
+    unembedded: int | None = None  # chunks that lack them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +255,9 @@ class StoreStatus:
     runs: tuple[RunReport, ...]  # running or waiting for a confirmation, newest first
     workers: tuple[str, ...]
     size_bytes: int
+    model: str | None = None  # whose vectors answer searches
+    unembedded: int = 0  # chunks that lack them, so that only their words find them
+    wanted_model: str | None = None  # that the settings name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,9 @@ from afresh.ports import Library
 FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
 
 
-async def plan_of(store: Library, source: Source, rules: Rules, policy: Policy, now: datetime) -> Plan:
+async def plan_of(
+    store: Library, source: Source, rules: Rules, policy: Policy, now: datetime, wanted_model: str | None
+) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
     looked_at = [page for page in pages if rules.refusal(page.url, page.depth) is None]
@@ -34,7 +36,10 @@ async def plan_of(store: Library, source: Source, rules: Rules, policy: Policy, 
         last_full_bytes=max((_bytes([run]) for run in runs), default=0),
         estimated_seconds=_seconds(runs),
         root=source.url,
-        notes=await _notes(store, source, len(looked_at) - len(known) - len(first)),
+        notes=(
+            *await _notes(store, source, len(looked_at) - len(known) - len(first)),
+            *await _models(store, wanted_model),
+        ),
     )
 
 
@@ -49,6 +54,14 @@ async def _notes(store: Library, source: Source, others: int) -> tuple[str, ...]
     if last and last[0].state in (RunState.RUNNING, RunState.CANCELLED):
         notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
     return tuple(notes)
+
+
+async def _models(store: Library, wanted: str | None) -> tuple[str, ...]:
+    """Who makes the vectors of changed text, if that is not the model that is set."""
+    serving = await store.serving_model()
+    if wanted is None or serving is None or serving.name == wanted:
+        return ()
+    return (f"{wanted} is set, but {serving.name} answers: `afresh reindex` makes the index anew",)
 
 
 def _bytes(runs: Sequence[Run]) -> int:

@@ -1,10 +1,13 @@
 """Opening a stored page: its text, or why there is none."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 from afresh.core.errors import UsageError
-from afresh.core.model import Page, PageStatus, SourceId
+from afresh.core.model import Page, PageStatus, Source, SourceId
 from afresh.core.nearness import clues, nearest
+from afresh.core.scope import Rules
+from afresh.core.traps import pattern_of, shown
 from afresh.core.views import OpenedPage
 from afresh.ports import Library
 
@@ -54,6 +57,25 @@ async def near_addresses(store: Library, url: str, source: SourceId | None) -> t
         if near := nearest(url, await store.addresses_with(clue, source, limit=_LOOKED_AT)):
             return near
     return ()
+
+
+async def why_unknown(
+    store: Library, url: str, within: SourceId | None, rules_of: Callable[[Source], Rules]
+) -> str:
+    """Why an address is no page: a link that was left out, or nothing at all."""
+    link = await store.link_to(url, within)
+    if link is None:
+        near = await near_addresses(store, url, within)
+        other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
+        return f"{url} is not on record; {other}"
+    source, page, depth, follow, belongs = link
+    rules = rules_of(source)
+    reason = rules.refusal(url, depth + 1)
+    if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
+        reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"
+    if reason is None:
+        reason = "max_pages was reached" if follow else "the link or its page says nofollow"
+    return f"{url} is linked from {page} but was left out: {reason}"
 
 
 async def _text(store: Library, page: Page, label: str, *, former: bool) -> str:

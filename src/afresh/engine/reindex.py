@@ -17,7 +17,9 @@ from afresh.failpoints import failpoint
 from afresh.ports import Clock, Library
 
 PAGES = 50  # cut anew in one transaction
-CHUNKS = 512  # embedded before the next are read
+CHUNKS = 512  # embedded at most before the next are read
+AT_ONCE = 32  # embedded first, until it shows how long they take
+SECONDS = 1.0  # of work between two chances to stop
 ROUNDS = 3  # times that chunks are looked for which runs beside this one brought
 
 
@@ -98,17 +100,24 @@ async def _embed_anew(remake: Remake, source: SourceId | None) -> None:
 
 async def _embed_all(remake: Remake, wanted: Embedding, source: SourceId | None) -> None:
     total, without_text = await remake.store.lack(wanted.model, source)
-    after, done = 0, 0
+    after, done, size = 0, 0, AT_ONCE
     while total > without_text and not remake.stopping.is_set():
-        lacking = await remake.store.unembedded(wanted.model, source=source, after=after, limit=CHUNKS)
+        lacking = await remake.store.unembedded(wanted.model, source=source, after=after, limit=size)
         if not lacking:
             return
+        began = time.monotonic()
         made = await wanted.ensure([_chunk(each) for each in lacking])
+        size = _size(made / max(time.monotonic() - began, 0.001))
         remake.made += made
         remake.reused += len(lacking) - made
         after, done = lacking[-1].chunk, done + len(lacking)
         remake.listener(Remaking(what="chunks", done=done, of=total - without_text))
         failpoint("reindex.embedded")
+
+
+def _size(rate: float) -> int:
+    """How many chunks are about a second of work, so that a stop is heard soon."""
+    return int(min(CHUNKS, max(AT_ONCE, rate * SECONDS)))
 
 
 def _chunk(wanting: Wanting) -> Chunk:
@@ -124,6 +133,8 @@ async def _report(remake: Remake, source: Source | None, error: str | None) -> R
         remake.notes.append(_needs_text(lack.without_text, "chunk"))
     left = (lack.number if lack else 0) + pages.number
     switched = wanted is None or (serving is not None and serving.name == wanted.model)
+    if not left and wanted is not None and not switched and source is None:
+        switched = True  # there is nothing to search yet: the first vectors will be of this model
     if not left and wanted is not None and not switched:
         remake.notes.append("other sources lack vectors of the model: run `afresh reindex` without a name")
     return Reindexed(

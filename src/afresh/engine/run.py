@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afresh.core.embedding import UNEMBEDDED
@@ -95,6 +95,8 @@ async def run_source(
             f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
         )
     verdict = await _judge(course, worker.left_waiting)
+    if run.mode is RunMode.CHECK and verdict.state is RunState.CANCELLED:
+        verdict = replace(verdict, state=RunState.PARTIAL, error="stopped")  # nobody goes on with it
     report = await _finish(course, verdict)
     if kit.embedding is not None:
         await kit.store.forget_vectors(kit.clock() - UNUSED)
@@ -128,6 +130,8 @@ async def _fill(course: Course, mode: RunMode, pages: Sequence[Listed]) -> None:
         return
     if mode is RunMode.DUE:
         await kit.store.enqueue_due(run, now)
+        if (await kit.store.frontier_is_open(course.source.id, course.fingerprint))[0]:
+            await kit.store.enqueue(run, await kit.store.frontier(course.source.id), course.limits, now)
         if (await kit.store.backlog(run.id)).open:
             await kit.store.enqueue(run, root, course.limits, now)  # is the site well at all?
         return
@@ -274,7 +278,7 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     if counts.get("trapped"):
         course.notes.extend(await trap_notes(store, course.source.id, course.rules))
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
-    if waiting and run.mode is not RunMode.DUE:
+    if waiting and run.mode not in (RunMode.DUE, RunMode.CHECK):
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
     unread = state is RunState.FAILED and not counts.get("unembedded")
     if unread and not await store.live_count(course.source.id):
@@ -283,11 +287,14 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
 
 
 async def _other_model(course: Course) -> list[str]:
-    """Vectors of a model that another process let go of meanwhile answer nothing."""
+    """Vectors of a model that does not answer find nothing: it does from now on if it has made them all."""
     embedding, serving = course.kit.embedding, await course.kit.store.serving_model()
-    if embedding is None or serving is None or serving.name == embedding.model:
+    if embedding is None or (serving is not None and serving.name == embedding.model):
         return []
-    return [f"new text was embedded by {embedding.model}, but {serving.name} answers: run `afresh reindex`"]
+    if await course.kit.store.serve(embedding.model):
+        return []
+    answers = serving.name if serving else "no model"
+    return [f"new text was embedded by {embedding.model}, but {answers} answers: run `afresh reindex`"]
 
 
 def _doubts(counts: Mapping[str, int], label: str) -> list[str]:

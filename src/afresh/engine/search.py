@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from afresh.core.asking import Asked, Mode
 from afresh.core.errors import EmbedError
 from afresh.core.found import Match, Passage
+from afresh.core.model import Listed
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
 from afresh.core.query import parse, unquoted, words_of
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 CANDIDATES = 100  # chunks that each half hands in
 READ = 20  # passages that are read at a time: a page may own many of the best chunks
+TRIES = 3  # for an answer that is not disturbed by what is written meanwhile
+
+
+Shown = tuple[Passage, float]  # with its score
 
 
 async def answer(
@@ -41,13 +47,22 @@ async def answer(
     if held is not None and not held:
         said.append("no text holds the words in quotes as they stand")
         asked = replace(asked, query=unquoted(asked.query) if asked.mode is Mode.HYBRID else "")
-    ranked = await _ranked(store, asked, embedder.model if embedder else "", vector, held)
-    passages = await _best_of_each_page(store, ranked, asked)
+    passages = await _passages(store, asked, embedder.model if embedder else "", vector, held)
     words = words_of(asked.query)
     hits = [_hit(passage, score, words) for passage, score in passages]
     if context:
         hits = await _with_context(store, passages, hits)
     return Answer(hits=tuple(hits), notes=tuple(said))
+
+
+def older_pages(hits: Sequence[Hit], since: datetime) -> dict[str, list[Listed]]:
+    """The pages of hits that last answered before a time, by the label of their source."""
+    old: dict[str, list[Listed]] = {}
+    for hit in hits:
+        if hit.seen_at is None or hit.seen_at < since:
+            label = f"{hit.source}@{hit.version}" if hit.version else hit.source
+            old.setdefault(label, []).append(Listed(hit.url, hit.depth))
+    return old
 
 
 async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
@@ -101,29 +116,46 @@ def _width(asked: Asked) -> int:
     return max(CANDIDATES, 5 * asked.limit)
 
 
+async def _passages(
+    store: Library, asked: Asked, model: str, vector: "Matrix | None", held: Sequence[Match] | None
+) -> list[Shown]:
+    """What is shown; asked for again where a page was cut anew between the ranking and the reading."""
+    for _ in range(TRIES):
+        ranked = await _ranked(store, asked, model, vector, held)
+        found, all_there = await _best_of_each_page(store, ranked, asked)
+        if all_there:
+            break
+        held = await _held(store, asked)
+    return found
+
+
 async def _best_of_each_page(
     store: Library, ranked: Sequence[Match], asked: Asked
-) -> list[tuple[Passage, float]]:
-    """The best passage of each page, or every one if asked for; one content under two addresses is one."""
-    found: list[tuple[Passage, float]] = []
+) -> tuple[list[Shown], bool]:
+    """The best passage of each page, or every one if asked for, and whether all that was ranked is there.
+
+    One content under two addresses is one.
+    """
+    found: list[Shown] = []
     contents: set[tuple[int, str]] = set()
+    all_there = True
     for start in range(0, len(ranked), READ):
         part = ranked[start : start + READ]
         scores = {match.chunk: match.score for match in part}
-        for passage in await store.passages(list(scores)):
+        passages = await store.passages(list(scores))
+        all_there = all_there and len(passages) == len(scores)
+        for passage in passages:
             content = (passage.source_id, passage.content_hash)
             if not asked.every_chunk and content in contents:
                 continue
             contents.add(content)
             found.append((passage, scores[passage.chunk]))
             if len(found) == asked.limit:
-                return found
-    return found
+                return found, all_there
+    return found, all_there
 
 
-async def _with_context(
-    store: Library, passages: Sequence[tuple[Passage, float]], hits: Sequence[Hit]
-) -> list[Hit]:
+async def _with_context(store: Library, passages: Sequence[Shown], hits: Sequence[Hit]) -> list[Hit]:
     """The hits with what stands around them."""
     chunks = await store.page_chunks(list({passage.page for passage, _ in passages}))
     return [
@@ -143,6 +175,7 @@ def _hit(passage: Passage, score: float, words: Sequence[str]) -> Hit:
         version=passage.version,
         language=passage.language,
         checked_at=passage.checked_at,
+        seen_at=passage.seen_at,
         changed_at=passage.changed_at,
         also_at=passage.also_at,
         depth=passage.depth,

@@ -11,8 +11,11 @@ from afresh.engine.report import report_of
 from afresh.ports import Library
 
 
-async def status_of(store: Library, me: Worker, lease_seconds: float, now: datetime) -> StoreStatus:
+async def status_of(
+    store: Library, me: Worker, lease_seconds: float, now: datetime, wanted_model: str | None
+) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
+    serving = await store.serving_model()
     totals = await store.totals()
     alive = await alive_workers(store, me, lease_seconds, now)
     reports = []
@@ -33,6 +36,9 @@ async def status_of(store: Library, me: Worker, lease_seconds: float, now: datet
         runs=tuple(reports),
         workers=tuple(sorted(alive)),
         size_bytes=await store.size_bytes(),
+        model=serving.name if serving else None,
+        unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
+        wanted_model=wanted_model,
     )
 
 
@@ -48,6 +54,13 @@ async def view_of(store: Library, source: Source, alive: set[str]) -> SourceView
     if run is not None and run.state is RunState.RUNNING and run.worker not in alive:
         return replace(view, last_state=RunState.CANCELLED)
     return view
+
+
+async def whole_view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
+    """The same with what takes longer to count: chunks that lack vectors."""
+    view, serving = await view_of(store, source, alive), await store.serving_model()
+    lacking = (await store.lack(serving.name, source.id)).number if serving else view.chunks
+    return replace(view, model=serving.name if serving else None, unembedded=lacking)
 
 
 def _report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:

@@ -1,9 +1,12 @@
 """Which model makes the vectors: by the settings, or by the name that a store remembers."""
 
 import hashlib
+import re
+from dataclasses import replace
 from functools import partial
 
-from afresh.config.embedding import REMOTE, EmbeddingSettings
+from afresh.config.embedding import LIBRARIES, REMOTE, EmbeddingSettings
+from afresh.core.errors import EmbedderDown
 from afresh.models import quality, wordllama
 from afresh.models.budget import Budgeted
 from afresh.models.local import LocalEmbedder, loaded_once
@@ -12,6 +15,8 @@ from afresh.ports import Caller, Embedder
 FAST = f"local/wordllama-256/{wordllama.POOLING}"
 QUALITY = f"local/minilm-l6-int8/{quality.POOLING}"
 _fast, _quality = loaded_once(wordllama.Wordllama), loaded_once(quality.Quality)
+
+_NAMED = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9a-f]{8})?")
 
 
 def builtin(model: str) -> Embedder | None:
@@ -33,6 +38,28 @@ def embedder_for(settings: EmbeddingSettings, caller: Caller | None) -> Embedder
         case "openai" | "gemini" if caller is not None:
             return _remote(settings, caller)
     return _library(settings)
+
+
+def wanted_model(settings: EmbeddingSettings) -> str | None:
+    """The fingerprint of the model that the settings name; None where search goes by words alone."""
+    if settings.provider == "none":
+        return None
+    model = fingerprint(settings)
+    try:
+        check_installed(model)
+    except EmbedderDown:
+        return model if settings.model is not None else None  # one that is asked for by name is missed
+    return model
+
+
+def remembered(model: str, settings: EmbeddingSettings, caller: Caller | None) -> Embedder | None:
+    """The model of a fingerprint that a store remembers, as far as the settings tell how to reach it."""
+    named = _NAMED.fullmatch(model)
+    if named is None or named["provider"] not in (*LIBRARIES, settings.provider):
+        return builtin(model)
+    size = int(named["size"]) if named["size"] else None
+    then = replace(settings, provider=named["provider"], model=named["model"], dimensions=size)
+    return embedder_for(then, caller) if fingerprint(then) == model else builtin(model)
 
 
 def check_installed(model: str) -> None:

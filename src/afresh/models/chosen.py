@@ -4,14 +4,15 @@ from typing import NamedTuple
 
 from afresh.config.embedding import EmbeddingSettings
 from afresh.core.errors import EmbedderDown
-from afresh.models.choose import builtin, check_installed, embedder_for
+from afresh.models.choose import check_installed, embedder_for, remembered
 from afresh.ports import Caller, Embedder
 
 
 class Chosen(NamedTuple):
     """The embedders of a store, and what there is to say about them."""
 
-    acting: Embedder | None = None  # makes vectors of new text and of questions
+    asking: Embedder | None = None  # makes vectors of questions: the one that answers, or none
+    acting: Embedder | None = None  # makes vectors of new text
     wanted: Embedder | None = None  # that the settings name
     notes: tuple[str, ...] = ()
 
@@ -26,7 +27,13 @@ def chosen(settings: EmbeddingSettings, serving: str | None, caller: Caller | No
         if settings.model is not None or settings.provider != "local":
             raise
         return Chosen(notes=(f"search goes by words alone: {missing}",))
-    if wanted is None or serving in (None, wanted.model):
-        return Chosen(wanted, wanted)
-    acting = builtin(serving or "") or wanted
-    return Chosen(acting, wanted, (f"{wanted.model} is set, but {serving} answers: run `afresh reindex`",))
+    if wanted is None or serving is None:
+        return Chosen(None, wanted, wanted)
+    if serving == wanted.model:
+        return Chosen(wanted, wanted, wanted)
+    acting = remembered(serving, settings, caller)
+    if acting is None:
+        gone = f"the index is made by {serving}, which is no longer set up: answered by words alone until"
+        return Chosen(None, wanted, wanted, (f"{gone} `afresh reindex` has made it anew",))
+    note = f"{wanted.model} is set, but {serving} answers: run `afresh reindex`"
+    return Chosen(acting, acting, wanted, (note,))

@@ -10,7 +10,7 @@ from afresh.config import Told
 from afresh.core.views import Finding, Plan, StoreStatus, Why
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
-from afresh.faces.cli.pieces import facts, moment, state, table, text
+from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
 from afresh.faces.cli.wording import ago, count, due, duration, label, size
 
 SHOWN_LINKS = 5
@@ -77,6 +77,7 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         ("pages", count(view.pages)),
         ("doubtful", _doubtful(view)),
         ("chunks", count(view.chunks)),
+        ("vectors", vectors(view.model, view.unembedded, view.wanted_model)),
         ("attempts", count(view.attempts)),
         ("waiting", _waiting(view, now)),
         ("in flight", count(view.in_flight)),

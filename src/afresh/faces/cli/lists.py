@@ -10,7 +10,7 @@ from rich.text import Text
 from afresh.core.model import Attempt, ChangeKind
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.faces.cli.clean import clean
-from afresh.faces.cli.pieces import empty, facts, moment, state, table, text
+from afresh.faces.cli.pieces import empty, facts, moment, state, table, text, vectors
 from afresh.faces.cli.wording import ago, count, due, label
 
 DIFF_LINES = 30
@@ -53,6 +53,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("kind", text(view.kind)),
         ("pages", count(view.pages)),
         ("chunks", count(view.chunks)),
+        ("vectors", vectors(view.model, view.unembedded or 0)),
         ("links", count(view.links)),
         ("errors", text(count(view.errors), "red" if view.errors else "")),
         ("doubtful", text(count(view.doubtful), "yellow" if view.doubtful else "")),
@@ -170,6 +171,8 @@ def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:
         line.append(f" → {clean(view.moved_to)}", "cyan")
     line.append(f"  {clean(label(view.source, view.version))}, {ago(view.at, now)}", "dim")
     line.append(f", run {view.run}" if view.run else "", "dim")
+    if view.kind is ChangeKind.CHANGED and view.diff is None:
+        line.append(", no diff: its text was not kept", "dim")
     return (
         Group(line, Padding(diff(view.diff, whole=whole), (0, 0, 0, 2), expand=False)) if view.diff else line
     )

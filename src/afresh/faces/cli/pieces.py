@@ -10,6 +10,7 @@ from rich.text import Text
 
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.listing import READABLE, Listing, listing
+from afresh.faces.cli.wording import count
 
 STATE_STYLES = {
     "completed": "green",
@@ -76,3 +77,13 @@ def empty(sentence: str, command: str = "") -> Text:
 def moment(value: datetime | None) -> str:
     """A time to the second, in UTC."""
     return value.strftime("%Y-%m-%d %H:%M:%S") if value else "–"
+
+
+def vectors(model: str | None, lacking: int, wanted: str | None = None) -> Text:
+    """Who answers searches, and what to do about chunks that only their words find."""
+    shown = text(model or "none, searches go by words alone")
+    if lacking and (model or wanted):
+        shown.append(f", {count(lacking, 'chunk')} without: afresh reindex", "yellow")
+    elif model and wanted and model != wanted:
+        shown.append(f", {clean(wanted)} is set: afresh reindex", "yellow")
+    return shown

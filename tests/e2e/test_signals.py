@@ -1,0 +1,173 @@
+"""`storage.body: none`: no body is ever on disk, pages are found all the same, what needs text says so."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, opened, rows, settings
+from tests.e2e.sites import looks
+
+from afresh.core.analysis import words_in
+from afresh.core.errors import UsageError
+from afresh.core.looks import Body
+from afresh.core.signals import signals
+from afresh.extractors import extract
+from afresh.logs import kept
+from afresh.testing import EmbeddingServer, TinySite
+
+NONE: dict[str, object] = {"storage.body": "none"}
+EDITED = "/guide/retries/"
+
+
+def threes(words: Iterable[str]) -> set[str]:
+    listed = list(words)
+    return {
+        " ".join(three) for three in zip(listed, listed[1:], listed[2:], strict=False) if len(set(three)) > 1
+    }
+
+
+def said_by(site: TinySite) -> set[str]:
+    """Three words in a row of every page, but those of titles, link texts and addresses."""
+    said: set[str] = set()
+    allowed: set[str] = set()
+    for path in site.paths:
+        body = Body(data=site.read(path).encode(), url=site.at(path), media_type="text/html")
+        document = extract(body)
+        said |= threes(words_in(document.markdown))
+        for text in (document.title, *(each for link in document.links for each in (link.url, link.text))):
+            allowed |= threes(words_in(text))
+    return said - allowed
+
+
+def on_disk(folder: Path) -> str:
+    """Everything that lies beside the store, in lower case and with single blanks."""
+    data = b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+    return re.sub(r"[\s\"',.:;()`*_#-]+", " ", data.decode("utf-8", "replace").lower())
+
+
+def found_of(said: set[str], folder: Path) -> set[str]:
+    """Those of some three words in a row that stand there with nothing but blanks and marks between them."""
+    found: set[str] = set()
+    for part in re.split(r"[^\w ]+", on_disk(folder)):
+        found |= threes(part.split())
+    return found & said
+
+
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
+    monkeypatch.setattr("afresh.modelling.Offload", InProcess)
+
+
+@pytest.fixture
+def api() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer(dimension=256) as server:
+        yield server
+
+
+def by(api: EmbeddingServer) -> dict[str, object]:
+    own = {"provider": "openai", "model": "small", "base_url": api.base_url}
+    return {**NONE, **{f"embedding.{key}": value for key, value in own.items()}}
+
+
+async def test_no_three_words_of_a_page_are_ever_on_disk(
+    store: Path, site: TinySite, api: EmbeddingServer
+) -> None:
+    """After a crawl, changes, a flagged page, another model and a reindex; the log tells all it can."""
+    log = {**NONE, "log.file": str(store.parent / "afresh.log"), "log.level": "debug"}
+    said = said_by(site)
+    assert len(said) > 3000
+    with kept(settings(store, log), verbose=2):
+        async with opened(store, log) as kb:
+            await kb.crawl(site.url, name="docs")
+            assert found_of(said, store.parent) == set()
+            site.edit(EDITED, add_paragraph="Quiet zebras graze beside the harbour wall at noon.")
+            site.put("/guide/workers/", "<title>Workers</title><main><p>Please sign in to read on.</main>")
+            said |= said_by(site)
+            [report] = await kb.refresh(["docs"])
+            assert report.changed >= 1
+            await kb.reindex()
+            assert found_of(said, store.parent) == set()
+        async with opened(store, {**log, **by(api)}) as kb:
+            await kb.refresh(["docs"])
+            await kb.reindex()
+            assert found_of(said, store.parent) == set()
+            assert [hit.url for hit in (await kb.search("zebras graze", mode="text")).hits] == [
+                site.at(EDITED)
+            ]
+    assert found_of(said, store.parent) == set()
+    assert rows(store, "select count(*) from documents where markdown is not null or former is not null") == [
+        (0,)
+    ]
+    assert rows(store, "select count(*) from changes where diff is not null") == [(0,)]
+    assert_sound(store)
+
+
+def test_the_check_above_can_fail(store: Path, site: TinySite) -> None:
+    store.write_text("... the harbour.\nA **job** that fails is tried again ...")
+    assert found_of({"job that fails", "that is not"}, store.parent) == {"job that fails"}
+
+
+async def test_pages_are_found_by_words_and_by_meaning(store: Path, site: TinySite) -> None:
+    async with opened(store) as kb:
+        await kb.crawl(site.url, name="docs")
+    async with opened(store.with_name("none.db"), NONE) as kb:
+        await kb.crawl(site.url, name="docs")
+        for mode in ("text", "vector", "hybrid"):
+            answer = await kb.search("retry with a growing pause", mode=mode)
+            assert site.at(EDITED) in [hit.url for hit in answer.hits[:3]], mode
+            assert {(hit.text, hit.path, hit.context) for hit in answer.hits} == {("", (), None)}
+
+
+async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySite) -> None:
+    async with opened(store, NONE) as kb:
+        await kb.crawl(site.url, name="docs")
+        phrase = await kb.search('"growing pause"', mode="text")
+        assert phrase.notes[-1] == (
+            "docs keeps no text (storage.body: none): phrases in quotes find nothing there"
+        )
+        around = await kb.search("retries", context=True)
+        assert around.notes == ("docs keeps no text (storage.body: none) to show",)
+        assert around.hits[0].context is None
+        assert (await kb.search("retries")).notes == ()
+        with pytest.raises(UsageError, match=r"no text of .* is kept, only its words \(storage"):
+            await kb.open(site.at(EDITED))
+    async with opened(store.with_name("whole.db")) as kb:
+        await kb.crawl(site.url, name="docs")
+        assert (await kb.search('"a job"', context=True)).notes == ()
+
+
+async def test_another_model_reads_the_pages_anew_and_then_answers(
+    store: Path, site: TinySite, api: EmbeddingServer
+) -> None:
+    async with opened(store, NONE) as kb:
+        await kb.crawl(site.url, name="docs")
+    site.requests.clear()
+    async with opened(store, by(api)) as kb:
+        [report] = await kb.reindex()
+        assert (report.state, report.chunks_embedded) == ("partial", 0)
+        [note] = report.notes
+        assert "no stored text (`storage.body: none`): `afresh refresh` reads such sources again" in note
+        assert looks(site) == {}
+        before = await kb.search("retry with a growing pause", mode="vector")
+        assert before.hits, "the old vectors answer"
+        plan = await kb.plan("docs")
+        assert plan.conditional == 0
+        [refreshed] = await kb.refresh(["docs"])
+        assert refreshed.state == "completed"
+        assert not any(each.conditional for each in site.requests if each.path in site.paths)
+        assert (await kb.status()).model == "openai/small", "every chunk has a vector of it: it answers"
+        assert len((await kb.search("retry with a growing pause", mode="vector")).hits) == 10
+        assert [each.state for each in await kb.reindex()] == ["completed"]
+        [again] = await kb.refresh(["docs"])
+        assert again.not_modified + again.unchanged == plan.known
+    assert [name for (name,) in rows(store, "select name from models")] == ["openai/small"]
+
+
+@pytest.mark.parametrize(
+    "text", ["alpha beta gamma", "gamma beta alpha", "one two three four five six", "a b c b a"]
+)
+def test_signals_never_repeat_three_words_as_they_stood(text: str) -> None:
+    assert sorted(signals(text).split()) == sorted(text.split())
+    assert not threes(words_in(text)) & threes(signals(text).split())
