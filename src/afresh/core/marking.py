@@ -146,8 +146,6 @@ def spots_in(text: str, segment: Segment, words: Words) -> list[Spot]:
             closed = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
             stretches = _between(segment.start, segment.end, closed)
         case _:
-            if not any(words.spots(text, segment.start, segment.end)):
-                return []
             stretches = list(_spoken(text, segment.start, segment.end))
     return sorted(spot for low, high in stretches for spot in words.spots(text, low, high))
 

@@ -46,13 +46,13 @@ class _Text:
 
 
 def passage(
-    content: str, words: Sequence[str], *, before: str = "", after: str = "", width: int = WIDTH
+    content: str, words: Sequence[str] | Words, *, before: str = "", after: str = "", width: int = WIDTH
 ) -> str:
     """The part of a chunk that shows best what was asked for; matches stand between U+0002 and U+0003.
 
     `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
     """
-    asked = Words(words)
+    asked = words if isinstance(words, Words) else Words(words)
     text = _read(content, asked, width)
     if not text.segments:
         return ""
@@ -82,7 +82,10 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
 def _read(content: str, words: Words, width: int) -> _Text:
     text = (content.translate(UNMARKED) if "\x02" in content or "\x03" in content else content).strip("\n")
     segments = segments_of(text, max(40, min(LONGEST, width // 2)))
-    return _Text(text, segments, [spots_in(text, each, words) for each in segments])
+    found = [start for start, _, _ in words.spots(text, 0, len(text))]
+    held = [any(each.start <= start < each.end for start in found) for each in segments]
+    spots = [spots_in(text, each, words) if any_ else [] for each, any_ in zip(segments, held, strict=True)]
+    return _Text(text, segments, spots)
 
 
 def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from afresh.core.asking import Asked, Mode
 from afresh.core.errors import EmbedError
 from afresh.core.found import Match, Passage
+from afresh.core.marking import Words
 from afresh.core.model import Listed
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
@@ -48,7 +49,7 @@ async def answer(
         said.append("no text holds the words in quotes as they stand")
         asked = replace(asked, query=unquoted(asked.query) if asked.mode is Mode.HYBRID else "")
     passages = await _passages(store, asked, embedder.model if embedder else "", vector, held)
-    words = words_of(asked.query)
+    words = Words(words_of(asked.query))
     hits = [_hit(passage, score, words) for passage, score in passages]
     if context:
         hits = await _with_context(store, passages, hits)
@@ -164,7 +165,7 @@ async def _with_context(store: Library, passages: Sequence[Shown], hits: Sequenc
     ]
 
 
-def _hit(passage: Passage, score: float, words: Sequence[str]) -> Hit:
+def _hit(passage: Passage, score: float, words: Words) -> Hit:
     return Hit(
         url=passage.url,
         title=passage.title,
