@@ -85,8 +85,8 @@ async def _corner(tx: Session, within: Narrowed) -> Corner:
     if not within:
         return Corner()
     pages = [row["id"] for row in await pages_within(tx, within)]
-    row, newest = await tx.one("count_chunks", pages=pages), await tx.one("newest_chunk")
-    return Corner(pages, row["number"] if row else 0, newest["id"] if newest else 0)
+    row, newest = await tx.one("count_chunks", pages=pages), await tx.one("newest")
+    return Corner(pages, row["number"] if row else 0, newest["chunk"] if newest else 0)
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:

@@ -117,6 +117,7 @@ class Vectors:
     async def _renewed(self, tx: Session, model: str) -> Nearby | None:
         row = await tx.one("model_by_name", name=model)
         if row is None:
+            self._nearby.pop(model, None)
             return None
         number, nearby = self._nearby.get(model, (0, Nearby()))
         if number != row["id"]:  # made, forgotten and made again
