@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.core.query import alternatives, match_any, parse
-from afresh.core.scoring import Scoring, expressions, scoring
+from afresh.core.scoring import ROOM, Scoring, expressions, scoring
 
 VOCABULARY = [f"word{number}" for number in range(60)]
 WEIGHTS = [1 / (number + 1) for number in range(60)]  # as words are: a few stand nearly everywhere
@@ -89,23 +89,23 @@ def test_few_texts_with_seldom_words_are_joined_by_those_with_several_frequent_o
     scored = ("(b) AND (e OR a OR c)", "(b) NOT (e OR a OR c)")
     steps = ("(e AND (a OR c)) NOT (b)", "(e AND a AND (c)) NOT (b)")
     assert plan == Scoring(scored, steps)
-    assert expressions(plan, [4001, 700]) == (*scored, steps[1])
-    assert expressions(plan, [3900, 700]) == (*scored, steps[0])
-    assert expressions(plan, [4001, 4001]) == scored
+    assert expressions(plan, [ROOM + 1, 700]) == (*scored, steps[1])
+    assert expressions(plan, [ROOM - 100, 700]) == (*scored, steps[0])
+    assert expressions(plan, [ROOM + 1, ROOM + 1]) == scored
 
 
 def test_frequent_words_alone_are_asked_for_together_as_long_as_enough_texts_hold_them() -> None:
     plan = scoring({"a": 9000, "b": 8000, "c": 70_000})
     assert plan == Scoring((), ("b AND (a OR c)", "b AND a AND (c)"), "b")
     assert expressions(plan, [0, 0]) == ("b",)
-    assert expressions(plan, [4001, 300]) == ("b AND a AND (c)",)
-    assert expressions(plan, [4001, 7]) == ("b AND (a OR c)",)
-    assert expressions(plan, [4001, 4001]) == ("b AND a AND (c)",)
+    assert expressions(plan, [ROOM + 1, 300]) == ("b AND a AND (c)",)
+    assert expressions(plan, [ROOM + 1, 7]) == ("b AND (a OR c)",)
+    assert expressions(plan, [ROOM + 1, ROOM + 1]) == ("b AND a AND (c)",)
 
 
 def test_one_frequent_word_is_scored_whatever_it_costs() -> None:
     plan = scoring({"a": 50_000})
-    assert expressions(plan, [4001]) == ("a",)
+    assert expressions(plan, [ROOM + 1]) == ("a",)
 
 
 def test_words_that_no_text_holds_are_left_out() -> None:

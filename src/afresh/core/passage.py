@@ -5,6 +5,7 @@ to both sides as far as there is room. It is cut at sentences and lines; `…` t
 block of code is closed where it was cut. A chunk that is short is shown with the lines around it.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -82,9 +83,12 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
 def _read(content: str, words: Words, width: int) -> _Text:
     text = (content.translate(UNMARKED) if "\x02" in content or "\x03" in content else content).strip("\n")
     segments = segments_of(text, max(40, min(LONGEST, width // 2)))
-    found = [start for start, _, _ in words.spots(text, 0, len(text))]
-    held = [any(each.start <= start < each.end for start in found) for each in segments]
-    spots = [spots_in(text, each, words) if any_ else [] for each, any_ in zip(segments, held, strict=True)]
+    found = sorted(words.spots(text, 0, len(text)))
+    starts = [start for start, _, _ in found]
+    spots = []
+    for each in segments:
+        inside = found[bisect_left(starts, each.start) : bisect_left(starts, each.end)]
+        spots.append(spots_in(text, each, inside) if inside else [])
     return _Text(text, segments, spots)
 
 

@@ -9,7 +9,7 @@ adds meanings to words lets the nearest texts be scored too (whatever they hold)
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-ROOM = 4_000  # texts that may be scored for one question
+ROOM = 2_500  # texts that may be scored for one question
 ENOUGH = 100  # texts with seldom words; with fewer, frequent ones have to help
 STEPS = 4  # frequent words that may be asked for together with any other
 

@@ -1,5 +1,6 @@
 """Leading a search: ask both halves of the index, fuse what they find, show the best passage of each page."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -90,10 +91,14 @@ async def _ranked(
 
 async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> Sequence[Match]:
     """Both halves together, twice: the first order tells the second what else the question may mean."""
-    near = await store.nearest(model, vector, asked.within, _width(asked))
-    also = [each.chunk for each in near.chunks]
-    matches = await store.matches(asked.query, asked.within, _width(asked), also)
-    candidates = list(dict.fromkeys([*also, *(match.chunk for match in matches)]))
+    near, found = await asyncio.gather(
+        store.nearest(model, vector, asked.within, _width(asked)),
+        store.matches(asked.query, asked.within, _width(asked)),
+    )
+    held = {match.chunk for match in found}
+    others = [each.chunk for each in near.chunks if each.chunk not in held]
+    matches = [*found, *await store.scores(asked.query, others)]
+    candidates = [*held, *others]
     meaning = meaning_of(model)
     first = fuse(matches, await store.likeness(model, vector, candidates), meaning)
     leaders = await store.vectors_of(model, [match.chunk for match in first[:LEADERS]])

@@ -39,6 +39,9 @@ class Corner:
         return "match_within" if 2 * self.chunks > self.of else "match_few"
 
 
+Counted = dict[tuple[str, str, int], int]  # by table, expression and the most that was counted
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One full-text table in one transaction."""
@@ -46,42 +49,49 @@ class Table:
     tx: Session
     name: str
     corner: Corner
+    counted: Counted  # what need not be counted again
 
-    async def best(self, alternatives: Sequence[str], limit: int, also: Sequence[int]) -> list[Match]:
-        """The chunks with any of the alternatives that score highest, and the scores of some others."""
+    async def best(self, alternatives: Sequence[str], limit: int) -> list[Match]:
+        """The chunks with any of the alternatives that score highest."""
         if self.corner.is_small:
             return await self._scored([" OR ".join(alternatives)], limit)
         room = self.corner.room
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
         plan = scoring(counts, room)
         steps = await self._counts(plan.steps, room + 1)
-        found = await self._scored(expressions(plan, steps, room), limit)
-        if also and not plan.whole:
-            telling = [each for each in alternatives if counts[each] < 2 * room] or alternatives
-            others = await self.tx.all(f"score_{self.name}", match=" OR ".join(telling), chunks=list(also))
-            found += _matches(others)
-        return found
+        return await self._scored(expressions(plan, steps, room), limit)
+
+    async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[Match]:
+        """The scores of some chunks, where `best` leaves some out; the most frequent words aside."""
+        counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
+        if scoring(counts).whole:
+            return []
+        telling = [each for each in alternatives if counts[each] < 2 * ROOM] or alternatives
+        return _matches(
+            await self.tx.all(f"score_{self.name}", match=" OR ".join(telling), chunks=list(chunks))
+        )
 
     async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[Match]:
         """The same for chunks that hold something they must: so few that all of them are scored."""
         return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], limit)
 
     async def _scored(self, expressions: Sequence[str], limit: int) -> list[Match]:
-        pages = self.corner.pages
-        where: dict[str, object] = (
-            {"limit": limit} if pages is None else {"limit": limit, "pages": list(pages)}
-        )
-        asked = [{"match": expression, **where} for expression in expressions]
-        return [
-            match
-            for rows in await self.tx.each(f"{self.corner.query}_{self.name}", asked)
-            for match in _matches(rows)
-        ]
+        """The best of what matches any expression; no text matches two, so each is scored by one of them."""
+        if not expressions:
+            return []
+        match = " OR ".join(f"({expression})" for expression in expressions)
+        pages = {} if self.corner.pages is None else {"pages": list(self.corner.pages)}
+        name = f"{self.corner.query}_{self.name}"
+        return _matches(await self.tx.all(name, match=match, limit=limit, **pages))
 
     async def _counts(self, expressions: Sequence[str], most: int) -> list[int]:
-        asked = [{"match": expression, "most": most} for expression in expressions]
-        return [int(rows[0]["number"]) for rows in await self.tx.each(f"count_{self.name}", asked)]
+        """How many texts match, up to a number beyond which it does not matter."""
+        unknown = [each for each in expressions if (self.name, each, most) not in self.counted]
+        asked = [{"match": each, "most": most} for each in unknown]
+        for each, rows in zip(unknown, await self.tx.each(f"count_{self.name}", asked), strict=True):
+            self.counted[self.name, each, most] = rows[0]["number"]
+        return [self.counted[self.name, each, most] for each in expressions]
 
 
 def _matches(rows: Sequence[Row]) -> list[Match]:
-    return [Match(row["chunk"], -row["rank"]) for row in rows]
+    return [Match(row["chunk"], -row["score"]) for row in rows]

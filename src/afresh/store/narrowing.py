@@ -9,6 +9,8 @@ from afresh.store.dialect import Row, Session
 
 async def pages_within(tx: Session, within: Narrowed) -> Sequence[Row]:
     """The pages that a search may answer from."""
+    if within.sources is not None and not within.by_page:  # answered by an index alone
+        return await tx.all("pages_of", sources=list(within.sources))
     rows = await tx.all(
         "pages_within",
         sources=None if within.sources is None else list(within.sources),

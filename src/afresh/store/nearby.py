@@ -89,14 +89,17 @@ class Nearby:
         stay = np.isin(self._chunks, np.array(chunks, dtype=np.int64), invert=True)
         self._chunks, self._pages, self._rows = self._chunks[stay], self._pages[stay], self._rows[stay]
 
-    def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> Nearest:
-        """The nearest chunks, of some pages or of all."""
+    async def nearest(self, vector: "Matrix", pages: Sequence[int] | None, limit: int) -> Nearest:
+        """The nearest chunks, of some pages or of all; the product is made in a thread of its own."""
         np = self._np
-        if not len(self._chunks):
+        vectors, rows, chunks, places = self._vectors, self._rows, self._chunks, self._pages
+        if not len(chunks):
             return Nearest()
-        likeness, chunks = (self._vectors @ vector[0])[self._rows], self._chunks
+        likeness = (await asyncio.to_thread(np.matmul, vectors, vector[0]))[rows]
         if pages is not None:
-            inside = np.isin(self._pages, np.array(pages, dtype=np.int64))
+            wanted = np.zeros(int(max(places.max(), max(pages, default=0))) + 1, dtype=bool)
+            wanted[np.array(pages, dtype=np.int64)] = True
+            inside = wanted[places]
             likeness, chunks = likeness[inside], chunks[inside]
         if len(likeness) > limit:
             best = np.argpartition(-likeness, limit - 1)[:limit]

@@ -11,11 +11,12 @@ from afresh.core.looks import Chunk
 from afresh.core.model import PageId, SourceId
 from afresh.core.query import alternatives, parse, phrases_of
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.matching import Corner, Table
+from afresh.store.matching import Corner, Counted, Table
 from afresh.store.narrowing import pages_within
 from afresh.store.nearby import Nearby
 from afresh.store.records import at
 
+MANY_COUNTS = 10_000
 SHOWN = 5  # other addresses of one content
 
 
@@ -24,28 +25,45 @@ class Searches:
 
     db: Database
     _nearby: dict[str, tuple[int, Nearby]]
+    _counted: tuple[int, Counted]  # the newest chunk, and what was counted since it came
 
-    async def matches(
-        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = (), *, strict: bool = False
-    ) -> list[Match]:
-        """The chunks that hold words of a query, the best first, and those of some others that do.
-
-        Strictly, phrases in quotes must be held as they stand.
-        """
-        found: dict[int, float] = {}
+    async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
+        """The chunks that hold words of a query, the best first; strictly, those in quotes as they stand."""
+        found: list[Match] = []
         async with self.db.read() as tx:
             configs = await _configs(tx, within.language)
             parsed = parse(query, [config for own in configs.values() for config in own])
             corner = await _corner(tx, within)
+            counted = await self._counted_of(tx)
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own else ()
                 must = phrases_of(parsed, own) if strict else None
                 if asked and must:
-                    found.update(await Table(tx, table, corner).exact(must, asked, limit))
+                    found += await Table(tx, table, corner, counted).exact(must, asked, limit)
                 elif asked:
-                    found.update(await Table(tx, table, corner).best(asked, limit, also))
-        ranked = sorted((Match(*each) for each in found.items()), key=lambda each: (-each.score, each.chunk))
-        return [match for place, match in enumerate(ranked) if place < limit or match.chunk in also]
+                    found += await Table(tx, table, corner, counted).best(asked, limit)
+        return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
+
+    async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
+        """How well some chunks match that `matches` may have left out because there are too many."""
+        found: list[Match] = []
+        async with self.db.read() as tx:
+            configs = await _configs(tx, None)
+            parsed = parse(query, [config for own in configs.values() for config in own])
+            for table, own in configs.items():
+                asked = alternatives(parsed, own) if own and chunks else ()
+                if asked:
+                    counted = await self._counted_of(tx)
+                    found += await Table(tx, table, Corner(), counted).scores(asked, chunks)
+        return found
+
+    async def _counted_of(self, tx: Session) -> Counted:
+        """How many texts match what was asked for before; forgotten when new texts come."""
+        row = await tx.one("newest")
+        newest = row["chunk"] if row else 0
+        if newest != self._counted[0] or len(self._counted[1]) > MANY_COUNTS:
+            self._counted = (newest, {})
+        return self._counted[1]
 
     async def passages(self, chunks: Sequence[int]) -> list[Passage]:
         """The chunks with their pages, in the order asked for; those that are gone are left out."""

@@ -97,7 +97,7 @@ class Vectors:
             if nearby is None:
                 return Nearest()
             pages = [row["id"] for row in await pages_within(tx, within)] if within else None
-            return nearby.nearest(vector, pages, limit)
+        return await nearby.nearest(vector, pages, limit)
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
         """How near some chunks are, the nearest first."""

@@ -7,46 +7,46 @@ with recursive each_one (config) as (
 select config from each_one where config is not null
 
 -- match_english
-select rowid as chunk, rank from chunks_english
-where chunks_english match :match and rank match 'bm25(8.0, 4.0, 1.0)'
-order by rank limit :limit
+select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
+where chunks_english match :match
+order by 2, 1 limit :limit
 
 -- match_within_english
-select c.id as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as rank
+select c.id as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score
 from chunks_english f join chunks c on c.id = f.rowid
 where chunks_english match :match and c.page_id in {list pages}
 order by 2, 1 limit :limit
 
 -- match_few_english
-select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as rank from chunks_english
+select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
 where chunks_english match :match and +rowid in (select id from chunks where page_id in {list pages})
 order by 2, 1 limit :limit
 
 -- score_english
-select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as rank from chunks_english
+select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
 where chunks_english match :match and +rowid in {list chunks}
 
 -- count_english
 select count(*) as number from (select 1 from chunks_english where chunks_english match :match limit :most) found
 
 -- match_simple
-select rowid as chunk, rank from chunks_simple
-where chunks_simple match :match and rank match 'bm25(8.0, 4.0, 1.0)'
-order by rank limit :limit
+select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
+where chunks_simple match :match
+order by 2, 1 limit :limit
 
 -- match_within_simple
-select c.id as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank
+select c.id as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score
 from chunks_simple f join chunks c on c.id = f.rowid
 where chunks_simple match :match and c.page_id in {list pages}
 order by 2, 1 limit :limit
 
 -- match_few_simple
-select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank from chunks_simple
+select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
 where chunks_simple match :match and +rowid in (select id from chunks where page_id in {list pages})
 order by 2, 1 limit :limit
 
 -- score_simple
-select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as rank from chunks_simple
+select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
 where chunks_simple match :match and +rowid in {list chunks}
 
 -- count_simple
@@ -54,6 +54,9 @@ select count(*) as number from (select 1 from chunks_simple where chunks_simple 
 
 -- count_chunks
 select count(*) as number from chunks where page_id in {list pages}
+
+-- pages_of
+select id from pages where source_id in {list sources}
 
 -- pages_within
 select id, url from pages

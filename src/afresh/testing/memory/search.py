@@ -17,9 +17,7 @@ class MemorySearches:
 
     tables: Tables
 
-    async def matches(
-        self, query: str, within: Narrowed, limit: int, also: Sequence[int] = (), *, strict: bool = False
-    ) -> list[Match]:
+    async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
         """The chunks that hold words of a query, the best first; any text is a valid query."""
         wanted = pages_within(self.tables, within)
         asked = parse(query, sorted({self._config(page) for page in self.tables.pieces}))
@@ -32,6 +30,10 @@ class MemorySearches:
             and (not strict or _holds(piece, asked.phrases, self._config(page)))
         ]
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
+
+    async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
+        """How well some chunks match that `matches` may have left out because there are too many: none."""
+        return []
 
     async def passages(self, chunks: Sequence[int]) -> list[Passage]:
         """The chunks with their pages, in the order asked for; those that are gone are left out."""
