@@ -54,8 +54,8 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     """The knowledge base that a configuration describes, its store open."""
     arm()
     os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # its threads wait by spinning, which costs more than it saves
+        "OPENBLAS_THREAD_TIMEOUT", "18"
+    )  # threads of numpy that wait spin 2^18 cycles at most
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
     models = Modelling(config, store, clock)
     return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)

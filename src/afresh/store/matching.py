@@ -1,8 +1,9 @@
 """Chunks that hold words of a query, scored by one full-text table; only as many as there is time for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from afresh.core.analysis import ENGLISH, SIMPLE, search_config
 from afresh.core.found import Match
 from afresh.core.scoring import ROOM, expressions, scoring
 from afresh.store.dialect import Row, Session
@@ -40,6 +41,25 @@ class Corner:
 
 
 Counted = dict[tuple[str, str, int], int]  # by table, expression and the most that was counted
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What need not be asked again until new chunks come."""
+
+    newest: int = 0
+    configs: tuple[str, ...] = ()
+    counted: Counted = field(default_factory=dict)
+
+    def tables(self, language: str | None) -> dict[str, list[str]]:
+        """The configurations that pages of a language, or all, are indexed under, by full-text table."""
+        found = list(self.configs)
+        if language is not None:  # a page that an older afresh has indexed is simple
+            found = [config for config in found if config in (search_config(language), SIMPLE)]
+        return {
+            "english": [config for config in found if config == ENGLISH],
+            "simple": [config for config in found if config != ENGLISH],
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,13 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from afresh.core.analysis import ENGLISH, SIMPLE, search_config
 from afresh.core.asking import Narrowed
 from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
 from afresh.core.model import PageId, SourceId
 from afresh.core.query import alternatives, parse, phrases_of
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.matching import Corner, Counted, Table
+from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within
 from afresh.store.nearby import Nearby
 from afresh.store.records import at
@@ -25,45 +24,46 @@ class Searches:
 
     db: Database
     _nearby: dict[str, tuple[int, Nearby]]
-    _counted: tuple[int, Counted]  # the newest chunk, and what was counted since it came
+    _known: Known
 
     async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
         """The chunks that hold words of a query, the best first; strictly, those in quotes as they stand."""
         found: list[Match] = []
         async with self.db.read() as tx:
-            configs = await _configs(tx, within.language)
+            known = await self._renewed_known(tx)
+            configs = known.tables(within.language)
             parsed = parse(query, [config for own in configs.values() for config in own])
-            corner = await _corner(tx, within)
-            counted = await self._counted_of(tx)
+            corner = await _corner(tx, within, known.newest)
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own else ()
                 must = phrases_of(parsed, own) if strict else None
                 if asked and must:
-                    found += await Table(tx, table, corner, counted).exact(must, asked, limit)
+                    found += await Table(tx, table, corner, known.counted).exact(must, asked, limit)
                 elif asked:
-                    found += await Table(tx, table, corner, counted).best(asked, limit)
+                    found += await Table(tx, table, corner, known.counted).best(asked, limit)
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
         """How well some chunks match that `matches` may have left out because there are too many."""
         found: list[Match] = []
         async with self.db.read() as tx:
-            configs = await _configs(tx, None)
+            known = await self._renewed_known(tx)
+            configs = known.tables(None)
             parsed = parse(query, [config for own in configs.values() for config in own])
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own and chunks else ()
                 if asked:
-                    counted = await self._counted_of(tx)
-                    found += await Table(tx, table, Corner(), counted).scores(asked, chunks)
+                    found += await Table(tx, table, Corner(), known.counted).scores(asked, chunks)
         return found
 
-    async def _counted_of(self, tx: Session) -> Counted:
-        """How many texts match what was asked for before; forgotten when new texts come."""
+    async def _renewed_known(self, tx: Session) -> Known:
+        """What is known of the index, forgotten when new chunks come."""
         row = await tx.one("newest")
         newest = row["chunk"] if row else 0
-        if newest != self._counted[0] or len(self._counted[1]) > MANY_COUNTS:
-            self._counted = (newest, {})
-        return self._counted[1]
+        if newest != self._known.newest or len(self._known.counted) > MANY_COUNTS:
+            configs = [str(each["config"]) for each in await tx.all("configs")]
+            self._known = Known(newest, tuple(configs))
+        return self._known
 
     async def passages(self, chunks: Sequence[int]) -> list[Passage]:
         """The chunks with their pages, in the order asked for; those that are gone are left out."""
@@ -87,24 +87,13 @@ class Searches:
             nearby.let_go(chunks)
 
 
-async def _configs(tx: Session, language: str | None) -> dict[str, list[str]]:
-    """The configurations that pages of a language, or all, are indexed under, by full-text table."""
-    found = [str(row["config"]) for row in await tx.all("configs")]
-    if language is not None:  # a page that an older afresh has indexed is simple
-        found = [config for config in found if config in (search_config(language), SIMPLE)]
-    return {
-        "english": [config for config in found if config == ENGLISH],
-        "simple": [config for config in found if config != ENGLISH],
-    }
-
-
-async def _corner(tx: Session, within: Narrowed) -> Corner:
+async def _corner(tx: Session, within: Narrowed, newest: int) -> Corner:
     """Where a search may answer from, and how much that is."""
     if not within:
         return Corner()
     pages = [row["id"] for row in await pages_within(tx, within)]
-    row, newest = await tx.one("count_chunks", pages=pages), await tx.one("newest")
-    return Corner(pages, row["number"] if row else 0, newest["chunk"] if newest else 0)
+    row = await tx.one("count_chunks", pages=pages)
+    return Corner(pages, row["number"] if row else 0, newest)
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:

@@ -8,7 +8,7 @@ from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
 from afresh.store.links import LinkBook
-from afresh.store.matching import Counted
+from afresh.store.matching import Known
 from afresh.store.nearby import Nearby
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
@@ -25,7 +25,7 @@ class SqlStore(Runs, Commits, Sweeps, Endings, Frontiers, Reads, Searches, Vecto
         self.db = db
         self.url = url
         self._links = LinkBook()
-        self._counted: tuple[int, Counted] = (0, {})
+        self._known = Known()
         self._nearby: dict[str, tuple[int, Nearby]] = {}
         self._depths: dict[RunId, dict[int, int]] = {}
 
