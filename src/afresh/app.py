@@ -53,12 +53,15 @@ def utc_now() -> datetime:
 async def build(config: Config, *, clock: Clock = utc_now, access: Access = Access.CREATE) -> KnowledgeBase:
     """The knowledge base that a configuration describes, its store open."""
     arm()
-    os.environ.setdefault(
-        "OPENBLAS_THREAD_TIMEOUT", "18"
-    )  # threads of numpy that wait spin 2^18 cycles at most
+    one_thread()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
     models = Modelling(config, store, clock)
     return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)
+
+
+def one_thread() -> None:
+    """Keep numpy to one thread, unless it is loaded: its others wait by spinning, which slows all else."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class Workshop:
