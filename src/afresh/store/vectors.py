@@ -57,7 +57,7 @@ class Vectors:
             await tx.many("keep_vector", made)
 
     async def forget_vectors(self, before: datetime) -> int:
-        """Let go of vectors whose text no chunk has, and had none since a time."""
+        """Let go of vectors whose text no chunk has, none since a time; not while a run may want them."""
         async with self.db.write() as tx:
             return await tx.run("forget_vectors", before=before)
 

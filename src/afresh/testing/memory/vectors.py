@@ -9,7 +9,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.errors import EmbedError
 from afresh.core.found import Near, Nearest
-from afresh.core.model import Page, PageId, SourceId
+from afresh.core.model import Page, PageId, RunState, SourceId
 from afresh.testing.memory.narrowing import pages_within
 from afresh.testing.memory.tables import Piece, Tables
 
@@ -46,7 +46,9 @@ class MemoryVectors:
             self.tables.used[key] = now
 
     async def forget_vectors(self, before: datetime) -> int:
-        """Let go of vectors whose text no chunk has, and had none since a time."""
+        """Let go of vectors whose text no chunk has, none since a time; not while a run may want them."""
+        if any(run.state is RunState.RUNNING for run in self.tables.runs.values()):
+            return 0
         texts = {piece.chunk.text_hash for _, piece in self._pieces()}
         old = [
             each
