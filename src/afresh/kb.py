@@ -181,6 +181,8 @@ class KnowledgeBase:
         listener: Listener = ignore,
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
+        if limit < 1:
+            raise UsageError(f"at least one answer has to be allowed, not {limit}")
         now = self._clock()
         chosen = [await best_source(self._store, label) for label in within]
         told = [note for _, version in chosen if (note := stand_in_note(version))]
@@ -225,6 +227,9 @@ class KnowledgeBase:
                 continue
             if report.error:
                 notes.append(f"{label}, looked at again: {report.error}")
+            if report.held:
+                gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
+                notes.append(f"{label}: {gone}, but kept until `afresh confirm {report.run}`")
         return notes
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[Reindexed]:

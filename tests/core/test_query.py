@@ -147,6 +147,7 @@ def test_parts_of_a_query() -> None:
         terms=("fast", "the"),
         phrases=(("white", "space"), ("other", "one")),
         compounds=(("json", "dumps"),),
+        names=(("json", "dumps"),),
         prefixes=("conf",),
     )
 
@@ -169,7 +170,7 @@ def test_all_leaves_stop_words_of_a_question_out() -> None:
 
 
 def test_any_leaves_stop_words_out_and_takes_compounds_apart() -> None:
-    assert match_any(parse("what does json.dumps do")) == '"json" OR "dumps"'
+    assert match_any(parse("what does json.dumps do")) == '"json" OR "dumps" OR "json dumps"'
     assert match_any(parse("a-b")) == '"a b"'
 
 

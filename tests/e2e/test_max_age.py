@@ -250,3 +250,29 @@ def test_P12_ctrl_c_while_hits_are_looked_at_gives_the_old_answer(store: Path, t
     last = program.run("refresh", "docs", "--json")
     assert (last.code, last.report["state"]) == (0, "completed")
     assert_sound(store)
+
+
+async def test_a_page_that_moved_stays_until_a_run_has_read_where_it_went(
+    store: Path, tiny: TinySite, work: type[InProcess], clock: FrozenClock
+) -> None:
+    async with opened(store, ONCE, clock=clock) as kb:
+        await crawled(kb, tiny, clock)
+        tiny.put("/q3", page("/q3", ["/"], word("/p3")))
+        tiny.redirect("/p3", "/q3", status=301)
+        assert await urls(kb, word("/p3")) == [tiny.at("/p3")], "its content is still the best there is"
+        assert "/q3" not in looks(tiny)
+        await kb.refresh(["docs"])
+        assert await urls(kb, word("/p3")) == [tiny.at("/q3")]
+    assert_sound(store)
+
+
+async def test_pages_that_are_gone_and_held_by_the_brake_are_told(
+    store: Path, tiny: TinySite, work: type[InProcess], clock: FrozenClock
+) -> None:
+    async with opened(store, ONCE, clock=clock) as kb:
+        await crawled(kb, tiny, clock, 14)
+        for number in range(1, 13):
+            tiny.gone(f"/p{number}")
+        query = " ".join(word(f"/p{number}") for number in range(1, 13))
+        answer = await kb.search(query, mode="text", max_age=HOUR, limit=20)
+        assert any("12 pages are gone, but kept until `afresh confirm" in note for note in answer.notes)

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.e2e.inprocess import InProcess
@@ -36,6 +37,11 @@ def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
 def api() -> Iterator[EmbeddingServer]:
     with EmbeddingServer(dimension=DIMENSION) as server:
         yield server
+
+
+def name(api: EmbeddingServer, model: str = "small") -> str:
+    """The fingerprint of a model of the server."""
+    return f"openai/{model}~{urlsplit(api.base_url).netloc}"
 
 
 def by(api: EmbeddingServer, model: str = "small", **more: object) -> dict[str, object]:
@@ -73,12 +79,12 @@ async def test_F93_another_model_takes_over_without_a_fetch(
     async with opened(store, by(api)) as kb:
         before = await kb.search("speaks of little", mode="vector")
         assert len(before.hits) == 10
-        assert "openai/small is set, but local/wordllama" in before.notes[0]
+        assert f"{name(api)} is set, but local/wordllama" in before.notes[0]
         assert api.asked == [], "the old model answers until the switch"
         events: list[Event] = []
         [report] = await kb.reindex(listener=events.append)
         assert (report.state, report.left, report.error, report.source) == ("completed", 0, None, None)
-        assert report.serving == report.model == "openai/small"
+        assert report.serving == report.model == name(api, "small")
         assert (report.chunks_embedded, report.pages_cut) == (PAGES + 1, 0)
         told = [event for event in events if isinstance(event, Remaking)]
         assert (told[-1].what, told[-1].done, told[-1].of) == ("chunks", PAGES + 1, PAGES + 1)
@@ -88,7 +94,7 @@ async def test_F93_another_model_takes_over_without_a_fetch(
         assert (again.state, again.chunks_embedded, again.chunks_reused) == ("completed", 0, 0)
     assert set(times(api).values()) == {1} | {times(api)["speaks"]}
     assert looks(tiny) == {}
-    assert rows(store, MODELS) == [("openai/small", 1)]
+    assert rows(store, MODELS) == [(name(api, "small"), 1)]
     assert rows(store, "select count(*) from vectors v join models m on m.id = v.model_id") == [(PAGES + 1,)]
     assert_sound(store)
 
@@ -114,11 +120,11 @@ async def test_the_old_index_answers_while_the_new_one_is_made(
 
         await switching_after(answered, kb, hear)
         assert len(await by_meaning(kb)) == len(await by_meaning(other)) == PAGES + 1
-    assert seen == [(PAGES + 1, "openai/small")]
+    assert seen == [(PAGES + 1, name(api, "small"))]
     questions = [each.body["model"] for each in api.asked if "This page speaks of little" in each.texts]
     assert questions[0] == "small"
     assert questions[-1] == "large"
-    assert serving(store) == "openai/large"
+    assert serving(store) == name(api, "large")
 
 
 async def test_a_search_that_cannot_reach_the_old_model_goes_by_words_and_says_so(
@@ -130,7 +136,7 @@ async def test_a_search_that_cannot_reach_the_old_model_goes_by_words_and_says_s
         answer = await kb.search(word("/p3"))
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
         assert answer.notes == (
-            "the index is made by openai/small, which is no longer set up: "
+            f"the index is made by {name(api)}, which is no longer set up: "
             "answered by words alone until `afresh reindex` has made it anew",
         )
         assert await by_meaning(kb) == set(), "vectors of two models are never compared"
@@ -160,7 +166,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
                 came.append(asyncio.create_task(refresh()))
 
         report = await switching_after(done, kb, hear)
-        assert (report.state, report.serving) == ("completed", "openai/small")
+        assert (report.state, report.serving) == ("completed", name(api, "small"))
         assert report.chunks_embedded == PAGES + 1 + 3, "the root, an edited page and a new one"
         await asyncio.gather(*came)
         found = await kb.search("Zebras graze", mode="vector", limit=1)
@@ -196,13 +202,13 @@ async def test_a_run_that_outlives_the_switch_says_what_to_do(
         assert [report.state for report in await other.reindex()] == ["completed"]
         tiny.release("/p3")
         [report] = await run
-        assert any("but openai/small answers: run `afresh reindex`" in note for note in report.notes)
+        assert any(f"but {name(api)} answers: run `afresh reindex`" in note for note in report.notes)
         assert [hit.url for hit in (await other.search("zebras graze", mode="text")).hits] == [tiny.at("/p3")]
         assert (await other.status()).unembedded == 1
         [report2] = await other.reindex()
         assert (report2.state, report2.chunks_embedded) == ("completed", 1)
         assert tiny.at("/p3") in await by_meaning(other, "Zebras graze")
-    assert rows(store, MODELS) == [("openai/small", 1)]
+    assert rows(store, MODELS) == [(name(api, "small"), 1)]
 
 
 async def test_one_source_alone_says_that_others_lack_vectors(
@@ -224,7 +230,11 @@ async def test_one_source_alone_says_that_others_lack_vectors(
             assert report.serving.startswith(FAST)
             assert len(await by_meaning(kb)) == PAGES + 2, "the old index answers"
             [report] = await kb.reindex(["other"])
-            assert (report.state, report.serving, report.chunks_embedded) == ("completed", "openai/small", 1)
+            assert (report.state, report.serving, report.chunks_embedded) == (
+                "completed",
+                name(api, "small"),
+                1,
+            )
 
 
 async def test_an_empty_store_has_nothing_to_make_anew(store: Path, api: EmbeddingServer) -> None:
@@ -300,7 +310,7 @@ async def test_F04_a_reindex_killed_at_any_point_goes_on_where_it_was(
     async with opened(store) as kb:
         assert len(await by_meaning(kb)) == PAGES + 1, "the old index answers"
     last = program.run("reindex", "--json")
-    assert (last.code, last.report["state"], last.report["serving"]) == (0, "completed", "openai/small")
+    assert (last.code, last.report["state"], last.report["serving"]) == (0, "completed", name(api, "small"))
     twice = [text for text, number in times(api).items() if number > 1]
     assert max(times(api).values()) <= 2
     assert len(twice) <= (PAGES + 1 if point in ("embed.made", "sql.commit") else 0)
@@ -412,9 +422,33 @@ async def test_status_show_plan_and_doctor_tell_who_answers_and_what_is_missing(
     async with opened(store, by(api)) as kb:
         status = await kb.status()
         assert (status.model or "").startswith(FAST)
-        assert status.wanted_model == "openai/small"
-        assert "openai/small is set, but local/wordllama" in (await kb.plan("docs")).notes[-1]
+        assert status.wanted_model == name(api, "small")
+        assert f"{name(api)} is set, but local/wordllama" in (await kb.plan("docs")).notes[-1]
         [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
-        assert "but openai/small is set" in finding.detail
+        assert f"but {name(api)} is set" in finding.detail
         assert "`afresh reindex`" in (finding.fix or "")
     assert api.asked == []
+
+
+async def test_F93_questions_of_another_length_are_answered_by_words_and_say_so(
+    store: Path, tiny: TinySite, api: EmbeddingServer
+) -> None:
+    await crawled(store, tiny, by(api))
+    api.dimension = 2 * DIMENSION
+    async with opened(store, by(api)) as kb:
+        answer = await kb.search("This page speaks of little")
+        assert answer.hits
+        assert f"{2 * DIMENSION} numbers now, but those on record have {DIMENSION}" in answer.notes[-1]
+
+
+async def test_text_that_lacks_vectors_gets_them_in_the_next_run(store: Path, tiny: TinySite) -> None:
+    await crawled(store, tiny)
+    tiny.put("/p3", page("/p3", ["/"], "Zebras graze here."))
+    async with opened(store, {"embedding.provider": "none"}) as kb:
+        await kb.refresh(["docs"])
+    async with opened(store) as kb:
+        assert (await kb.status()).unembedded == 1
+        [report] = await kb.refresh(["docs"])
+        assert (report.state, report.changed, report.chunks_embedded) == ("completed", 0, 1)
+        assert (await kb.status()).unembedded == 0
+    assert_sound(store)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.e2e.inprocess import InProcess
@@ -64,6 +65,11 @@ def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
 def api() -> Iterator[EmbeddingServer]:
     with EmbeddingServer(dimension=256) as server:
         yield server
+
+
+def name(api: EmbeddingServer, model: str = "small") -> str:
+    """The fingerprint of a model of the server."""
+    return f"openai/{model}~{urlsplit(api.base_url).netloc}"
 
 
 def by(api: EmbeddingServer) -> dict[str, object]:
@@ -157,12 +163,12 @@ async def test_another_model_reads_the_pages_anew_and_then_answers(
         [refreshed] = await kb.refresh(["docs"])
         assert refreshed.state == "completed"
         assert not any(each.conditional for each in site.requests if each.path in site.paths)
-        assert (await kb.status()).model == "openai/small", "every chunk has a vector of it: it answers"
+        assert (await kb.status()).model == name(api, "small"), "every chunk has a vector of it: it answers"
         assert len((await kb.search("retry with a growing pause", mode="vector")).hits) == 10
         assert [each.state for each in await kb.reindex()] == ["completed"]
         [again] = await kb.refresh(["docs"])
         assert again.not_modified + again.unchanged == plan.known
-    assert [name for (name,) in rows(store, "select name from models")] == ["openai/small"]
+    assert [name for (name,) in rows(store, "select name from models")] == [name(api, "small")]
 
 
 @pytest.mark.parametrize(

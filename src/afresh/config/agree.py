@@ -40,7 +40,7 @@ def _embedding(embedding: EmbeddingSettings) -> str | None:
         return "embedding.model: embedding.provider: openai needs the name of a model"
     if provider in REMOTE and not embedding.api_key and embedding.address == BASE_URLS[provider]:
         return (
-            f"embedding.api_key: embedding.provider: {provider} needs a key (AFRESH_EMBEDDING__API_KEY), "
+            f"embedding.provider: {provider} needs a key (AFRESH_EMBEDDING__API_KEY), "
             "or embedding.base_url names a server that needs none"
         )
     if provider not in (*REMOTE, "none") and embedding.dimensions is not None:

@@ -52,12 +52,13 @@ def analysed(text: str, config: str) -> str | None:
         return " ".join(stem(words if text.isascii() else _spread(words)))
     if text.isascii() or RUN.search(text) is None:
         return None
-    return RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+    whole = unicodedata.normalize("NFKC", text)
+    return RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", whole)
 
 
 def words_in(text: str) -> list[str]:
     """The words of a text in lower case, each run of an unspaced script as one of them."""
-    whole = text if text.isascii() else unicodedata.normalize("NFC", text)
+    whole = text if text.isascii() else unicodedata.normalize("NFKC", text)  # ﾒﾓﾘ is メモリ
     return WORD.findall(whole.lower())
 
 

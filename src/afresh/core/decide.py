@@ -75,7 +75,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     if policy.respect_noindex and not document.index:
         return _unwanted(page, seen, policy, now)
     language = _language(page, document, policy)
-    made = page.recipe == policy.recipe and search_config(page.language) == search_config(language)
+    made = page.recipe == policy.recipe and not _speaks_anew(page, document, policy)
     same = made and page.content_hash == document.content_hash
     follow = _follow(page, seen, policy)
     after = replace(
@@ -112,6 +112,12 @@ def _language(page: Page, document: Document, policy: Policy) -> str | None:
     if policy.redetect:
         return document.language or page.language
     return page.language or document.language
+
+
+def _speaks_anew(page: Page, document: Document, policy: Policy) -> bool:
+    """Whether a page is to be indexed in another language than it was; only where that was asked for."""
+    language = _language(page, document, policy)
+    return policy.redetect and search_config(page.language) != search_config(language)
 
 
 def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime) -> Decision:
@@ -152,7 +158,7 @@ def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
         return f"{code}, content hash changed from {page.content_hash[:12]} to {content_hash[:12]}"
     if page.recipe != policy.recipe:
         return f"{code}, same content hash, made anew for another recipe"
-    if search_config(page.language) != search_config(_language(page, seen.document, policy)):
+    if _speaks_anew(page, seen.document, policy):
         return f"{code}, same content hash, made anew for another language"
     return f"{code}, same content hash {content_hash[:12]}"
 

@@ -17,6 +17,7 @@ from afresh.core.text import headings_in
 
 WIDTH = 400
 CONTEXT_CHARS = 4_000
+LONGEST_READ = 20_000  # a chunk of links may be far longer than it reads
 _SHORT = 0.5  # of the width: what is shorter is shown with its neighbours
 _HEAD_ROWS = 2  # names and rule
 _LONG_BLOCKS = {Kind.CODE: (Kind.CODE, Kind.OPENING), Kind.ROW: (Kind.ROW,)}
@@ -54,6 +55,7 @@ def passage(
     `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
     """
     asked = words if isinstance(words, Words) else Words(words)
+    content = _readable(content, asked)
     text = _read(content, asked, width)
     if not text.segments:
         return ""
@@ -63,6 +65,15 @@ def passage(
     following = _start_of(after, asked, width - len(text.text))
     leading = _end_of(before, asked, width - len(text.text) - len(following))
     return "\n\n".join(part for part in (leading, shown, following) if part)
+
+
+def _readable(content: str, words: Words) -> str:
+    """A text as far as it can be read in good time: all of it, or lines around the first word asked for."""
+    if len(content) <= LONGEST_READ:
+        return content
+    first = min((start for start, _, _ in words.spots(content, 0, len(content))), default=0)
+    begin = content.rfind("\n", 0, max(0, first - LONGEST_READ // 2)) + 1
+    return content[begin : begin + LONGEST_READ]
 
 
 def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:

@@ -20,6 +20,7 @@ MAX_CHARS = 10_000  # of a query that are looked at, far more than its words can
 LONGEST_NAME = 12  # characters of a run that may be one word or a few: データベースエンジン
 SHORT_QUERY = 3  # up to so many words every word is meant: "for loop", "is not"
 
+_NAME = re.compile(r"\w+(?:[._:]+\w+)+|\w*_\w+")
 _PART = re.compile(r'"([^"]*)"|“([^“”]*)”|([^\s"“”]+)')
 
 
@@ -30,6 +31,7 @@ class Query:
     terms: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()  # typed in quotes
     compounds: tuple[tuple[str, ...], ...] = ()  # typed as one word that is split
+    names: tuple[tuple[str, ...], ...] = ()  # of them those that are names in code, as `to_char`
     prefixes: tuple[str, ...] = ()  # match every word that starts like them
     runs: tuple[str, ...] = ()  # of scripts without spaces: found anywhere inside a longer run
     stop: frozenset[str] = field(default=frozenset(), compare=False)  # those of the words that say little
@@ -45,8 +47,9 @@ def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
     compounds: dict[tuple[str, ...], None] = {}
     prefixes: dict[str, None] = {}
     runs: dict[str, None] = {}
+    names = {tuple(words_in(name[0])) for name in _NAME.finditer(query[:MAX_CHARS])}
     for words, quoted, starred in _parts(query):
-        if quoted and len(words) > 1:
+        if quoted:
             phrases[words] = None
             continue
         for unspaced, group in groupby(words, is_run):
@@ -58,7 +61,8 @@ def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
             else:
                 (prefixes if starred and together[0] == words[-1] else terms)[together[0]] = None
     stop = stop_words({*terms, *(word for words in compounds for word in words)}, spoken)
-    return Query(tuple(terms), tuple(phrases), tuple(compounds), tuple(prefixes), tuple(runs), stop)
+    named = tuple(words for words in compounds if words in names)
+    return Query(tuple(terms), tuple(phrases), tuple(compounds), named, tuple(prefixes), tuple(runs), stop)
 
 
 def words_of(query: str) -> tuple[str, ...]:
@@ -100,9 +104,10 @@ def phrases_of(query: Query, configs: Sequence[str] = (ENGLISH,)) -> str | None:
 def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str, ...]:
     """The expressions of which a text has to match any: everything asked for but stop words.
 
-    A compound counts as its parts: as a phrase beside them it would outweigh all other words. So does a run:
-    a question in Chinese is one run, and no text holds it as it stands; one that may be a name counts as a
-    whole, too. If there is nothing but stop words, they count.
+    A compound counts as its parts: as a phrase beside them it would outweigh all other words. A name in code
+    shall, and counts as both. A run counts as its parts: a question in Chinese is one run, and no text holds
+    it as it stands; one that may be a name counts as a whole, too. If there is nothing but stop words, they
+    count.
     """
     parts = [word for words in query.compounds for word in words if len(word) > 1]
     terms: Iterable[str] = _telling(dict.fromkeys((*query.terms, *parts)), query)
@@ -111,7 +116,7 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
     more: Sequence[tuple[str, ...]] = [(run,) for run in (*list(of_runs)[:MAX_WORDS], *names)]
     if not (terms or query.phrases or query.prefixes or more):
         terms, more = query.terms, query.compounds
-    return tuple(dict.fromkeys(_expressions(query, configs, terms, more)))
+    return tuple(dict.fromkeys(_expressions(query, configs, terms, [*more, *query.names])))
 
 
 def _parts(query: str) -> Iterator[tuple[tuple[str, ...], bool, bool]]:

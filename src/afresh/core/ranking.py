@@ -4,13 +4,15 @@ Ranks alone (reciprocal rank fusion) forget how much better the first is than th
 words alone on a larger index; so scores are added, each half counted from nothing to its best.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from afresh.core.analysis import words_in
 from afresh.core.found import Match, Nearest
 
 FAST_MEANING = 0.45  # the weight of meanings in an order made with the fast model; words have the rest
 MEANING = 0.6  # with any other model
 FAST = "local/wordllama"  # how the fingerprint of the fast model begins
+TITLED = 0.2  # a page whose title is the question
 LEADERS = 3  # the best of a first order tell what the question means
 PULL = 1.0  # how far the question moves towards them, in its own length
 
@@ -18,6 +20,14 @@ PULL = 1.0  # how far the question moves towards them, in its own length
 def meaning_of(model: str) -> float:
     """How much meanings weigh that a model made."""
     return FAST_MEANING if model.startswith(FAST) else MEANING
+
+
+def title_bonus(title: str, words: Collection[str]) -> float:
+    """What a page gains whose title is what was asked for; next to nothing for a longer question."""
+    named = {word for word in words_in(title) if not word.isdigit()}
+    asked = set(words)
+    shared = len(named & asked) / len(named | asked) if asked else 0.0
+    return TITLED * shared**2
 
 
 def fuse(matches: Iterable[Match], nearest: Nearest, meaning: float = FAST_MEANING) -> list[Match]:

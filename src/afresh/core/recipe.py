@@ -10,7 +10,7 @@ HTML = "html-2"
 MARKDOWN = "markdown-1"
 TEXT = "text-1"
 READING = f"{HTML}+{MARKDOWN}+{TEXT}"
-CHUNKER = "markdown-3"  # and the analysis of its words
+CHUNKER = "markdown-4"  # and the analysis of its words
 
 
 def recipe_of(body: str, model: str | None) -> str:

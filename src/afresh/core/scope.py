@@ -160,7 +160,9 @@ def _both_schemes(rests: tuple[str, ...]) -> tuple[str, ...]:
 
 def address_filter(glob: str) -> Callable[[str], bool]:
     """Whether an address matches a glob, tried as those of a source are; without a star it is a beginning."""
-    pattern = re.compile(translate(glob if re.search(r"[*?\[]", glob) else f"{glob}*"))
+    whole = glob if re.search(r"[*?\[]", glob) else f"{glob}*"
+    anywhere = whole.startswith(("/", "*")) or "://" in whole
+    pattern = re.compile(translate(whole if anywhere else f"/{whole}"))
 
     def matches(url: str) -> bool:
         return any(pattern.match(subject) for subject in _subjects(url))

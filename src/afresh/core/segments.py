@@ -13,7 +13,9 @@ LONGEST = 200  # characters of a segment of prose, where a space lets it end
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
-_SENTENCE_END = re.compile(r"(?<!\d)(?<!\.\w)[.!?…]+[\"'”’)\]*_]*(?=\s)[ \t]*\n?|[。！？]+[」』”）]*\n?|\n")
+_SENTENCE_END = re.compile(
+    r"(?<![\d.!?…])(?<!\.\w)[.!?…]{1,20}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?|[。！？]+[」』”）]*\n?|\n"
+)
 # After a space, or between letters of a script that needs none.
 _WORD_END = re.compile(
     r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])"
@@ -23,7 +25,7 @@ _WORD_END = re.compile(
 _INLINE = re.compile(
     r"(?=[`!\[*<hw&{])(?:"  # tried first: nearly every place fails here
     r"(?P<code>(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|!?\[[^\[\]]{0,200}\]){0,500})\]"
+    r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500})\]"
     r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,200}\]))"
     r"|(?P<definition>\[[^\[\]\n]{1,200}\]:[ \t]*\S*[/.#]\S*[^\n]*)"
     r"|(?P<strong>(?P<stars>\*{1,2})(?=[^\s*])[^*\n]{1,200}?(?<=[^\s*])(?P=stars)(?!\*))"

@@ -86,6 +86,12 @@ def newest_first(labels: Iterable[str]) -> list[str]:
     return [label for _, label in numbered] + sorted(label for label, known in keyed.items() if not known)
 
 
+def is_newer(one: str | None, other: str | None) -> bool:
+    """Whether a version is to be preferred to another where none was asked for."""
+    choice = choose(None, [one, other]) if one != other else None
+    return choice is not None and choice.version == one
+
+
 def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
     given = [label for label in labels if label is not None]
     if wanted in given:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from afresh.core.embedding import Wanting
 from afresh.core.errors import EmbedderDown, EmbedError, StoreError
 from afresh.core.looks import Chunk, embedded_text
 from afresh.failpoints import failpoint
@@ -64,6 +65,11 @@ class Embedding:
             await asyncio.wait(promises.values())  # who gives up waiting takes nothing from others
         made = {key: promise.result() for key, promise in promises.items()}
         return sum(made[key] for key in mine)
+
+    async def fill(self, lacking: Sequence[Wanting]) -> int:
+        """Give chunks of the store the vectors they lack; how many had to be made."""
+        chunks = [Chunk(content=each.content, path=each.path, text_hash=each.text_hash) for each in lacking]
+        return await self.ensure(chunks)
 
     def _wake(self) -> None:
         if self._texts and (self._worker is None or self._worker.done()):

@@ -1,6 +1,6 @@
 """Opening a stored page: its text, or why there is none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from afresh.core.errors import UsageError
@@ -8,11 +8,22 @@ from afresh.core.model import Page, PageStatus, Source, SourceId
 from afresh.core.nearness import clues, nearest
 from afresh.core.scope import Rules
 from afresh.core.traps import pattern_of, shown
-from afresh.core.views import OpenedPage
+from afresh.core.versions import is_newer
+from afresh.core.views import OpenedPage, PageView
 from afresh.ports import Library
 
 _MAX_MOVES = 10
+Found = tuple[Page, PageView, str, str | None]  # with the name and the version of its source
 _LOOKED_AT = 500  # addresses compared with one that is not on record
+
+
+def _preferred(found: Sequence[Found]) -> Found:
+    """Of the sources that hold an address the first, in the version that is meant where none is named."""
+    best = found[0]
+    for each in found[1:]:
+        if each[2] == best[2] and is_newer(each[3], best[3]):
+            best = each
+    return best
 
 
 async def open_page(
@@ -26,7 +37,7 @@ async def open_page(
             if moves:
                 raise UsageError(f"{moves[-1]} moved to {url}, which is not on record")
             return None
-        page, _, name, version = found[0]
+        page, _, name, version = _preferred(found)
         if page.status is not PageStatus.REDIRECT or not page.moved_to:
             break
         moves.append(url)

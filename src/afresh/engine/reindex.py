@@ -4,10 +4,10 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from afresh.core.embedding import Cut, Wanting
+from afresh.core.embedding import Cut
 from afresh.core.errors import EmbedError
 from afresh.core.events import Listener, Remaking
-from afresh.core.looks import Chunk, Document
+from afresh.core.looks import Document
 from afresh.core.model import Source, SourceId
 from afresh.core.views import Reindexed
 from afresh.engine.embedding import Embedding
@@ -106,7 +106,7 @@ async def _embed_all(remake: Remake, wanted: Embedding, source: SourceId | None)
         if not lacking:
             return
         began = time.monotonic()
-        made = await wanted.ensure([_chunk(each) for each in lacking])
+        made = await wanted.fill(lacking)
         size = _size(made / max(time.monotonic() - began, 0.001))
         remake.made += made
         remake.reused += len(lacking) - made
@@ -120,10 +120,6 @@ def _size(rate: float) -> int:
     return int(min(CHUNKS, max(AT_ONCE, rate * SECONDS)))
 
 
-def _chunk(wanting: Wanting) -> Chunk:
-    return Chunk(content=wanting.content, path=wanting.path, text_hash=wanting.text_hash)
-
-
 async def _report(remake: Remake, source: Source | None, error: str | None) -> Reindexed:
     store, wanted = remake.store, remake.wanted
     serving = await store.serving_model()
@@ -131,7 +127,8 @@ async def _report(remake: Remake, source: Source | None, error: str | None) -> R
     pages = await store.count_cut_by_others(remake.chunker, source.id if source else None)
     if lack and lack.without_text:
         remake.notes.append(_needs_text(lack.without_text, "chunk"))
-    left = (lack.number if lack else 0) + pages.number
+    textless = pages.without_text + (lack.without_text if lack else 0)
+    left = pages.number + (lack.number if lack else 0) - textless
     switched = wanted is None or (serving is not None and serving.name == wanted.model)
     if not left and wanted is not None and not switched and source is None:
         switched = True  # there is nothing to search yet: the first vectors will be of this model
@@ -139,7 +136,7 @@ async def _report(remake: Remake, source: Source | None, error: str | None) -> R
         remake.notes.append("other sources lack vectors of the model: run `afresh reindex` without a name")
     return Reindexed(
         source=source.label if source else None,
-        state="failed" if error else "partial" if left or not switched else "completed",
+        state="failed" if error else "partial" if left or textless or not switched else "completed",
         pages_cut=remake.cut,
         chunks_embedded=remake.made,
         chunks_reused=remake.reused,

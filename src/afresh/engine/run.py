@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 
 from afresh.core.embedding import UNEMBEDDED
 from afresh.core.ending import Ending
-from afresh.core.errors import RunBusy, SourceError
+from afresh.core.errors import EmbedError, RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, Limits, Listed, Page, Run, RunMode, RunState, Source
+from afresh.core.model import Attempt, Limits, Listed, Page, PageStatus, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
@@ -25,6 +25,7 @@ from afresh.engine.worker import Worker
 from afresh.failpoints import failpoint
 
 UNUSED = timedelta(days=30)  # how long vectors are kept for text that may come back
+GAP = 256  # chunks that are given the vectors they lack at a time
 MANY = 5  # notes of one kind that are worth reading
 
 
@@ -38,6 +39,7 @@ class Course:
     run: Run
     stopping: asyncio.Event
     notes: list[str] = field(default_factory=list)
+    filled: int = 0  # chunks of earlier runs that got the vectors they lacked
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -94,6 +96,7 @@ async def run_source(
             f"{worker.left_waiting} {waiting}: "
             f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
         )
+    await _fill_gaps(course)
     verdict = await _judge(course, worker.left_waiting)
     if run.mode is RunMode.CHECK and verdict.state is RunState.CANCELLED:
         verdict = replace(verdict, state=RunState.PARTIAL, error="stopped")  # nobody goes on with it
@@ -111,6 +114,25 @@ async def _worked(course: Course) -> Worker:
     except BaseExceptionGroup as group:
         raise _first(group) from group
     return worker
+
+
+async def _fill_gaps(course: Course) -> None:
+    """Give stored text the vectors it lacks, as after a run beside a switch of models."""
+    embedding, store = course.kit.embedding, course.kit.store
+    serving = await store.serving_model()
+    if embedding is None or serving is None or serving.name != embedding.model:
+        return
+    if course.run.mode is RunMode.CHECK or not await store.lacks_vectors(embedding.model):
+        return
+    lacking = await store.unembedded(embedding.model, source=course.source.id, limit=GAP)
+    while lacking and not course.stopping.is_set():
+        try:
+            course.filled += await embedding.fill(lacking)
+        except EmbedError as error:
+            course.notes.append(f"some chunks still lack vectors: {error}")
+            return
+        after = lacking[-1].chunk
+        lacking = await store.unembedded(embedding.model, source=course.source.id, after=after, limit=GAP)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -256,6 +278,8 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
             counts["moved"] = sum(1 for page in doomed if page.moved_to is not None)
             counts["deleted"] = len(doomed) - counts["moved"]
     await _note(course, run, counts, state)
+    if course.filled:
+        counts["chunks_embedded"] = counts.get("chunks_embedded", 0) + course.filled
     counts["worked_ms"] = counts.get("worked_ms", 0) + course.worked_ms
     return Ending(
         state=state,
@@ -327,8 +351,15 @@ async def _doomed(course: Course, missing: list[Page]) -> list[Page]:
     return [
         page
         for page, target in await course.kit.store.doomed(course.source.id, missing)
-        if may_drop(page, target, course.run.id)
+        if may_drop(page, target, course.run.id) and not _waits_for_target(course, page, target)
     ]
+
+
+def _waits_for_target(course: Course, page: Page, target: PageStatus | None) -> bool:
+    """Whether a check found a move to a page that only the next run will read."""
+    if course.run.mode is not RunMode.CHECK or page.moved_to is None or target is PageStatus.ACTIVE:
+        return False
+    return course.rules.refusal(page.moved_to, 0) is None
 
 
 async def _reload(course: Course) -> Run:

@@ -14,7 +14,8 @@ from afresh.core.model import Listed
 from afresh.core.passage import context as context_of
 from afresh.core.passage import passage as passage_of
 from afresh.core.query import parse, unquoted, words_of
-from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of
+from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of, title_bonus
+from afresh.core.versions import is_newer
 from afresh.core.views import Answer, Hit
 from afresh.ports import Embedder, Library
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 CANDIDATES = 100  # chunks that each half hands in
-READ = 20  # passages that are read at a time: a page may own many of the best chunks
+READ = 30  # passages that are read at a time: a page may own many of the best chunks
 TRIES = 3  # for an answer that is not disturbed by what is written meanwhile
 
 
@@ -40,7 +41,9 @@ async def answer(
     """The best hits for a question; where meanings cannot be asked, by its words alone."""
     said = list(notes) if asked.mode is not Mode.TEXT else []
     vector = None
-    if embedder is not None and asked.mode is not Mode.TEXT and asked.query.strip():
+    if embedder is None and asked.mode is Mode.VECTOR and not said:
+        said.append("there are no vectors to compare: see embedding.provider, or ask with --mode text")
+    if embedder is not None and asked.mode is not Mode.TEXT and parse(asked.query):
         try:
             vector = await embedder.embed_query(asked.query)
         except EmbedError as error:
@@ -49,7 +52,11 @@ async def answer(
     if held is not None and not held:
         said.append("no text holds the words in quotes as they stand")
         asked = replace(asked, query=unquoted(asked.query) if asked.mode is Mode.HYBRID else "")
-    passages = await _passages(store, asked, embedder.model if embedder else "", vector, held)
+    try:
+        passages = await _passages(store, asked, embedder.model if embedder else "", vector, held)
+    except EmbedError as error:  # vectors that cannot be compared
+        said.append(f"answered by words alone: {error}")
+        passages = await _passages(store, asked, "", None, held)
     words = Words(words_of(asked.query))
     hits = [_hit(passage, score, words) for passage, score in passages]
     if context:
@@ -138,27 +145,28 @@ async def _passages(
 async def _best_of_each_page(
     store: Library, ranked: Sequence[Match], asked: Asked
 ) -> tuple[list[Shown], bool]:
-    """The best passage of each page, or every one if asked for, and whether all that was ranked is there.
-
-    One content under two addresses is one.
-    """
-    found: list[Shown] = []
-    contents: set[tuple[int, str]] = set()
-    all_there = True
+    """The best passage of each page, or every one if asked for, and whether all that was ranked is there."""
+    words, all_there = words_of(asked.query), True
+    best: dict[object, Shown] = {}
     for start in range(0, len(ranked), READ):
-        part = ranked[start : start + READ]
-        scores = {match.chunk: match.score for match in part}
+        scores = {match.chunk: match.score for match in ranked[start : start + READ]}
         passages = await store.passages(list(scores))
         all_there = all_there and len(passages) == len(scores)
         for passage in passages:
-            content = (passage.source_id, passage.content_hash)
-            if not asked.every_chunk and content in contents:
-                continue
-            contents.add(content)
-            found.append((passage, scores[passage.chunk]))
-            if len(found) == asked.limit:
-                return found, all_there
-    return found, all_there
+            shown = (passage, scores[passage.chunk] + title_bonus(passage.title, words))
+            key = passage.chunk if asked.every_chunk else (passage.source, passage.content_hash)
+            best[key] = _better(best[key], shown) if key in best else shown
+        if len(best) >= asked.limit:
+            break
+    return sorted(best.values(), key=lambda shown: -shown[1])[: asked.limit], all_there
+
+
+def _better(one: Shown, other: Shown) -> Shown:
+    """Of two passages with one content the better; of the same in two versions the newer."""
+    if one[0].source_id == other[0].source_id:
+        return max(one, other, key=lambda shown: shown[1])
+    newer = other if is_newer(other[0].version, one[0].version) else one
+    return newer[0], max(one[1], other[1])
 
 
 async def _with_context(store: Library, passages: Sequence[Shown], hits: Sequence[Hit]) -> list[Hit]:

@@ -4,8 +4,9 @@ import hashlib
 import re
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlsplit
 
-from afresh.config.embedding import LIBRARIES, REMOTE, EmbeddingSettings
+from afresh.config.embedding import BASE_URLS, LIBRARIES, REMOTE, EmbeddingSettings
 from afresh.core.errors import EmbedderDown
 from afresh.models import quality, wordllama
 from afresh.models.budget import Budgeted
@@ -16,7 +17,7 @@ FAST = f"local/wordllama-256/{wordllama.POOLING}"
 QUALITY = f"local/minilm-l6-int8/{quality.POOLING}"
 _fast, _quality = loaded_once(wordllama.Wordllama), loaded_once(quality.Quality)
 
-_NAMED = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9a-f]{8})?")
+_NAMED = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9a-f]{8})?(~[^~]+)?")
 
 
 def builtin(model: str) -> Embedder | None:
@@ -83,7 +84,9 @@ def fingerprint(settings: EmbeddingSettings) -> str:
     size = f"@{settings.dimensions}" if settings.dimensions else ""
     prefix = settings.document_prefix
     mark = f"+{hashlib.sha256(prefix.encode()).hexdigest()[:8]}" if prefix else ""
-    return f"{settings.provider}/{settings.named_model}{size}{mark}"
+    host = urlsplit(settings.base_url).netloc.rpartition("@")[2] if settings.base_url else ""
+    place = f"~{host}" if host and settings.address != BASE_URLS.get(settings.provider) else ""
+    return f"{settings.provider}/{settings.named_model}{size}{mark}{place}"
 
 
 def _remote(settings: EmbeddingSettings, caller: Caller) -> Embedder:

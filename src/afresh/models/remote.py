@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TRIES = 4
 FIRST_WAIT = 1.0  # seconds; it doubles with every try
 LONGEST_WAIT = 60.0
+QUESTION_SECONDS = 10.0  # somebody waits for the answer: one try, and not for long
 MOST_CHARS = 200_000  # in one request
 MOST_UNCLAIMED = 4_096
 SHORTEST = 200  # characters; a text that is too large even so is given up
@@ -76,8 +77,16 @@ class RemoteEmbedder:
         return np.array([made[text] for text in sent], np.float32).reshape(len(sent), -1 if sent else 1)
 
     async def embed_query(self, text: str) -> "Matrix":
-        """The row of a question."""
-        return await self._rows([_sendable(self._prefixes[1], text)], query=True)
+        """The row of a question, asked for once."""
+        body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
+        timeout = min(self._timeout, QUESTION_SECONDS)
+        try:
+            reply = await self._caller.post_json(self._form.url, self._form.headers, body, timeout)
+        except ApiError as error:
+            raise EmbedderDown(f"{error}: see if the service runs and embedding.base_url is right") from None
+        if reply.status != 200:
+            raise refusal(reply, self._host, self._secrets)
+        return checked(self._vectors(reply), 1, self._dimension, self._host)
 
     async def close(self) -> None:
         """Nothing: the caller belongs to whoever made it."""

@@ -83,6 +83,8 @@ async def swap_chunks(
         swap.plan(visit.decision.page, visit.harvest.chunks, old[visit.claim.page.id])
     await swap.write(tx)
     await tx.many("upsert_document", [_document(visit, keep_body) for visit in replaced])
+    if not keep_body:
+        await tx.run("forget_diffs", pages=[visit.claim.page.id for visit in replaced])
     return {"chunks_kept": swap.kept, "chunks_made": len(swap.made)}
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from afresh.core.errors import EmbedError
 from afresh.core.found import Near, Nearest
 from afresh.store.dialect import Row, Session
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
     Numbers = npt.NDArray[np.int64]
+
+
+MANY_GONE = 5
 
 
 class Nearby:
@@ -84,8 +88,11 @@ class Nearby:
         self._rows = np.concatenate([self._rows, np.searchsorted(self._numbers, numbers[order])])
 
     def let_go(self, chunks: Sequence[int]) -> None:
-        """Forget chunks that are gone."""
+        """Forget chunks that are gone; where they are many, all of them, to be read anew."""
         np = self._np
+        if len(chunks) > MANY_GONE:
+            self._forget_chunks()
+            return
         stay = np.isin(self._chunks, np.array(chunks, dtype=np.int64), invert=True)
         self._chunks, self._pages, self._rows = self._chunks[stay], self._pages[stay], self._rows[stay]
 
@@ -95,6 +102,12 @@ class Nearby:
         vectors, rows, chunks, places = self._vectors, self._rows, self._chunks, self._pages
         if not len(chunks):
             return Nearest()
+        if vector.shape[1] != vectors.shape[1]:
+            sizes = f"{vector.shape[1]} numbers now, but those on record have {vectors.shape[1]}"
+            raise EmbedError(
+                f"the model gives {sizes}: "
+                "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
+            )
         likeness = (await asyncio.to_thread(np.matmul, vectors, vector[0]))[rows]
         if pages is not None:
             wanted = np.zeros(int(max(places.max(), max(pages, default=0))) + 1, dtype=bool)

@@ -31,6 +31,7 @@ PRAGMAS = (
     "pragma foreign_keys = on",
     "pragma temp_store = memory",
     "pragma cache_size = -32000",
+    "pragma secure_delete = on",  # text that is no longer kept is not left in free pages
     "pragma wal_autocheckpoint = 4000",
 )
 _LIST = re.compile(r"\{list (\w+)\}")

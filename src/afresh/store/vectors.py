@@ -70,6 +70,11 @@ class Vectors:
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
             return [_wanting(row) for row in rows]
 
+    async def lacks_vectors(self, model: str) -> bool:
+        """Whether any chunk lacks a vector of a model; answered by indexes alone."""
+        async with self.db.read() as tx:
+            return await tx.one("lacks_vectors", model=await _number(tx, model)) is not None
+
     async def lack(self, model: str, source: SourceId | None = None) -> Lack:
         """How much is missing until the model can serve."""
         async with self.db.read() as tx:

@@ -39,8 +39,11 @@ where pages.id = r.page
 -- upsert_document
 insert into documents (page_id, markdown, sketch, length) values (:page, :markdown, :sketch, :length)
 on conflict (page_id) do update
-set former = case when :flagged = 1 then documents.markdown end,
+set former = case when :flagged = 1 and :markdown is not null then documents.markdown end,
     markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length, summary = null
+
+-- forget_diffs
+update changes set diff = null where page_id in {list pages} and diff is not null
 
 -- forget_former
 update documents set former = null where page_id in {list pages} and former is not null

@@ -38,6 +38,10 @@ where c.id > :after and c.whole = 1 and (:source is null or p.source_id = :sourc
     and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
 order by c.id limit :limit
 
+-- lacks_vectors
+select 1 as lacks from chunks c
+where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash) limit 1
+
 -- unembedded_counts
 select count(*) as missing, coalesce(sum(1 - c.whole), 0) as without_text
 from chunks c join pages p on p.id = c.page_id

@@ -84,6 +84,8 @@ class MemoryCommits(MemoryQueue):
             return {}
         page, document = visit.decision.page, visit.harvest.document
         kept, made = self.tables.swap_pieces(page, visit.harvest.chunks, now, keep_body)
+        if not keep_body:
+            self._forget_diffs(page)
         before = self.tables.documents.get(page.id, Held())
         self.tables.documents[page.id] = Held(
             markdown=document.markdown if document and keep_body else None,
@@ -92,6 +94,11 @@ class MemoryCommits(MemoryQueue):
             former=before.markdown if page.doubt is not None else None,
         )
         return {"chunks_kept": kept, "chunks_made": made}
+
+    def _forget_diffs(self, page: Page) -> None:
+        for number, (source, change) in list(self.tables.changes.items()):
+            if (source, change.url) == (page.source_id, page.url):
+                self.tables.changes[number] = (source, replace(change, diff=None))
 
     def _forget_former(self, visit: Visit) -> None:
         """A page whose flag is taken off needs its old text no more."""

@@ -68,6 +68,10 @@ class MemoryVectors:
             Wanting(p.id, p.chunk.text_hash, p.chunk.path, p.chunk.content) for p in lacking if p.id > after
         ][:limit]
 
+    async def lacks_vectors(self, model: str) -> bool:
+        """Whether any chunk lacks a vector of a model."""
+        return bool(self._lacking(model, None))
+
     async def lack(self, model: str, source: SourceId | None = None) -> Lack:
         """How much is missing until the model can serve."""
         lacking = self._lacking(model, source)
