@@ -48,7 +48,7 @@ from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import Remake, reindex
 from afresh.engine.run import run_source
-from afresh.engine.search import answer, older_pages
+from afresh.engine.search import answer, older_pages, told_of_check
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
 from afresh.engine.which import best_source, exact_source, stand_in_note
@@ -225,11 +225,7 @@ class KnowledgeBase:
             except RunBusy as busy:
                 notes.append(f"{label} was not looked at again: {busy}")
                 continue
-            if report.error:
-                notes.append(f"{label}, looked at again: {report.error}")
-            if report.held:
-                gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
-                notes.append(f"{label}: {gone}, but kept until `afresh confirm {report.run}`")
+            notes += told_of_check(label, report)
         return notes
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[Reindexed]:

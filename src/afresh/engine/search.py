@@ -16,7 +16,7 @@ from afresh.core.passage import passage as passage_of
 from afresh.core.query import parse, unquoted, words_of
 from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of, title_bonus
 from afresh.core.versions import is_newer
-from afresh.core.views import Answer, Hit
+from afresh.core.views import Answer, Hit, RunReport
 from afresh.ports import Embedder, Library
 
 if TYPE_CHECKING:
@@ -72,6 +72,15 @@ def older_pages(hits: Sequence[Hit], since: datetime) -> dict[str, list[Listed]]
             label = f"{hit.source}@{hit.version}" if hit.version else hit.source
             old.setdefault(label, []).append(Listed(hit.url, hit.depth))
     return old
+
+
+def told_of_check(label: str, report: RunReport) -> list[str]:
+    """What a look at found pages showed that the answer alone does not."""
+    notes = [f"{label}, looked at again: {report.error}"] if report.error else []
+    if report.held:
+        gone = "1 page is gone" if report.held == 1 else f"{report.held} pages are gone"
+        notes.append(f"{label}: {gone}, but kept until `afresh confirm {report.run}`")
+    return notes
 
 
 async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
