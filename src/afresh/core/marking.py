@@ -73,15 +73,16 @@ class Words:
     def spots(self, text: str, start: int, end: int) -> Iterator[Spot]:
         """Where words stand in a stretch of text, in order within each script."""
         tokens = _ASCII_TOKEN if text.isascii() else _TOKEN
+        known = self._known
         for token in tokens.finditer(text, start, end) if self.folded else ():
-            if (word := self._meant_by(token[0])) is not None:
+            each = token[0]
+            word = known[each] if each in known else self._meant_by(each)
+            if word is not None:
                 yield token.start(), token.end(), word
         for run in self.runs:
             yield from _in_run(text, run, start, end)
 
     def _meant_by(self, token: str) -> str | None:
-        if token in self._known:
-            return self._known[token]
         folded = fold(token)
         word = folded if folded in self.folded else None
         if word is None and any(folded[:size] in self._heads for size in range(1, _LEAST_STEM + 1)):

@@ -55,7 +55,7 @@ def passage(
     `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
     """
     asked = words if isinstance(words, Words) else Words(words)
-    content = _readable(content, asked)
+    content = _readable(content, asked, width)
     text = _read(content, asked, width)
     if not text.segments:
         return ""
@@ -67,13 +67,27 @@ def passage(
     return "\n\n".join(part for part in (leading, shown, following) if part)
 
 
-def _readable(content: str, words: Words) -> str:
-    """A text as far as it can be read in good time: all of it, or lines around the first word asked for."""
-    if len(content) <= LONGEST_READ:
+def _readable(content: str, words: Words, width: int) -> str:
+    """A text as far as it has to be read: the paragraphs around most of the words, or all of it.
+
+    A block of code or a table is not taken apart unless it is longer than can be read in good time.
+    """
+    plain = not any(mark in content for mark in ("```", "~~~", "|"))
+    if len(content) <= (2 * width if plain else LONGEST_READ):
         return content
-    first = min((start for start, _, _ in words.spots(content, 0, len(content))), default=0)
-    begin = content.rfind("\n", 0, max(0, first - LONGEST_READ // 2)) + 1
-    return content[begin : begin + LONGEST_READ]
+    found = sorted(words.spots(content, 0, len(content)))
+    middle = max((_held_from(found, at, width), -found[at][0]) for at in range(len(found)))[1] if found else 0
+    short = plain and len(content) <= LONGEST_READ
+    border, room = ("\n\n", width) if short else ("\n", LONGEST_READ // 2)
+    begin = content.rfind(border, 0, max(0, -middle - room)) + 1
+    end = content.find(border, -middle + 2 * room)
+    return content[begin : end if 0 <= end < begin + LONGEST_READ else begin + LONGEST_READ]
+
+
+def _held_from(found: Sequence[Spot], first: int, width: int) -> int:
+    """How many different words stand within a passage that begins at one."""
+    last = found[first][0] + width
+    return len({word for start, _, word in found[first : first + 30] if start < last})
 
 
 def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
