@@ -246,3 +246,13 @@ async def test_a_budget_is_for_one_run() -> None:
     assert within_budget(fake, EmbeddingSettings(budget_per_run=3)) is fake, "our own model costs nothing"
     await run.close()
     assert fake.closed
+
+
+async def test_F93_somebody_waits_for_a_question_so_it_is_asked_once() -> None:
+    with EmbeddingServer() as server:
+        async with remote(server) as embedder:
+            server.script = [Status(429, {"retry_after": "7"})]
+            with pytest.raises(EmbedError):
+                await embedder.embed_query("why")
+            assert len(server.asked) == 1
+            assert (await embedder.embed_query("why")).shape == (1, 16)
