@@ -7,20 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from afresh.config import Config
 from afresh.core.doubt import PROBE
 from afresh.core.events import Listener, Notice
-from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
 from afresh.engine.journal import unfailing
-from afresh.engine.kit import Kit, Pace
+from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
@@ -30,19 +28,17 @@ from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
+from afresh.looking import Looking
 from afresh.modelling import Modelling
-from afresh.ports import Access, Clock
+from afresh.ports import Access, Clock, Lister
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
     from afresh.core.cron import Cron
-    from afresh.fetchers.robots import RobotsGate
-    from afresh.sources.web import WebLister
 
-UNBOUNDED = 1_000_000
+UNBOUNDED = 10_000_000
 TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
-_ELSEWHERE = "crawl that address instead or widen the scope"
 
 
 def utc_now() -> datetime:
@@ -77,6 +73,18 @@ class Workshop:
         """What belongs to a source and the numbers that govern it."""
         own = self._own(source)
         return rules_for(source, own), policy_for(own)
+
+    def recognise(self, target: str) -> tuple[str, str]:
+        """The kind and the root of the source that is meant by what was typed."""
+        from afresh.sources.recognise import recognise
+
+        return recognise(target)
+
+    def address(self, typed: str) -> str:
+        """The address of a page that is meant by what was typed."""
+        from afresh.sources.recognise import address
+
+        return address(typed)
 
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
@@ -120,7 +128,8 @@ class Workshop:
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
         offload = Offload()
-        web, lister = _web(own, rules, clock, offload, await store.lists_pages(source.id))
+        looking = Looking(own, rules, clock, offload, None if full else source.mark)
+        web, lister = looking.at(source.kind, listed=await store.lists_pages(source.id))
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)
@@ -142,8 +151,8 @@ class Workshop:
         own: Config,
         store: SqlStore,
         rules: Rules,
-        web: "RobotsGate",
-        lister: "WebLister",
+        web: Web,
+        lister: Lister,
         patterns: Patterns,
         offload: Offload,
         clock: Clock,
@@ -184,44 +193,6 @@ def _worker(now: datetime) -> Worker:
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
-def _web(
-    own: Config, rules: Rules, clock: Clock, offload: Offload, listed: bool
-) -> tuple["RobotsGate", "WebLister"]:
-    from afresh.fetchers.guard import AddressPolicy
-    from afresh.fetchers.http import HttpFetcher, HttpOptions
-    from afresh.fetchers.robots import RobotsGate
-    from afresh.sources.web import WebLister
-
-    network = own.network
-    options = HttpOptions(
-        user_agent=network.user_agent,
-        total_seconds=network.timeout_seconds,
-        connect_seconds=network.connect_seconds,
-        idle_seconds=network.idle_seconds,
-        max_body_bytes=network.max_body_bytes,
-        connections_per_host=own.crawl.concurrency,
-        policy=AddressPolicy(network.allow),
-    )
-
-    async def refusal(url: str) -> Refused | Failed | None:
-        outside = rules.refusal(url, 0)
-        if outside is not None:
-            return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
-        return await gate.refusal(url)
-
-    http = HttpFetcher(options, clock=clock, refusal=refusal)
-    gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=clock)
-    lister = WebLister(
-        rules,
-        gate,
-        gate.sitemaps,
-        parse=partial(offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
-        use_sitemaps=own.crawl.sitemaps,
-        expects_sitemap=listed,
-    )
-    return gate, lister
-
-
 def rules_for(source: Source, own: Config) -> Rules:
     """What belongs to a source under its settings."""
     crawl = own.crawl
@@ -231,7 +202,7 @@ def rules_for(source: Source, own: Config) -> Rules:
         include=crawl.include,
         exclude=crawl.exclude,
         max_depth=crawl.max_depth,
-        max_pages=crawl.max_pages,
+        max_pages=crawl.max_pages if source.kind == "web" or "max_pages" in source.rules else UNBOUNDED,
         max_params=crawl.max_url_params,
         max_components=UNBOUNDED if crawl.max_path_components is None else crawl.max_path_components,
         max_per_pattern=crawl.max_per_pattern or 0,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
-from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import (
     Attempt,
     Listed,
@@ -25,7 +24,6 @@ from afresh.core.model import (
 )
 from afresh.core.scope import Rules
 from afresh.core.signals import needs_text, without_text
-from afresh.core.typed import typed_address
 from afresh.core.views import (
     Answer,
     ChangeView,
@@ -41,6 +39,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
 from afresh.engine.kit import Kit
@@ -72,6 +71,14 @@ class Tools(Protocol):
         listener: Listener,
         stopping: asyncio.Event,
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    def recognise(self, target: str) -> tuple[str, str]:
+        """The kind and the root of the source that is meant by what was typed."""
+        ...
+
+    def address(self, typed: str) -> str:
+        """The address of a page that is meant by what was typed."""
+        ...
 
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
@@ -128,7 +135,10 @@ class KnowledgeBase:
         listener: Listener = ignore,
     ) -> RunReport:
         """Add the source if it is new, and look at it now."""
-        source = await self._add(target, name, version, rules or {}, policy or {})
+        kind, url = self._tools.recognise(target)
+        source = await add_source(
+            self._store, kind, url, name, version, rules or {}, policy or {}, self._clock()
+        )
         return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 
     async def refresh(
@@ -242,7 +252,7 @@ class KnowledgeBase:
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
         """The stored text of a page, or of the page it moved to."""
         source = (await best_source(self._store, within))[0].id if within else None
-        address = typed_address(url)
+        address = self._tools.address(url)
         opened = await open_page(self._store, address, source, former=former)
         if opened is None:
             raise UsageError(await self._why_not(address, source))
@@ -281,12 +291,12 @@ class KnowledgeBase:
     async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
         """The links of a source, or of one of its pages."""
         source = await self._source(label)
-        return await self._store.links(source.id, page=page and typed_address(page), limit=limit)
+        return await self._store.links(source.id, page=page and self._tools.address(page), limit=limit)
 
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
         """All attempts to look at an address, newest first."""
         if within is None:
-            attempts = await self._store.history_by_url(typed_address(url))
+            attempts = await self._store.history_by_url(self._tools.address(url))
         else:
             attempts = list(await self._store.history((await self._page(url, within))[0].id))
         if not attempts:
@@ -365,35 +375,14 @@ class KnowledgeBase:
         async with opened as (kit, rules):
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
-    async def _add(
-        self,
-        target: str,
-        name: str | None,
-        version: str | None,
-        rules: Mapping[str, object],
-        policy: Mapping[str, object],
-    ) -> Source:
-        url = typed_address(target)
-        known = None if name else await self._store.find_source_by_url(url, version)
-        name = check_name(name) if name else known.name if known else name_for(url)
-        check_version(version)
-        same = known or await self._store.find_source(name, version)
-        if same is not None and same.url != url:
-            raise UsageError(
-                f"the name {same.label} belongs to {same.url}; give {url} another one with --name"
-            )
-        return await self._store.add_source(
-            name=name, version=version, kind="web", url=url, rules=rules, policy=policy, now=self._clock()
-        )
-
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)
 
     async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
         source = (await self._source(within)).id if within else None
-        found = await self._store.find_pages(typed_address(url), source)
+        found = await self._store.find_pages(self._tools.address(url), source)
         if not found:
-            raise UsageError(await self._why_not(typed_address(url), source))
+            raise UsageError(await self._why_not(self._tools.address(url), source))
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:

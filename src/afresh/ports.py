@@ -9,6 +9,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
+from afresh.core.listing import OnRecord
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
 from afresh.core.model import (
     Attempt,
@@ -70,7 +71,23 @@ class Lister(Protocol):
         """What was listed and left out: why to how many."""
         ...
 
-    def list(self) -> AsyncIterator[Listed]: ...
+    @property
+    def mark(self) -> str | None:
+        """What names the state that was listed, for the next lister to know it again."""
+        ...
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether that is the state the last mark names: then only walked pages were listed."""
+        ...
+
+    def walks(self, url: str) -> bool:
+        """Whether a page is found by links and asked by itself; of all others the listing tells all."""
+        ...
+
+    def list(self) -> AsyncIterator[Listed]:
+        """What there is; SourceError if the source cannot be read at all, which proves nothing."""
+        ...
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why an address is not part of the source, or None if it is."""
@@ -177,10 +194,16 @@ class Store(Protocol):
     async def reclaim(self, dead: Sequence[str], now: datetime) -> int: ...
     async def lock_owners(self) -> set[str]: ...
 
-    # the end of a run
+    # listings
+    async def on_record(self, source: SourceId, recipe: str) -> Sequence[OnRecord]: ...
+    async def unsound(self, source: SourceId, recipe: str) -> Sequence[Listed]: ...
+    async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int: ...
+    async def forget_mark(self, source: SourceId) -> None: ...
     async def record_listing(
         self, source: SourceId, listed: Sequence[Listed], *, complete: bool = True
     ) -> None: ...
+
+    # the end of a run
     async def root_attempt(self, source: SourceId, root: str) -> tuple[Page | None, Attempt | None]: ...
     async def unreached(self, source: SourceId, root: str, max_depth: int) -> Sequence[Page]: ...
     async def doomed(

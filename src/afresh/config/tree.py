@@ -8,6 +8,7 @@ from typing import Any
 from afresh import __version__
 from afresh.config import forms
 from afresh.config.embedding import EmbeddingSettings
+from afresh.config.files import FilesSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -184,6 +185,7 @@ class Config:
     store: StoreSettings = field(default_factory=StoreSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    files: FilesSettings = field(default_factory=FilesSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
@@ -202,6 +204,7 @@ SECTIONS = {
     "store": StoreSettings,
     "network": NetworkSettings,
     "crawl": CrawlSettings,
+    "files": FilesSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,

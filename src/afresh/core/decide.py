@@ -69,10 +69,10 @@ def _undoubted(page: Page) -> Page:
 
 def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     document = seen.document
-    doubt = doubt_of(page, document, seen.signs, policy)
+    doubt = None if seen.proven else doubt_of(page, document, seen.signs, policy)
     if doubt is not None and doubt.trust is not Trust.FLAG:
         return _doubted(page, seen, doubt, policy, now)
-    if policy.respect_noindex and not document.index:
+    if policy.respect_noindex and not document.index and not seen.proven:
         return _unwanted(page, seen, policy, now)
     language = _language(page, document, policy)
     made = page.recipe == policy.recipe and not _speaks_anew(page, document, policy)
@@ -101,7 +101,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         outcome=Outcome.SUCCESS,
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
-        next_at=next_regular_look(now, policy),
+        next_at=None if seen.proven else next_regular_look(now, policy),  # the listing tells
         reason=_read_reason(page, seen, policy) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
@@ -136,7 +136,7 @@ def _doubted(page: Page, seen: Read, doubt: Doubt, policy: Policy, now: datetime
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=next_regular_look(now, policy),
         doubtful=True,
-        reason=f"{seen.status_code}, but {doubt.text}",
+        reason=f"{seen.status_code or 'read'}, but {doubt.text}",
         status_code=seen.status_code,
         error_message=doubt.text,
     )
@@ -151,7 +151,7 @@ def _follow(page: Page, seen: Read, policy: Policy) -> Follow:
 
 
 def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
-    code, content_hash = seen.status_code, seen.document.content_hash
+    code, content_hash = seen.status_code or "read", seen.document.content_hash
     if page.content_hash is None:
         return f"{code}, first content"
     if page.content_hash != content_hash:
@@ -223,7 +223,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     after = replace(_undoubted(page), failures=0, gone_count=count, moved_to=None, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.DELETED)
-    said = seen.status_code or "the file is not there"
+    said = seen.status_code or seen.reason or "the file is not there"
     return Decision(
         page=after,
         outcome=Outcome.GONE,
@@ -268,16 +268,29 @@ def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
 
 
 def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
+    settled = seen.validators is not None and page.content_hash is None
     return Decision(
-        page=_without_answer(page, now),
+        page=_unreadable(page, seen, policy, now) if settled else _without_answer(page, now),
         outcome=seen.outcome,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
-        next_at=next_regular_look(now, policy),
+        next_at=None if settled else next_regular_look(now, policy),
         refused=True,
         reason=f"not fetched: {seen.reason}" if seen.status_code is None else seen.reason,
         status_code=seen.status_code,
         error_message=seen.reason,
+    )
+
+
+def _unreadable(page: Page, seen: Refused, policy: Policy, now: datetime) -> Page:
+    """A page that holds nothing afresh reads: it is not opened again until the listing shows it changed."""
+    return replace(
+        page,
+        status=PageStatus.ERROR,
+        validators=seen.validators or Validators(),
+        recipe=policy.recipe,
+        failures=0,
+        checked_at=now,
     )
 
 

@@ -75,7 +75,7 @@ def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Do
 
 def must_wait(page: Page, seen: Read, policy: Policy) -> bool:
     """Whether content is judged only when the run has seen the rest."""
-    doubt = doubt_of(page, seen.document, seen.signs, policy)
+    doubt = None if seen.proven else doubt_of(page, seen.document, seen.signs, policy)
     return doubt is not None and doubt.trust is Trust.WAIT
 
 

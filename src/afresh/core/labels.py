@@ -33,6 +33,8 @@ def check_version(version: str | None) -> None:
 
 def name_for(url: str) -> str:
     """A short name for a web address: its host and its path, without what says nothing."""
+    if url.startswith("file://"):
+        return _OTHER.sub("-", url.rstrip("/").rpartition("/")[2]).strip("-.")[:100] or "files"
     host = host_of(url).removeprefix("www.").strip("[]")
     path = url.split("://", 1)[1].partition("/")[2].partition("?")[0]
     path = _INDEX.sub("", path).strip("/")

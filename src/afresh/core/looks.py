@@ -66,10 +66,11 @@ class Body:
     media_type: str = "text/html"  # lower case, without parameters; "" when the server named none
     charset: str | None = None  # as the Content-Type header says
     validators: Validators = Validators()
-    status_code: int = 200
+    status_code: int | None = 200  # None where no server was asked
     language: str | None = None  # Content-Language
     index: bool = True  # False when X-Robots-Tag says noindex
     follow: bool = True  # False when X-Robots-Tag says nofollow
+    proven: bool = False  # this is what the source holds: a file, a blob that fits its id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,7 @@ class Gone:
     """There is nothing at this address any more (404, 410, a deleted file)."""
 
     status_code: int | None = 404
+    reason: str | None = None  # where it is not that nothing is there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,7 @@ class Refused:
     outcome: Outcome  # BLOCKED_ROBOTS, BLOCKED_4XX or FAILED
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
     status_code: int | None = None
+    validators: Validators | None = None  # of content that cannot be read: left alone while they hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +168,8 @@ class Read:
     document: Document
     validators: Validators
     media_type: str
-    status_code: int = 200
+    status_code: int | None = 200
+    proven: bool = False
     signs: Signs = Signs()
 
 

@@ -82,6 +82,7 @@ class Source:
     url: str
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
+    mark: str | None = None  # the state that was listed when all of it was last read
     crawl_time: datetime | None = None
     created_at: datetime
     updated_at: datetime
@@ -266,6 +267,8 @@ class Listed:
 
     url: str
     depth: int = 0
+    validators: Validators | None = None  # as the listing shows them: those on record mean "unchanged"
+    modified: datetime | None = None  # when the source says it changed: a hint, no proof
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

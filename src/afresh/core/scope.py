@@ -83,6 +83,22 @@ class Rules:
         return trim_params(url, self.max_params)
 
 
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """Patterns of what is wanted and what is not, for paths that begin with a slash."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def refusal(self, path: str) -> str | None:
+        """Why a path is not wanted, or None if it is."""
+        if excluded := _first_match(_compiled(self.exclude), (path, path[1:])):
+            return f"excluded by {excluded}"
+        if self.include and not _first_match(_compiled(self.include), (path, path[1:])):
+            return "matches no include pattern"
+        return None
+
+
 _Globs = tuple[tuple[str, re.Pattern[str]], ...]
 
 
@@ -170,5 +186,6 @@ def address_filter(glob: str) -> Callable[[str], bool]:
     return matches
 
 
+@lru_cache(maxsize=64)
 def _compiled(globs: tuple[str, ...]) -> _Globs:
     return tuple((glob, re.compile(translate(glob))) for glob in globs)

@@ -15,6 +15,7 @@ FEW = 2  # pages that may turn into something odd, or move to one place, however
 class Evidence:
     """What a run knows about itself when nothing is left to look at."""
 
+    unlisted: str | None = None  # why the source could not be read at all
     root_failed: str | None  # why the root could not be read, None if it could
     robots_unreachable: bool
     listing_complete: bool  # every sitemap or listing that exists was read
@@ -69,6 +70,8 @@ def _pages(number: int) -> str:
 
 
 def _outage(evidence: Evidence) -> str | None:
+    if evidence.unlisted is not None:
+        return evidence.unlisted
     if evidence.root_failed is not None and evidence.root_failed.startswith(UNEMBEDDED):
         return f"the root was {evidence.root_failed}"
     if evidence.root_failed is not None:

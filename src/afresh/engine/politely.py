@@ -9,6 +9,8 @@ async def fetch_politely(
     domain: str, request: Request, kit: Kit, patience: float = PATIENCE_SECONDS
 ) -> Fetched | None:
     """Fetch when the host may be asked, and learn from how it answers; None if it rests for longer."""
+    if not domain:  # a file: nobody is bothered
+        return await kit.web.fetch(request)
     if not kit.hosts.is_known(domain) and not kit.hosts.is_dead(domain):
         asked = await kit.web.crawl_delay(request.url)
         if asked is not None:  # else robots.txt is out of order, and asked for again with the next page

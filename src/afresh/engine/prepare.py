@@ -25,7 +25,7 @@ async def prepare(claim: Claim, decision: Decision, seen: Seen, kit: Kit) -> Har
 async def _pointing(to: str, claim: Claim, kit: Kit) -> Harvest:
     """A page that moved has one link: to where it went."""
     harvest = await _linked(Harvest(), (Link(to, ""),), claim, kit)
-    belongs = kit.lister.refusal(to, claim.page.depth) is None
+    belongs = kit.lister.walks(to) and kit.lister.refusal(to, claim.page.depth) is None
     return harvest if belongs else replace(harvest, children=frozenset())
 
 
@@ -75,9 +75,9 @@ async def _linked(harvest: Harvest, links: tuple[Link, ...], claim: Claim, kit: 
     belonging, trapped = [], 0
     for link in links:
         refusal = kit.lister.refusal(link.url, 0)
-        if refusal is None:
+        if refusal is None and kit.lister.walks(link.url):
             belonging.append(link)
-        elif link.follow and refusal.startswith(ENDLESS):
+        elif link.follow and refusal is not None and refusal.startswith(ENDLESS):
             trapped += 1
     children = await kit.patterns.let_in(belonging, claim.page.url)
     trapped += sum(link.follow and link.url not in children for link in belonging)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from afresh.core.model import Run, Source
 from afresh.core.views import RunReport
+from afresh.ports import Lister
 
 COUNTS = (
     "checked",
@@ -48,15 +49,18 @@ def report_of(run: Run, source: Source) -> RunReport:
     )
 
 
-def dropped_notes(dropped: Mapping[str, int]) -> list[str]:
-    """What a site lists of others, or in a form that cannot be read, as one sentence."""
+def dropped_notes(lister: Lister) -> list[str]:
+    """What a source lists that is left out, and why, as one sentence."""
+    dropped = lister.dropped
     if not dropped:
         return []
+    words = ("sitemap", "address", "addresses") if lister.kind == "web" else (lister.kind, "file", "files")
+    kind, one, many = words
     parts = ", ".join(
         f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: -item[1])
     )
     number = sum(dropped.values())
-    return [f"sitemap: {number:,} {'address' if number == 1 else 'addresses'} left out: {parts}"]
+    return [f"{kind}: {number:,} {one if number == 1 else many} left out: {parts}"]
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:

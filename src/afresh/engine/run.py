@@ -1,10 +1,8 @@
 """A run from its start to its sweep: list, enqueue, work, judge, let go of what is gone."""
 
 import asyncio
-import json
-import time
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from afresh.core.embedding import UNEMBEDDED
@@ -12,12 +10,14 @@ from afresh.core.ending import Ending
 from afresh.core.errors import EmbedError, RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, Limits, Listed, Page, PageStatus, Run, RunMode, RunState, Source
+from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
 from afresh.engine import journal
+from afresh.engine.course import Course
+from afresh.engine.fill import fill
 from afresh.engine.kit import Kit
 from afresh.engine.patterns import trap_notes
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
@@ -27,41 +27,6 @@ from afresh.failpoints import failpoint
 UNUSED = timedelta(days=30)  # how long vectors are kept for text that may come back
 GAP = 256  # chunks that are given the vectors they lack at a time
 MANY = 5  # notes of one kind that are worth reading
-
-
-@dataclass(slots=True)
-class Course:
-    """One run under way, with what it learns about itself."""
-
-    kit: Kit
-    source: Source
-    rules: Rules
-    run: Run
-    stopping: asyncio.Event
-    notes: list[str] = field(default_factory=list)
-    filled: int = 0  # chunks of earlier runs that got the vectors they lacked
-    began: float = field(default_factory=time.monotonic)
-
-    @property
-    def worked_ms(self) -> int:
-        """How long this process has worked on the run."""
-        return round((time.monotonic() - self.began) * 1000)
-
-    @property
-    def limits(self) -> Limits:
-        """How far the run may go."""
-        return Limits(max_pages=self.rules.max_pages, max_depth=self.rules.max_depth)
-
-    def admits(self, url: str, found_on: str | None) -> bool:
-        """Whether a link on record belongs to the source by its present rules."""
-        if self.rules.refusal(url, 0) is not None:
-            return False
-        return self.kit.patterns.admits(url, found_on, follow=found_on is not None)
-
-    @property
-    def fingerprint(self) -> str:
-        """The rules as text, to notice when they change."""
-        return json.dumps(asdict(self.rules), sort_keys=True)
 
 
 async def run_source(
@@ -84,10 +49,11 @@ async def run_source(
     failpoint("run.started")
     if resumed:
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
-    await _fill(course, run.mode, pages)
+    await fill(course, pages)
     failpoint("run.filled")
     worker = await _worked(course)
-    if run.mode is RunMode.CHECK and (await _reload(course)).counts.get("gone"):
+    gone = run.mode is RunMode.CHECK and (await _reload(course)).counts.get("gone")
+    if gone and course.starts_at_root:
         await kit.store.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
         worker = await _worked(course)  # is the site well at all?
     if worker.waits_until is not None:
@@ -109,6 +75,8 @@ async def run_source(
 
 async def _worked(course: Course) -> Worker:
     worker = Worker(course.kit, course.run, course.source.label, course.stopping)
+    if course.unlisted is not None:
+        return worker
     try:
         await worker.work()
     except BaseExceptionGroup as group:
@@ -143,59 +111,6 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-async def _fill(course: Course, mode: RunMode, pages: Sequence[Listed]) -> None:
-    """Put what is to be looked at into the queue; repeating it adds nothing."""
-    kit, run, now = course.kit, course.run, course.kit.clock()
-    root = [Listed(course.rules.root, 0)]
-    if mode is RunMode.CHECK:
-        await kit.store.enqueue(run, pages, course.limits, now)
-        return
-    if mode is RunMode.DUE:
-        await kit.store.enqueue_due(run, now)
-        if (await kit.store.frontier_is_open(course.source.id, course.fingerprint))[0]:
-            await kit.store.enqueue(run, await kit.store.frontier(course.source.id), course.limits, now)
-        if (await kit.store.backlog(run.id)).open:
-            await kit.store.enqueue(run, root, course.limits, now)  # is the site well at all?
-        return
-    await kit.store.enqueue(run, root, course.limits, now)
-    await kit.store.enqueue_known(run, course.limits, now)
-    listed = await _unless_stopped(_listed(course), course.stopping)
-    if listed is None:
-        return
-    await kit.store.enqueue(run, listed, course.limits, now)
-    await kit.store.record_listing(course.source.id, listed, complete=not kit.lister.listing_errors)
-    await _follow_stored(course, now)
-
-
-async def _listed(course: Course) -> list[Listed]:
-    return [item async for item in course.kit.lister.list()]
-
-
-async def _unless_stopped(
-    work: Coroutine[None, None, list[Listed]], stopping: asyncio.Event
-) -> list[Listed] | None:
-    """The result of a longer piece of work, or None if the run is told to stop before."""
-    task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
-    try:
-        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
-        return await task if task.done() else None
-    finally:
-        task.cancel()
-        stop.cancel()
-
-
-async def _follow_stored(course: Course, now: datetime) -> None:
-    """Make pages of links on record that a limit or other rules had left out."""
-    store, source = course.kit.store, course.source.id
-    waiting, changed = await store.frontier_is_open(source, course.fingerprint)
-    if changed:
-        await course.kit.patterns.load()
-        await store.judge_links(source, course.admits)
-    if waiting or changed:
-        await store.enqueue(course.run, await store.frontier(source), course.limits, now)
-    await store.close_frontier(source, course.fingerprint, course.rules.max_depth)
-
-
 async def _judge(course: Course, left_waiting: int) -> Verdict:
     kit, run = course.kit, await _reload(course)
     no_robots = kit.web.state(origin_of(course.rules.root)) == "unreachable"
@@ -208,6 +123,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     asked_root = run.counts.get("gone" if run.mode is RunMode.CHECK else "checked")
     verdict = judge(
         Evidence(
+            unlisted=course.unlisted,
             root_failed=await _root_failure(course) if asked_root or not due else None,
             robots_unreachable=no_robots,
             listing_complete=not due and not kit.lister.listing_errors and not run.counts.get("cut_pages"),
@@ -224,13 +140,15 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     errors = kit.lister.listing_errors
     course.notes.extend(errors[:MANY])
     if len(errors) > MANY:
-        course.notes.append(f"{len(errors) - MANY} more sitemaps could not be read")
-    course.notes.extend(dropped_notes(kit.lister.dropped))
+        course.notes.append(f"{len(errors) - MANY} more of the kind")
+    course.notes.extend(dropped_notes(kit.lister))
     return verdict
 
 
 async def _root_failure(course: Course) -> str | None:
-    """Why the root gave nothing to start from, or None if it did."""
+    """Why the root gave nothing to start from, or None if it did or is no page."""
+    if not course.starts_at_root:
+        return None
     page, attempt = await course.kit.store.root_attempt(course.source.id, course.rules.root)
     if page is None or attempt is None:
         return "it was not looked at"
@@ -288,6 +206,7 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         error=verdict.error,
         missing=missing,
         dropped=dropped,
+        mark=course.kit.lister.mark if state is RunState.COMPLETED else None,
     )
 
 
@@ -342,7 +261,7 @@ async def _missing(course: Course) -> list[Page]:
     unreached = [  # what robots.txt closes cannot be looked at, so nobody knows whether it is gone
         page
         for page in await store.unreached(course.source.id, root, course.rules.max_depth)
-        if await course.kit.web.refusal(page.url) is None
+        if course.kit.lister.walks(page.url) and await course.kit.web.refusal(page.url) is None
     ]
     return [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
 

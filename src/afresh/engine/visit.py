@@ -78,7 +78,7 @@ async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     if arrived.body_hash is not None:
         kit.listener(Step(name="extract", url=claim.page.url))
         failpoint("page.extracted")
-    if isinstance(seen, Read):
+    if isinstance(seen, Read) and not seen.proven:
         seen = replace(seen, signs=await signs_of(claim, seen.document, kit))
         if must_wait(claim.page, seen, kit.policy):
             return Waiting(arrived=arrived, seen=seen)
@@ -128,21 +128,27 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     if not isinstance(fetched, Body):
         return fetched
     page, code = arrived.claim.page, fetched.status_code
+    came = code or "read"
     if is_poison(page, arrived.body_hash):
-        reason = f"{code}, but not read again: {page.doubt}"
+        reason = f"{came}, but not read again: {page.doubt}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
         document = await kit.offload.call(kit.extract, fetched)
     except ParserCrashed as error:
-        reason = f"{code}, but {error}"
+        reason = f"{came}, but {error}"
         return Failed(outcome=Outcome.FAILED, reason=reason, status_code=code, poison=arrived.body_hash)
     except ParserMissing as error:
-        return Failed(outcome=Outcome.FAILED, reason=f"{code}, but {error}", status_code=code)
+        return Failed(outcome=Outcome.FAILED, reason=f"{came}, but {error}", status_code=code)
     except ExtractError as error:
-        reason = f"{code}, but not read: {error}"
-        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
+        reason = str(error) if code is None else f"{code}, but not read: {error}"
+        kept = fetched.validators if fetched.proven else None
+        return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code, validators=kept)
     return Read(
-        document=document, validators=fetched.validators, media_type=fetched.media_type, status_code=code
+        document=document,
+        validators=fetched.validators,
+        media_type=fetched.media_type,
+        status_code=code,
+        proven=fetched.proven,
     )
 
 

@@ -17,6 +17,8 @@ class WebLister:
     """Lists the root of a site and the addresses in scope of its sitemaps."""
 
     kind = "web"
+    mark: str | None = None
+    unchanged = False
 
     def __init__(
         self,
@@ -51,6 +53,10 @@ class WebLister:
         for url in listing.urls:
             if url != root:
                 yield Listed(url, 1)
+
+    def walks(self, url: str) -> bool:
+        """Every page of a site is asked by itself."""
+        return True
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why an address is not part of the site as its rules bound it, or None."""

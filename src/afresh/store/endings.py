@@ -33,6 +33,8 @@ class Endings:
                 failpoint("finish.drop")
             if ending.state is not RunState.CANCELLED:
                 await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)
+            if ending.mark is not None:
+                await tx.run("set_mark", source=run.source_id, mark=ending.mark)
             await _settle_marks(tx, run, ending.state)
         self._links.forget()
         return run_from(row)

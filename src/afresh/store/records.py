@@ -46,6 +46,7 @@ def source_from(row: Row) -> Source:
         url=row["url"],
         rules=json.loads(row["rules"]),
         policy=json.loads(row["policy"]),
+        mark=row["mark"],
         crawl_time=at(row["crawl_time"]),
         created_at=certain(row["created_at"]),
         updated_at=certain(row["updated_at"]),
@@ -71,6 +72,17 @@ def run_from(row: Row) -> Run:
     )
 
 
+def validators_from(row: Row) -> Validators:
+    """The validators in a row of `pages`."""
+    return Validators(
+        etag=row["etag"],
+        last_modified=row["last_modified"],
+        size=row["size"],
+        mtime_ns=row["mtime_ns"],
+        url=row["validators_url"],
+    )
+
+
 def page_from(row: Row) -> Page:
     """A row of `pages`."""
     return Page(
@@ -81,13 +93,7 @@ def page_from(row: Row) -> Page:
         title=row["title"],
         depth=row["depth"],
         language=row["language"],
-        validators=Validators(
-            etag=row["etag"],
-            last_modified=row["last_modified"],
-            size=row["size"],
-            mtime_ns=row["mtime_ns"],
-            url=row["validators_url"],
-        ),
+        validators=validators_from(row),
         content_type=row["content_type"],
         content_hash=row["content_hash"],
         links_hash=row["links_hash"],

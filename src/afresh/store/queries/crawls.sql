@@ -150,3 +150,24 @@ on conflict (page_id) where outcome is null do nothing
 -- lock_owners
 select distinct locked_by from page_crawls where locked_by is not null
 
+
+-- on_record
+select id, url, depth, etag, last_modified, size, mtime_ns, validators_url,
+    recipe = :recipe and failures = 0 and doomed_by is null and doubt is null and moved_to is null
+        and (content_hash is not null or etag is not null or size is not null) as sound
+from pages where source_id = :source and status not in ('deleted', 'redirect')
+
+-- unsound
+select url, depth from pages
+where source_id = :source and status not in ('deleted', 'redirect') and not (
+    coalesce(recipe, '') = :recipe and failures = 0 and doomed_by is null and doubt is null and moved_to is null
+        and (content_hash is not null or etag is not null or size is not null)
+)
+
+-- believe_listing
+update pages
+set failures = 0, gone_count = 0, missing_count = 0, doomed_by = null,
+    crawl_time = :started, last_seen = :started, checked_at = :now
+where source_id = :source and content_hash is not null and status not in ('deleted', 'redirect')
+    and coalesce(queued_run, 0) <> :run and (crawl_time is null or crawl_time <> :started)
+    and id not in {list others}

@@ -33,6 +33,9 @@ delete from sources where id = :source
 -- stamp_source
 update sources set crawl_time = :now, updated_at = :now where id = :source
 
+-- set_mark
+update sources set mark = :mark where id = :source
+
 -- mark_graph
 update sources set graph_changed = :changed where id = :source
 

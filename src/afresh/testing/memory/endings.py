@@ -6,10 +6,11 @@ from datetime import datetime
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.model import Run, RunId, RunMode, RunState
+from afresh.testing.memory.listings import MemoryListings
 from afresh.testing.memory.sweep import MemorySweeps
 
 
-class MemoryEndings(MemorySweeps):
+class MemoryEndings(MemorySweeps, MemoryListings):
     """Closing runs, for those who still own them."""
 
     async def finish_run(self, run: Run, ending: Ending, now: datetime) -> Run:
@@ -33,6 +34,8 @@ class MemoryEndings(MemorySweeps):
                     self.drop(run, page, now)
             if ending.state is not RunState.CANCELLED:
                 self._free_rows(run.id, now)
+            if ending.mark is not None:
+                self.set_mark(run.source_id, ending.mark)
             self._settle_marks(self.tables.runs[run.id])
         return self.tables.runs[run.id]
 

@@ -1,0 +1,31 @@
+"""Adding a source: which one is meant, under which name."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from afresh.core.errors import UsageError
+from afresh.core.labels import check_name, check_version, name_for
+from afresh.core.model import Source
+from afresh.ports import Library
+
+
+async def add_source(
+    store: Library,
+    kind: str,
+    url: str,
+    name: str | None,
+    version: str | None,
+    rules: Mapping[str, object],
+    policy: Mapping[str, object],
+    now: datetime,
+) -> Source:
+    """The source with that root, made if it is new; a name that belongs to another root is refused."""
+    known = None if name else await store.find_source_by_url(url, version)
+    name = check_name(name) if name else known.name if known else name_for(url)
+    check_version(version)
+    same = known or await store.find_source(name, version)
+    if same is not None and same.url != url:
+        raise UsageError(f"the name {same.label} belongs to {same.url}; give {url} another one with --name")
+    return await store.add_source(
+        name=name, version=version, kind=kind, url=url, rules=rules, policy=policy, now=now
+    )

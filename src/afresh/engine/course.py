@@ -1,0 +1,52 @@
+"""One run under way, with what it learns about itself."""
+
+import asyncio
+import json
+import time
+from dataclasses import asdict, dataclass, field
+
+from afresh.core.model import Limits, Run, Source
+from afresh.core.scope import Rules
+from afresh.engine.kit import Kit
+
+
+@dataclass(slots=True)
+class Course:
+    """One run under way, with what it learns about itself."""
+
+    kit: Kit
+    source: Source
+    rules: Rules
+    run: Run
+    stopping: asyncio.Event
+    notes: list[str] = field(default_factory=list)
+    unlisted: str | None = None  # why the source could not be read at all
+    filled: int = 0  # chunks of earlier runs that got the vectors they lacked
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def worked_ms(self) -> int:
+        """How long this process has worked on the run."""
+        return round((time.monotonic() - self.began) * 1000)
+
+    @property
+    def limits(self) -> Limits:
+        """How far the run may go."""
+        return Limits(max_pages=self.rules.max_pages, max_depth=self.rules.max_depth)
+
+    @property
+    def starts_at_root(self) -> bool:
+        """Whether the root is a page itself, from which the others are found."""
+        return self.kit.lister.walks(self.rules.root)
+
+    def admits(self, url: str, found_on: str | None) -> bool:
+        """Whether a link on record belongs to the source by its present rules."""
+        lister = self.kit.lister
+        if not lister.walks(url) or lister.refusal(url, 0) is not None:
+            return False
+        return self.kit.patterns.admits(url, found_on, follow=found_on is not None)
+
+    @property
+    def fingerprint(self) -> str:
+        """The rules as text, to notice when they change."""
+        return json.dumps(asdict(self.rules), sort_keys=True)

@@ -1,0 +1,120 @@
+"""Filling the queue: what a run is to look at; repeating it adds nothing."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from datetime import datetime
+
+from afresh.core.errors import SourceError
+from afresh.core.listing import compare
+from afresh.core.model import Listed, PageId, RunMode
+from afresh.engine.course import Course
+
+
+async def fill(course: Course, pages: Sequence[Listed]) -> None:
+    """Put what is to be looked at into the queue; a source that cannot be read is noted."""
+    mode, store, now = course.run.mode, course.kit.store, course.kit.clock()
+    if mode is RunMode.CHECK:
+        if not course.starts_at_root:
+            await store.forget_mark(course.source.id)
+        await store.enqueue(course.run, pages, course.limits, now)
+    elif not course.starts_at_root:
+        await _fill_from_listing(course, now)
+    elif mode is RunMode.DUE:
+        await _fill_due(course, now)
+    else:
+        await _fill_from_root(course, now)
+
+
+async def _fill_due(course: Course, now: datetime) -> None:
+    store, run = course.kit.store, course.run
+    await store.enqueue_due(run, now)
+    if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
+        await store.enqueue(run, await store.frontier(course.source.id), course.limits, now)
+    if (await store.backlog(run.id)).open:
+        root = [Listed(course.rules.root, 0)]  # is the site well at all?
+        await store.enqueue(run, root, course.limits, now)
+
+
+async def _fill_from_root(course: Course, now: datetime) -> None:
+    store, run, lister = course.kit.store, course.run, course.kit.lister
+    await store.enqueue(run, [Listed(course.rules.root, 0)], course.limits, now)
+    await store.enqueue_known(run, course.limits, now)
+    listed = await _listed(course)
+    if listed is None:
+        return
+    await store.enqueue(run, listed, course.limits, now)
+    await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
+    await _follow_stored(course, now)
+
+
+async def _fill_from_listing(course: Course, now: datetime) -> None:
+    """Queue what the listing does not show to be as it is on record, and stamp the rest at once."""
+    store, run, lister = course.kit.store, course.run, course.kit.lister
+    if run.mode is RunMode.DUE:
+        await store.enqueue_due(run, now)
+    listed = await _listed(course)
+    if listed is None or course.unlisted is not None:
+        return
+    if lister.unchanged:
+        asked = [*await store.unsound(course.source.id, course.kit.policy.recipe), *listed]
+        others: Sequence[PageId] = ()
+    else:
+        asked, others = await _differing(course, listed)
+    await store.enqueue(run, asked, course.limits, now)
+    if not lister.unchanged:
+        await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
+    await store.believe_listing(run, now, others)
+
+
+async def _differing(course: Course, listed: list[Listed]) -> tuple[list[Listed], list[PageId]]:
+    """What is to be looked at, and the pages that the listing says nothing about."""
+    store, source, lister = course.kit.store, course.source.id, course.kit.lister
+    await store.forget_mark(source)
+    on_record = await store.on_record(source, course.kit.policy.recipe)
+    if not listed and any(page.sound for page in on_record):
+        course.unlisted = f"{course.source.url} is empty, and was not before: all its pages are kept"
+        return [], [page.id for page in on_record]
+    compared = compare(listed, on_record, lister.walks, full=course.kit.full)
+    walked = [page for page in on_record if lister.walks(page.url)]
+    asked = [*compared.asked, *compared.gone]
+    if course.run.mode is not RunMode.DUE:
+        asked += [Listed(page.url, page.depth) for page in walked]
+    return asked, [page.id for page in walked]
+
+
+async def _listed(course: Course) -> list[Listed] | None:
+    """What the source lists; None if the run is told to stop before that is known."""
+
+    async def items() -> list[Listed]:
+        return [item async for item in course.kit.lister.list()]
+
+    try:
+        return await _unless_stopped(items(), course.stopping)
+    except SourceError as error:
+        course.unlisted = str(error)
+        return []
+
+
+async def _unless_stopped(
+    work: Coroutine[None, None, list[Listed]], stopping: asyncio.Event
+) -> list[Listed] | None:
+    """The result of a longer piece of work, or None if the run is told to stop before."""
+    task, stop = asyncio.create_task(work), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        task.cancel()
+        stop.cancel()
+
+
+async def _follow_stored(course: Course, now: datetime) -> None:
+    """Make pages of links on record that a limit or other rules had left out."""
+    store, source = course.kit.store, course.source.id
+    waiting, changed = await store.frontier_is_open(source, course.fingerprint)
+    if changed:
+        await course.kit.patterns.load()
+        await store.judge_links(source, course.admits)
+    if waiting or changed:
+        await store.enqueue(course.run, await store.frontier(source), course.limits, now)
+    await store.close_frontier(source, course.fingerprint, course.rules.max_depth)

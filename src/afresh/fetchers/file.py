@@ -1,0 +1,134 @@
+"""Looking at files: one version of each, whole, never outside the root, never for ever."""
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from afresh.core.file_urls import path_of
+from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
+
+TRIES = 5  # to read a file that is being written
+RACY_NS = 50_000_000  # a file written so shortly before it is read may change again under the same time
+COARSE_NS = 2_000_000_000  # the same where times are kept in whole seconds
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """What bounds a look at a file."""
+
+    max_bytes: int = 10_485_760
+    trusts_times: bool = True  # False: a file is read whatever its size and time say
+
+
+class FileFetcher:
+    """Reads the files below a root."""
+
+    def __init__(self, root: str, options: FileOptions, why_not: Callable[[str], str | None]) -> None:
+        self._root = os.path.realpath(root)
+        self._options = options
+        self._why_not = why_not  # why an address is no part of the source, although a file may be there
+
+    async def fetch(self, request: Request) -> Fetched:
+        """One look at a file; `gone` is believed only while the root itself is there."""
+        return await asyncio.to_thread(self._look, request)
+
+    async def refusal(self, url: str) -> Refused | Failed | None:
+        """Files know no robots.txt."""
+        return None
+
+    async def crawl_delay(self, url: str) -> float | None:
+        """Files need no pause."""
+        return 0.0
+
+    def state(self, origin: str) -> str:
+        """Nothing has to be known about a folder."""
+        return "open"
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _look(self, request: Request) -> Fetched:
+        path = path_of(request.url)
+        try:
+            if (reason := self._why_not(request.url)) is not None:
+                return Gone(status_code=None, reason=f"left out: {reason}")
+            for _ in range(TRIES):
+                seen = self._read(path, request)
+                if seen is not None:
+                    return seen
+        except (FileNotFoundError, NotADirectoryError):
+            return self._gone()
+        except OSError as error:
+            return Failed(outcome=Outcome.FAILED, reason=error.strerror or str(error))
+        return Failed(outcome=Outcome.FAILED, reason="it is being written all the time")
+
+    def _gone(self) -> Fetched:
+        """A file that is not there is gone; unless the whole folder is, which more likely is not mounted."""
+        try:
+            there = not os.path.isdir(self._root) or any(os.scandir(self._root))
+            os.stat(self._root)
+        except OSError:
+            there = False
+        if there:
+            return Gone(status_code=None)
+        return Failed(outcome=Outcome.FAILED, reason=f"{self._root} is not there or empty")
+
+    def _read(self, path: str, request: Request) -> Fetched | None:
+        """The file as it is, or None if it changed while it was read."""
+        inside = self._inside(path)
+        if inside is None:
+            return _refused("a link that leads out of the folder")
+        handle = os.open(inside, _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            before = os.fstat(handle)
+            if not stat.S_ISREG(before.st_mode):
+                return _refused("not a regular file")
+            held = Validators(size=before.st_size, mtime_ns=before.st_mtime_ns)
+            if self._options.trusts_times and request.validators == held:
+                return NotModified(validators=held, status_code=None)
+            if before.st_size > self._options.max_bytes:
+                most = f"files.max_file_bytes {self._options.max_bytes:,}"
+                return _refused(f"{before.st_size:,} bytes, more than {most}", held)
+            now = time.time_ns()
+            data = _all_of(handle, self._options.max_bytes + 1)
+            after = os.fstat(handle)
+        finally:
+            os.close(handle)
+        if _version(before) != _version(after) or len(data) != before.st_size:
+            return None
+        validators = Validators() if _is_racy(before.st_mtime_ns, now) else held
+        return Body(
+            url=request.url, data=data, media_type="", validators=validators, status_code=None, proven=True
+        )
+
+    def _inside(self, path: str) -> str | None:
+        """The path with all links resolved, or None if it leads out of the root."""
+        real = os.path.realpath(path, strict=True)
+        inside = real == self._root or real.startswith(self._root.rstrip("/") + "/")
+        return real if inside else None
+
+
+def _refused(reason: str, validators: Validators | None = None) -> Refused:
+    return Refused(outcome=Outcome.FAILED, reason=reason, validators=validators)
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _all_of(handle: int, most: int) -> bytes:
+    parts, left = [], most
+    while left > 0 and (part := os.read(handle, min(left, 1 << 20))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _is_racy(mtime_ns: int, now_ns: int) -> bool:
+    """Whether a later change could hide behind the same size and time."""
+    window = COARSE_NS if mtime_ns % 1_000_000_000 == 0 else RACY_NS
+    return mtime_ns > now_ns - window

@@ -1,0 +1,105 @@
+"""What looks at a source of each kind: the lister that tells what there is, and the web that fetches it."""
+
+import os
+from functools import partial
+from typing import Protocol
+
+from afresh.config import Config
+from afresh.core.errors import SourceError
+from afresh.core.file_urls import path_of
+from afresh.core.looks import Failed, Outcome, Refused
+from afresh.core.scope import Globs, Rules
+from afresh.engine.kit import Web
+from afresh.engine.named import Named
+from afresh.engine.offload import Offload
+from afresh.ports import Clock, Lister
+
+_ELSEWHERE = "crawl that address instead or widen the scope"
+
+
+class ClosableWeb(Web, Protocol):
+    """A web that holds connections or processes."""
+
+    async def close(self) -> None: ...
+
+
+Eyes = tuple[ClosableWeb, Lister]
+
+
+class Looking:
+    """Makes the eyes of one run."""
+
+    def __init__(self, own: Config, rules: Rules, clock: Clock, offload: Offload, mark: str | None) -> None:
+        self._own = own
+        self._rules = rules
+        self._clock = clock
+        self._offload = offload
+        self._mark = mark  # of the state that was read last; None to read all anew
+
+    def at(self, kind: str, *, listed: bool = False) -> Eyes:
+        """The web and the lister for a kind of source; `listed`: its listings named pages before."""
+        match kind:
+            case "web":
+                return self._site(listed)
+            case "folder":
+                return self._folder()
+            case _:
+                raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
+
+    def _site(self, listed: bool) -> Eyes:
+        from afresh.fetchers.guard import AddressPolicy
+        from afresh.fetchers.http import HttpFetcher, HttpOptions
+        from afresh.fetchers.robots import RobotsGate
+        from afresh.sources.web import WebLister
+
+        own, rules = self._own, self._rules
+        network = own.network
+        options = HttpOptions(
+            user_agent=network.user_agent,
+            total_seconds=network.timeout_seconds,
+            connect_seconds=network.connect_seconds,
+            idle_seconds=network.idle_seconds,
+            max_body_bytes=network.max_body_bytes,
+            connections_per_host=own.crawl.concurrency,
+            policy=AddressPolicy(network.allow),
+        )
+
+        async def refusal(url: str) -> Refused | Failed | None:
+            outside = rules.refusal(url, 0)
+            if outside is not None:
+                return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
+            return await gate.refusal(url)
+
+        http = HttpFetcher(options, clock=self._clock, refusal=refusal)
+        gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=self._clock)
+        lister = WebLister(
+            rules,
+            gate,
+            gate.sitemaps,
+            parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
+            use_sitemaps=own.crawl.sitemaps,
+            expects_sitemap=listed,
+        )
+        return gate, lister
+
+    def _folder(self) -> Eyes:
+        from afresh.fetchers.file import FileFetcher, FileOptions
+        from afresh.sources.folder import FolderLister
+        from afresh.sources.sieve import FolderRules, Sieve
+
+        files, rules = self._own.files, self._rules
+        path = os.path.realpath(path_of(rules.root))
+        single = os.path.basename(path) if os.path.isfile(path) else None
+        folder = FolderRules(
+            gitignore=files.gitignore,
+            hidden=files.hidden,
+            symlinks=files.symlinks,
+            archives=files.archives,
+            ignore=files.ignore,
+            max_files=min(files.max_files, rules.max_pages),
+            max_depth=rules.max_depth,
+        )
+        sieve = Sieve(os.path.dirname(path) if single else path, folder, Globs(rules.include, rules.exclude))
+        lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
+        options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
+        return FileFetcher(path, options, lister.why_not), lister

@@ -1,0 +1,43 @@
+"""What a person means by a target: a site, a folder, a file, a repository or a list of links."""
+
+import os
+import re
+from typing import NamedTuple
+
+from afresh.core.errors import UsageError
+from afresh.core.file_urls import file_url, is_file_url, path_of
+from afresh.core.typed import typed_address
+
+_PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
+
+
+class Target(NamedTuple):
+    """A source to be: its kind and its root."""
+
+    kind: str
+    url: str
+
+
+def recognise(text: str) -> Target:
+    """The source that is meant by what was typed; what stands on this machine comes first."""
+    typed = text.strip()
+    path = path_of(typed) if is_file_url(typed) else os.path.expanduser(typed)
+    if typed and "://" not in path and os.path.exists(path):
+        return _on_disk(os.path.abspath(path))
+    if _PATH.match(typed) or is_file_url(typed):
+        raise UsageError(f"there is no file or folder {path}")
+    return Target("web", typed_address(typed))
+
+
+def address(text: str) -> str:
+    """The address of a page as it is on record, from what was typed: a web address, a path or as it is."""
+    typed = text.strip()
+    if is_file_url(typed):
+        return typed
+    if _PATH.match(typed) or (typed and "://" not in typed and os.path.exists(typed)):
+        return file_url(os.path.abspath(os.path.expanduser(typed)))
+    return typed_address(typed)
+
+
+def _on_disk(path: str) -> Target:
+    return Target("folder", file_url(path))

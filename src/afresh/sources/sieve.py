@@ -1,0 +1,98 @@
+"""Which files of a folder are let in: hidden ones, ignore files, links, suffixes and own patterns."""
+
+import os
+import stat
+from dataclasses import dataclass
+
+from afresh.core.ignore import IgnoreFile, Level, ignored_by
+from afresh.core.scope import Globs
+
+MOST_IGNORE_BYTES = 1_048_576
+IGNORE_FILE = ".gitignore"
+
+BINARY = frozenset(
+    "7z bz2 deb dmg gz iso jar lz4 rar rpm tar tgz whl xz zip zst "  # noqa: SIM905 - words read best as words
+    "bmp gif ico jpeg jpg png psd tif tiff webp avi flac m4a mkv mov mp3 mp4 ogg wav webm "
+    "eot otf ttf woff woff2 "
+    "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
+)
+HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderRules:
+    """What of a folder is looked at."""
+
+    gitignore: bool = True
+    hidden: bool = False
+    symlinks: bool = False
+    archives: bool = False
+    ignore: tuple[str, ...] = ()
+    max_files: int = 200_000
+    max_depth: int = 100
+
+
+class Sieve:
+    """Judges paths seen from the root of a folder, with forward slashes."""
+
+    def __init__(self, root: str, rules: FolderRules, wishes: Globs | None = None) -> None:
+        self.root = root
+        self.rules = rules
+        self.wishes = wishes  # what is to be in or out by the settings of the source
+        self._own: tuple[Level, ...] = (("", IgnoreFile(rules.ignore)),) if rules.ignore else ()
+
+    def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
+        """The ignore rules that hold in a folder: those above it and its own."""
+        if not self.rules.gitignore:
+            return above
+        try:
+            with open(os.path.join(self.root, prefix, IGNORE_FILE), "rb", opener=_open_plainly) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return above
+                text = file.read(MOST_IGNORE_BYTES).decode("utf-8", "surrogateescape")
+        except FileNotFoundError:
+            return above
+        return (*above, (prefix, IgnoreFile(text.removeprefix("\ufeff").splitlines())))
+
+    def why_not_folder(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
+        """Why a folder is left out with all it holds, or None."""
+        if name[0] == "." and (name == ".git" or not self.rules.hidden):
+            return HIDDEN
+        return IGNORED if self._is_ignored(path, levels, is_folder=True) else None
+
+    def why_not_file(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
+        """Why a file is left out, or None."""
+        if name[0] == "." and not self.rules.hidden:
+            return HIDDEN
+        if name.rpartition(".")[2].lower() in BINARY:
+            return "binary"
+        if (levels or self._own) and self._is_ignored(path, levels, is_folder=False):
+            return IGNORED
+        return UNWANTED if self.wishes is not None and self.wishes.refusal(f"/{path}") is not None else None
+
+    def why_not(self, path: str) -> str | None:
+        """Why a single file is left out, by all that holds on the way to it."""
+        *folders, name = path.split("/")
+        if len(folders) > self.rules.max_depth:
+            return "too deep"
+        levels, prefix = self.levels("", ()), ""
+        for folder in folders:
+            if reason := self.why_not_folder(prefix + folder, folder, levels):
+                return reason
+            prefix += folder + "/"
+            if not self.rules.symlinks and os.path.islink(os.path.join(self.root, prefix[:-1])):
+                return "symbolic link"
+            levels = self.levels(prefix, levels)
+        if not self.rules.symlinks and os.path.islink(os.path.join(self.root, path)):
+            return "symbolic link"
+        return self.why_not_file(path, name, levels)
+
+    def _is_ignored(self, path: str, levels: tuple[Level, ...], *, is_folder: bool) -> bool:
+        if self._own and ignored_by(self._own, path, is_folder) is not None:
+            return True
+        return bool(levels) and ignored_by(levels, path, is_folder) is not None
+
+
+def _open_plainly(path: str, flags: int) -> int:
+    """Open without following a link and without waiting for a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

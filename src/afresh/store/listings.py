@@ -1,0 +1,54 @@
+"""Pages of which the listing of a source tells all there is to know."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from afresh.core.listing import OnRecord
+from afresh.core.model import Listed, PageId, Run, SourceId
+from afresh.core.tally import total
+from afresh.store.dialect import Database
+from afresh.store.records import run_from, validators_from
+
+
+class Listings:
+    """Reading what a listing is compared with, and writing what it shows unchanged, all at once."""
+
+    db: Database
+
+    async def on_record(self, source: SourceId, recipe: str) -> list[OnRecord]:
+        """The pages of a source that may be there still, as they were last read."""
+        async with self.db.read() as tx:
+            rows = await tx.all("on_record", source=source, recipe=recipe)
+            return [
+                OnRecord(row["id"], row["url"], row["depth"], validators_from(row), bool(row["sound"]))
+                for row in rows
+            ]
+
+    async def unsound(self, source: SourceId, recipe: str) -> list[Listed]:
+        """The pages that are to be looked at although the source is as it was."""
+        async with self.db.read() as tx:
+            rows = await tx.all("unsound", source=source, recipe=recipe)
+            return [Listed(row["url"], row["depth"]) for row in rows]
+
+    async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
+        """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
+        async with self.db.write() as tx:
+            number = await tx.run(
+                "believe_listing",
+                source=run.source_id,
+                run=run.id,
+                started=run.started_at,
+                now=now,
+                others=list(others),
+            )
+            row = await tx.one("run_by_id", run=run.id)
+            before = run_from(row).counts if row else {}
+            found = {"checked": number, "not_modified": number, "known_asked": number}
+            await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
+            return number
+
+    async def forget_mark(self, source: SourceId) -> None:
+        """From now on the record may differ from the state that the mark names."""
+        async with self.db.write() as tx:
+            await tx.run("set_mark", source=source, mark=None)

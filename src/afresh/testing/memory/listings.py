@@ -1,0 +1,83 @@
+"""Listings in memory: what they are compared with, and what they show unchanged."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.listing import OnRecord
+from afresh.core.model import Listed, Page, PageId, PageStatus, Run, SourceId
+from afresh.core.tally import total
+from afresh.testing.memory.tables import PageRow, Tables
+
+
+class MemoryListings:
+    """The same for dictionaries."""
+
+    tables: Tables
+
+    async def on_record(self, source: SourceId, recipe: str) -> list[OnRecord]:
+        """The pages of a source that may be there still, as they were last read."""
+        return [
+            OnRecord(page.id, page.url, page.depth, page.validators, _is_sound(page, recipe))
+            for page in self._there(source)
+        ]
+
+    async def unsound(self, source: SourceId, recipe: str) -> list[Listed]:
+        """The pages that are to be looked at although the source is as it was."""
+        return [Listed(page.url, page.depth) for page in self._there(source) if not _is_sound(page, recipe)]
+
+    async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
+        """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
+        told = [
+            row.page
+            for row in self.tables.pages_of(run.source_id)
+            if _is_told(row, run) and row.page.id not in set(others)
+        ]
+        for page in told:
+            self.tables.change_page(
+                page.id,
+                failures=0,
+                gone_count=0,
+                missing_count=0,
+                doomed_by=None,
+                crawl_time=run.started_at,
+                last_seen=run.started_at,
+                checked_at=now,
+            )
+        current, number = self.tables.runs[run.id], len(told)
+        found = {"checked": number, "not_modified": number, "known_asked": number}
+        self.tables.runs[run.id] = replace(current, counts=total([current.counts, found]))
+        return number
+
+    async def forget_mark(self, source: SourceId) -> None:
+        """From now on the record may differ from the state that the mark names."""
+        self.set_mark(source, None)
+
+    def set_mark(self, source: SourceId, mark: str | None) -> None:
+        """Remember the state that was read whole."""
+        row = self.tables.sources[source]
+        self.tables.sources[source] = replace(row, source=replace(row.source, mark=mark))
+
+    def _there(self, source: SourceId) -> list[Page]:
+        return [row.page for row in self.tables.pages_of(source) if _is_there(row.page)]
+
+
+def _is_there(page: Page) -> bool:
+    return page.status not in (PageStatus.DELETED, PageStatus.REDIRECT)
+
+
+def _is_sound(page: Page, recipe: str) -> bool:
+    shown = page.validators.etag is not None or page.validators.size is not None
+    held = page.content_hash is not None or shown
+    well = page.failures == 0 and page.doomed_by is None and page.doubt is None and page.moved_to is None
+    return held and well and page.recipe == recipe
+
+
+def _is_told(row: PageRow, run: Run) -> bool:
+    page = row.page
+    return (
+        page.content_hash is not None
+        and _is_there(page)
+        and row.queued_run != run.id
+        and page.crawl_time != run.started_at
+    )
