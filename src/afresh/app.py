@@ -129,7 +129,9 @@ class Workshop:
         store = patient(self.store, patience)
         offload = Offload()
         looking = Looking(own, rules, clock, offload, None if full else source.mark)
-        web, lister = looking.at(source.kind, listed=await store.lists_pages(source.id))
+        web, lister = looking.at(
+            source.kind, listed=source.kind == "web" and await store.lists_pages(source.id)
+        )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)

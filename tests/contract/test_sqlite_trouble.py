@@ -183,7 +183,7 @@ async def test_F16_only_a_crawl_makes_a_store(tmp_path: Path) -> None:
     for access in (Access.READ, Access.CHANGE):
         with pytest.raises(StoreMissing, match=r"there is no store at .* yet; `afresh crawl URL` makes one"):
             await _opened(tmp_path / "none" / "afresh.db", access)
-    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_F16_an_empty_file_is_no_store_to_read(sqlite_file: Path) -> None:
@@ -333,7 +333,7 @@ async def test_F17_a_large_file_is_read_whole_only_when_there_is_a_reason(
 ) -> None:
     await _filled(sqlite_file, 1)
     log = sqlite_file.with_name("afresh.db-wal")
-    changed = sqlite_file.stat().st_mtime  # noqa: ASYNC240
+    changed = sqlite_file.stat().st_mtime
     assert wants_check(sqlite_file), "small"
     monkeypatch.setattr(file_module, "SMALL_BYTES", 0)
     assert not wants_check(sqlite_file, lambda: changed + 3600)

@@ -73,7 +73,7 @@ async def test_all_is_well_after_a_crawl(filled: Path) -> None:
 
 
 async def test_F16_a_store_that_cannot_be_written_to_is_found(filled: Path) -> None:
-    filled.chmod(0o444)  # noqa: ASYNC240
+    filled.chmod(0o444)
     filled.parent.chmod(0o555)
     with powerless():
         found = await examined(filled)

@@ -121,7 +121,7 @@ async def test_G1_storage_body_none_keeps_signals_and_finds_pages(
         (report,) = await kb.refresh(["docs"])
         assert counts(report) == {"changed": 1}
         assert (await found(kb, "tapir"), await found(kb, "capybara")) == ({tiny.url}, set())
-    assert b"swims before breakfast" not in store.read_bytes()  # noqa: ASYNC240
+    assert b"swims before breakfast" not in store.read_bytes()
 
 
 async def test_G1_body_can_be_switched_per_source_and_is_made_anew(

@@ -5,8 +5,8 @@ from collections.abc import Coroutine, Sequence
 from datetime import datetime
 
 from afresh.core.errors import SourceError
-from afresh.core.listing import compare
-from afresh.core.model import Listed, PageId, RunMode
+from afresh.core.listing import OnRecord, compare
+from afresh.core.model import Listed, RunMode
 from afresh.engine.course import Course
 
 
@@ -56,30 +56,35 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
     if listed is None or course.unlisted is not None:
         return
     if lister.unchanged:
-        asked = [*await store.unsound(course.source.id, course.kit.policy.recipe), *listed]
-        others: Sequence[PageId] = ()
-    else:
-        asked, others = await _differing(course, listed)
-    await store.enqueue(run, asked, course.limits, now)
-    if not lister.unchanged:
-        await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
-    await store.believe_listing(run, now, others)
-
-
-async def _differing(course: Course, listed: list[Listed]) -> tuple[list[Listed], list[PageId]]:
-    """What is to be looked at, and the pages that the listing says nothing about."""
-    store, source, lister = course.kit.store, course.source.id, course.kit.lister
-    await store.forget_mark(source)
-    on_record = await store.on_record(source, course.kit.policy.recipe)
+        await _fill_from_same_listing(course, listed, now)
+        return
+    on_record = await store.on_record(course.source.id, course.kit.policy.recipe)
     if not listed and any(page.sound for page in on_record):
         course.unlisted = f"{course.source.url} is empty, and was not before: all its pages are kept"
-        return [], [page.id for page in on_record]
+        return
+    await store.forget_mark(course.source.id)
     compared = compare(listed, on_record, lister.walks, full=course.kit.full)
     walked = [page for page in on_record if lister.walks(page.url)]
-    asked = [*compared.asked, *compared.gone]
-    if course.run.mode is not RunMode.DUE:
-        asked += [Listed(page.url, page.depth) for page in walked]
-    return asked, [page.id for page in walked]
+    asked = [*compared.asked, *compared.gone, *_again(course, walked)]
+    await store.enqueue(run, asked, course.limits, now)
+    await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
+    await store.believe_listing(run, now, [page.id for page in walked])
+
+
+async def _fill_from_same_listing(course: Course, listed: list[Listed], now: datetime) -> None:
+    """Queue just what was not read well, and pages that are found by links: those tell for themselves."""
+    store, run, recipe = course.kit.store, course.run, course.kit.policy.recipe
+    record = await store.on_record(course.source.id, recipe) if listed else ()
+    walked = [page for page in record if course.kit.lister.walks(page.url)]
+    asked = [*await store.unsound(course.source.id, recipe), *listed, *_again(course, walked)]
+    await store.enqueue(run, asked, course.limits, now)
+    unasked = {page.url for page in walked} - {item.url for item in asked}
+    await store.tell_unchanged(run, now, others=len(unasked))
+
+
+def _again(course: Course, walked: Sequence[OnRecord]) -> list[Listed]:
+    """Pages that are found by links, to be asked again unless only what is due is."""
+    return [] if course.run.mode is RunMode.DUE else [Listed(page.url, page.depth) for page in walked]
 
 
 async def _listed(course: Course) -> list[Listed] | None:

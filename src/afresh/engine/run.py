@@ -187,7 +187,8 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         counts["missing"] = sum(1 for page in missing if page.doomed_by is None)
     if verdict.may_delete:
         doomed = await _doomed(course, missing or [])
-        live, to_one = await store.live_count(course.source.id), moved_to_one(doomed)
+        live = await store.live_count(course.source.id) if doomed else 0
+        to_one = moved_to_one(doomed)
         if brake_holds(live, len(doomed), course.kit.policy, to_one=to_one):
             counts["held"] = len(doomed)
             state = RunState.NEEDS_CONFIRMATION

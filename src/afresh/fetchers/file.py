@@ -12,6 +12,7 @@ from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome,
 
 TRIES = 5  # to read a file that is being written
 RACY_NS = 50_000_000  # a file written so shortly before it is read may change again under the same time
+SETTLE_SECONDS = 0.02
 COARSE_NS = 2_000_000_000  # the same where times are kept in whole seconds
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -68,12 +69,7 @@ class FileFetcher:
 
     def _gone(self) -> Fetched:
         """A file that is not there is gone; unless the whole folder is, which more likely is not mounted."""
-        try:
-            there = not os.path.isdir(self._root) or any(os.scandir(self._root))
-            os.stat(self._root)
-        except OSError:
-            there = False
-        if there:
+        if os.path.isfile(self._root) or _holds_something(self._root):
             return Gone(status_code=None)
         return Failed(outcome=Outcome.FAILED, reason=f"{self._root} is not there or empty")
 
@@ -95,12 +91,15 @@ class FileFetcher:
                 return _refused(f"{before.st_size:,} bytes, more than {most}", held)
             now = time.time_ns()
             data = _all_of(handle, self._options.max_bytes + 1)
-            after = os.fstat(handle)
+            racy = _is_racy(before.st_mtime_ns, now)
+            if racy and before.st_mtime_ns < now + COARSE_NS:
+                time.sleep(SETTLE_SECONDS)  # it may be in the middle of being written
+            after = os.stat(inside) if racy else os.fstat(handle)
         finally:
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
             return None
-        validators = Validators() if _is_racy(before.st_mtime_ns, now) else held
+        validators = Validators() if racy else held
         return Body(
             url=request.url, data=data, media_type="", validators=validators, status_code=None, proven=True
         )
@@ -110,6 +109,14 @@ class FileFetcher:
         real = os.path.realpath(path, strict=True)
         inside = real == self._root or real.startswith(self._root.rstrip("/") + "/")
         return real if inside else None
+
+
+def _holds_something(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return any(entries)
+    except OSError:
+        return False
 
 
 def _refused(reason: str, validators: Validators | None = None) -> Refused:

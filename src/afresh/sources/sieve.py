@@ -16,6 +16,7 @@ BINARY = frozenset(
     "eot otf ttf woff woff2 "
     "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
 )
+COMMON = frozenset({"md", "html", "txt", "py"})  # known at first sight
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
 
 
@@ -40,6 +41,8 @@ class Sieve:
         self.rules = rules
         self.wishes = wishes  # what is to be in or out by the settings of the source
         self._own: tuple[Level, ...] = (("", IgnoreFile(rules.ignore)),) if rules.ignore else ()
+        self._shows_hidden = rules.hidden
+        self._has_wishes = wishes is not None and wishes != Globs()
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
         """The ignore rules that hold in a folder: those above it and its own."""
@@ -62,13 +65,14 @@ class Sieve:
 
     def why_not_file(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
         """Why a file is left out, or None."""
-        if name[0] == "." and not self.rules.hidden:
+        if name[0] == "." and not self._shows_hidden:
             return HIDDEN
-        if name.rpartition(".")[2].lower() in BINARY:
+        suffix = name[name.rfind(".") + 1 :]
+        if suffix in BINARY or (suffix not in COMMON and suffix.lower() in BINARY):
             return "binary"
         if (levels or self._own) and self._is_ignored(path, levels, is_folder=False):
             return IGNORED
-        return UNWANTED if self.wishes is not None and self.wishes.refusal(f"/{path}") is not None else None
+        return UNWANTED if self._has_wishes and self._is_unwanted(path) else None
 
     def why_not(self, path: str) -> str | None:
         """Why a single file is left out, by all that holds on the way to it."""
@@ -86,6 +90,9 @@ class Sieve:
         if not self.rules.symlinks and os.path.islink(os.path.join(self.root, path)):
             return "symbolic link"
         return self.why_not_file(path, name, levels)
+
+    def _is_unwanted(self, path: str) -> bool:
+        return self.wishes is not None and self.wishes.refusal(f"/{path}") is not None
 
     def _is_ignored(self, path: str, levels: tuple[Level, ...], *, is_folder: bool) -> bool:
         if self._own and ignored_by(self._own, path, is_folder) is not None:

@@ -41,7 +41,10 @@ def walk(sieve: Sieve) -> Walk:
             continue
         for entry in listed:
             try:
-                _take(entry, (prefix, depth, levels), sieve, circles, found, folders)
+                if entry.is_file(follow_symlinks=False):
+                    _take_file(entry, prefix, levels, sieve, found)
+                else:
+                    _take_other(entry, (prefix, depth, levels), sieve, circles, found, folders)
             except OSError as error:  # it vanished, or may not be looked at
                 found.errors.append(f"{prefix}{entry.name} could not be looked at: {error.strerror}")
     found.files.sort()
@@ -50,7 +53,20 @@ def walk(sieve: Sieve) -> Walk:
     return found
 
 
-def _take(
+def _take_file(
+    entry: "os.DirEntry[str]", prefix: str, levels: tuple[Level, ...], sieve: Sieve, found: Walk
+) -> None:
+    name = entry.name
+    path = prefix + name
+    reason = sieve.why_not_file(path, name, levels)
+    if reason is None:
+        status = entry.stat()
+        found.files.append((path, status.st_size, status.st_mtime_ns))
+    else:
+        found.dropped[reason] += 1
+
+
+def _take_other(
     entry: "os.DirEntry[str]",
     folder: _Folder,
     sieve: Sieve,
@@ -58,24 +74,20 @@ def _take(
     found: Walk,
     folders: list[_Folder],
 ) -> None:
+    """A folder, a link to a file or a folder, or something special."""
     prefix, depth, levels = folder
-    name = entry.name
-    path = prefix + name
+    path = prefix + entry.name
     reason = circles.why_not(entry) if entry.is_symlink() else None
     if reason is None and entry.is_dir():
-        reason = sieve.why_not_folder(path, name, levels)
+        reason = sieve.why_not_folder(path, entry.name, levels)
         if reason is None:
             folders.append((path + "/", depth + 1, levels))
-            return
+    elif reason is None and stat.S_ISREG(entry.stat().st_mode):
+        _take_file(entry, prefix, levels, sieve, found)
     elif reason is None:
-        reason = sieve.why_not_file(path, name, levels)
-        if reason is None:
-            status = entry.stat()
-            if stat.S_ISREG(status.st_mode):
-                found.files.append((path, status.st_size, status.st_mtime_ns))
-                return
-            reason = "special file"
-    found.dropped[reason] += 1
+        reason = sieve.why_not_file(path, entry.name, levels) or "special file"
+    if reason is not None:
+        found.dropped[reason] += 1
 
 
 class _Circles:

@@ -48,6 +48,19 @@ class Listings:
             await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
             return number
 
+    async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
+        """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
+        async with self.db.write() as tx:
+            row = await tx.one("run_by_id", run=run.id)
+            before = run_from(row).counts if row else {}
+            if "told" in before:
+                return
+            await tx.run("tell_unchanged", source=run.source_id, now=now, started=run.started_at)
+            queued = await tx.one("queued_with_content", run=run.id)
+            number = max(0, run.known - others - (queued["number"] if queued else 0))
+            found = {"checked": number, "not_modified": number, "known_asked": number, "told": number}
+            await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
+
     async def forget_mark(self, source: SourceId) -> None:
         """From now on the record may differ from the state that the mark names."""
         async with self.db.write() as tx:

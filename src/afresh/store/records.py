@@ -117,8 +117,18 @@ def page_from(row: Row) -> Page:
     )
 
 
+def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:
+    """When a page was last visited, seen and checked: by itself, or because its source is as it was."""
+    own = at(row["crawl_time"]), at(row["last_seen"]), at(row["checked_at"])
+    told = at(row["told_at"]) if row["listed"] else None
+    if told is None or own[2] is None or own[2] >= told:
+        return own
+    return at(row["told_run_at"]), at(row["told_run_at"]), told
+
+
 def page_view(row: Row) -> PageView:
-    """A row of `pages`, as it is listed."""
+    """A row of `pages` with the times of its source, as it is listed."""
+    crawl_time, last_seen, checked_at = looked_at(row)
     return PageView(
         id=PageId(row["id"]),
         url=row["url"],
@@ -130,9 +140,9 @@ def page_view(row: Row) -> PageView:
         etag=row["etag"],
         last_modified=row["last_modified"],
         content_type=row["content_type"],
-        crawl_time=at(row["crawl_time"]),
-        last_seen=at(row["last_seen"]),
-        checked_at=at(row["checked_at"]),
+        crawl_time=crawl_time,
+        last_seen=last_seen,
+        checked_at=checked_at,
         changed_at=at(row["changed_at"]),
         missing_count=row["missing_count"],
         moved_to=row["moved_to"],

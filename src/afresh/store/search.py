@@ -13,7 +13,7 @@ from afresh.store.dialect import Database, Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within
 from afresh.store.nearby import Nearby
-from afresh.store.records import at
+from afresh.store.records import at, looked_at
 
 MANY_COUNTS = 10_000
 SHOWN = 5  # other addresses of one content
@@ -119,6 +119,7 @@ def chunk_from(row: Row) -> Chunk:
 
 def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Passage:
     others = [url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"]]
+    _, seen_at, checked_at = looked_at(row)
     return Passage(
         chunk=row["id"],
         page=PageId(row["page_id"]),
@@ -133,8 +134,8 @@ def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Pa
         version=row["source_version"] or None,
         depth=row["depth"],
         language=row["language"],
-        checked_at=at(row["checked_at"]),
-        seen_at=at(row["last_seen"]),
+        checked_at=checked_at,
+        seen_at=seen_at,
         changed_at=at(row["changed_at"]),
         also_at=tuple(others[:SHOWN]),
     )

@@ -153,21 +153,27 @@ select distinct locked_by from page_crawls where locked_by is not null
 
 -- on_record
 select id, url, depth, etag, last_modified, size, mtime_ns, validators_url,
-    recipe = :recipe and failures = 0 and doomed_by is null and doubt is null and moved_to is null
+    recipe = :recipe and failures = 0 and gone_count = 0 and doomed_by is null and doubt is null and moved_to is null
         and (content_hash is not null or etag is not null or size is not null) as sound
 from pages where source_id = :source and status not in ('deleted', 'redirect')
 
 -- unsound
 select url, depth from pages
 where source_id = :source and status not in ('deleted', 'redirect') and not (
-    coalesce(recipe, '') = :recipe and failures = 0 and doomed_by is null and doubt is null and moved_to is null
+    coalesce(recipe, '') = :recipe and failures = 0 and gone_count = 0 and doomed_by is null and doubt is null and moved_to is null
         and (content_hash is not null or etag is not null or size is not null)
 )
 
+-- tell_unchanged
+update sources set told_at = :now, told_run_at = :started where id = :source
+
+-- queued_with_content
+select count(*) as number from page_crawls c join pages p on p.id = c.page_id
+where c.run_id = :run and c.outcome is null and p.content_hash is not null
+
 -- believe_listing
 update pages
-set failures = 0, gone_count = 0, missing_count = 0, doomed_by = null,
-    crawl_time = :started, last_seen = :started, checked_at = :now
+set crawl_time = :started, last_seen = :started, checked_at = :now
 where source_id = :source and content_hash is not null and status not in ('deleted', 'redirect')
     and coalesce(queued_run, 0) <> :run and (crawl_time is null or crawl_time <> :started)
     and id not in {list others}

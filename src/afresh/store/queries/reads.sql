@@ -1,14 +1,14 @@
 -- pages
-select * from pages
-where source_id = :source
-    and (:status is null or status = :status)
-    and (:everything = 1 or :status is not null or status <> 'deleted')
-    and (:doubtful = 0 or doubt is not null)
-order by depth, url
+select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
+where p.source_id = :source
+    and (:status is null or p.status = :status)
+    and (:everything = 1 or :status is not null or p.status <> 'deleted')
+    and (:doubtful = 0 or p.doubt is not null)
+order by p.depth, p.url
 limit :limit
 
 -- pages_by_url
-select p.*, s.name as source_name, s.version as source_version
+select p.*, s.name as source_name, s.version as source_version, s.told_at, s.told_run_at
 from pages p join sources s on s.id = p.source_id
 where p.url = :url and (:source is null or p.source_id = :source)
 order by (p.status = 'active') desc, p.id

@@ -63,11 +63,14 @@ select id, url from pages
 where content_hash is not null and (:sources is null or source_id in {list sources})
     and (:language is null or lower(language) = lower(:language) or language like :language || '-%')
     and (:changed_after is null or changed_at >= :changed_after)
-    and (:checked_after is null or checked_at >= :checked_after)
+    and (:checked_after is null or checked_at >= :checked_after or (listed = 1 and source_id in (
+        select id from sources where told_at >= :checked_after
+    )))
 
 -- chunk_pages
 select c.id, c.page_id, c.sort_order, c.content, c.metadata, c.whole, c.text_hash, p.source_id, p.content_hash, p.url, p.title, p.depth,
-    p.language, p.checked_at, p.last_seen, p.changed_at, s.name as source_name, s.version as source_version
+    p.language, p.checked_at, p.last_seen, p.crawl_time, p.changed_at, p.listed, s.told_at, s.told_run_at,
+    s.name as source_name, s.version as source_version
 from chunks c join pages p on p.id = c.page_id join sources s on s.id = p.source_id
 where c.id in {list chunks}
 

@@ -49,7 +49,10 @@ select
     (select count(*) from pages where source_id = :source and doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks c join pages p on p.id = c.page_id where p.source_id = :source) as chunks,
     (select count(*) from links where source_id = :source) as links,
-    (select min(checked_at) from pages where source_id = :source and status = 'active') as oldest_check
+    (
+        select min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end)
+        from pages p join sources s on s.id = p.source_id where p.source_id = :source and p.status = 'active'
+    ) as oldest_check
 
 -- open_frontier
 update sources set frontier_open = 1 where id = :source

@@ -36,10 +36,6 @@ class MemoryListings:
         for page in told:
             self.tables.change_page(
                 page.id,
-                failures=0,
-                gone_count=0,
-                missing_count=0,
-                doomed_by=None,
                 crawl_time=run.started_at,
                 last_seen=run.started_at,
                 checked_at=now,
@@ -48,6 +44,15 @@ class MemoryListings:
         found = {"checked": number, "not_modified": number, "known_asked": number}
         self.tables.runs[run.id] = replace(current, counts=total([current.counts, found]))
         return number
+
+    async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
+        """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
+        if "told" in self.tables.runs[run.id].counts:
+            return
+        unlisted = [row.page.id for row in self.tables.pages_of(run.source_id) if not row.listed]
+        number = await self.believe_listing(run, now, unlisted)
+        current = self.tables.runs[run.id]
+        self.tables.runs[run.id] = replace(current, counts=total([current.counts, {"told": number}]))
 
     async def forget_mark(self, source: SourceId) -> None:
         """From now on the record may differ from the state that the mark names."""
@@ -69,7 +74,8 @@ def _is_there(page: Page) -> bool:
 def _is_sound(page: Page, recipe: str) -> bool:
     shown = page.validators.etag is not None or page.validators.size is not None
     held = page.content_hash is not None or shown
-    well = page.failures == 0 and page.doomed_by is None and page.doubt is None and page.moved_to is None
+    counted = page.failures or page.gone_count
+    well = not counted and page.doomed_by is None and page.doubt is None and page.moved_to is None
     return held and well and page.recipe == recipe
 
 

@@ -1,0 +1,296 @@
+"""Files on a real disk: links, pipes, odd names, and files that change while they are read."""
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from afresh.core.errors import SourceError
+from afresh.core.file_urls import file_url
+from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
+from afresh.core.model import Listed
+from afresh.core.scope import Globs
+from afresh.fetchers.file import FileFetcher, FileOptions
+from afresh.sources.folder import FolderLister
+from afresh.sources.sieve import FolderRules, Sieve
+
+
+def lister_of(
+    root: Path, *, mark: str | None = None, globs: Globs | None = None, **rules: object
+) -> FolderLister:
+    verify = str(rules.pop("verify", "stat"))
+    sieve = Sieve(os.path.realpath(root), FolderRules(**rules), globs)  # type: ignore[arg-type]
+    return FolderLister(sieve, mark=mark, verify=verify)
+
+
+async def listed(lister: FolderLister) -> list[Listed]:
+    return [item async for item in lister.list()]
+
+
+async def names(lister: FolderLister, root: Path) -> set[str]:
+    base = file_url(os.path.realpath(root)) + "/"
+    return {item.url.removeprefix(base) for item in await listed(lister)}
+
+
+async def look(root: Path, path: Path, validators: Validators | None = None, **options: object) -> Fetched:
+    lister = lister_of(root)
+    fetcher = FileFetcher(str(root), FileOptions(**options), lister.why_not)  # type: ignore[arg-type]
+    return await fetcher.fetch(Request(url=file_url(str(path)), validators=validators))
+
+
+def grow(root: Path, *paths: str) -> Path:
+    """A folder with these files."""
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# {path}\n")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    return root
+
+
+# ---- which files
+
+
+async def test_a_folder_lists_its_files_with_size_and_time(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md", "sub/b.md")
+    items = await listed(lister_of(tmp_path))
+    assert [(item.url.rpartition("/")[2], item.depth) for item in items] == [("a.md", 0), ("b.md", 1)]
+    assert items[0].validators == Validators(size=7, mtime_ns=1_700_000_000_000_000_000)
+
+
+async def test_hidden_files_binaries_and_what_is_ignored_stay_out(tmp_path: Path) -> None:
+    grow(
+        tmp_path, "a.md", ".hidden.md", ".git/config", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md"
+    )
+    (tmp_path / ".gitignore").write_text("build/\n")
+    (tmp_path / "sub" / ".gitignore").write_text("skip.md\n")
+    lister = lister_of(tmp_path)
+    assert await names(lister, tmp_path) == {"a.md", "sub/keep.md"}
+    assert lister.dropped == {"binary": 1, "ignored": 2}
+    assert await names(lister_of(tmp_path, gitignore=False), tmp_path) == {
+        *("a.md", "build/x.md", "sub/skip.md", "sub/keep.md")
+    }
+    assert await names(lister_of(tmp_path, hidden=True), tmp_path) == {
+        *("a.md", ".hidden.md", ".gitignore", "sub/.gitignore", "sub/keep.md")
+    }
+    assert await names(lister_of(tmp_path, ignore=("sub",)), tmp_path) == {"a.md"}
+    assert await names(lister_of(tmp_path, globs=Globs(include=("sub/*",))), tmp_path) == {"sub/keep.md"}
+    assert await names(lister_of(tmp_path, globs=Globs(exclude=("*.md",))), tmp_path) == set()
+
+
+async def test_one_file_is_judged_as_the_walk_judges_it(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md", ".hidden.md", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md", ".x/y.md")
+    (tmp_path / ".gitignore").write_text("build/\nskip.md\n")
+    (tmp_path / "link.md").symlink_to("a.md")
+    lister = lister_of(tmp_path)
+    found = await names(lister, tmp_path)
+    for path in tmp_path.rglob("*"):
+        name = str(path.relative_to(tmp_path))
+        if not path.is_dir():
+            assert (lister.why_not(file_url(str(path))) is None) == (name in found), name
+
+
+async def test_F78_links_are_left_out_or_followed_inside_only_and_loops_end(tmp_path: Path) -> None:
+    root, outside = grow(tmp_path / "root", "a.md", "sub/b.md"), grow(tmp_path / "outside", "secret.md")
+    (root / "out").symlink_to(outside)
+    (root / "out.md").symlink_to(outside / "secret.md")
+    (root / "loop").symlink_to(root)
+    (root / "sub" / "up").symlink_to("..")
+    (root / "twice").symlink_to("sub")
+    (root / "dead").symlink_to("nowhere")
+    plain = lister_of(root)
+    assert await names(plain, root) == {"a.md", "sub/b.md"}
+    assert plain.dropped == {"symbolic link": 6}
+    following = lister_of(root, symlinks=True)
+    assert await names(following, root) == {"a.md", "sub/b.md", "twice/b.md"}
+    assert following.dropped["link out of the folder"] == 2
+    assert following.dropped["link that goes in circles"] >= 2
+    seen = await look(root, root / "out" / "secret.md")
+    assert isinstance(seen, Gone | Refused)
+
+
+async def test_F78_a_root_that_is_a_link_is_resolved_once(tmp_path: Path) -> None:
+    grow(tmp_path / "real", "a.md")
+    (tmp_path / "link").symlink_to("real")
+    assert await names(lister_of(tmp_path / "link"), tmp_path / "real") == {"a.md"}
+
+
+async def test_F79_special_files_are_skipped_and_never_waited_for(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "zero.md").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "door.md"))
+        lister = lister_of(tmp_path)
+        assert await names(lister, tmp_path) == {"a.md"}
+        assert lister.dropped == {"special file": 2, "symbolic link": 1}
+        assert isinstance(await look(tmp_path, tmp_path / "pipe.md"), Refused)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_F79_what_may_not_be_read_fails_and_what_vanished_is_gone(tmp_path: Path) -> None:
+    root = grow(tmp_path / "root", "a.md", "closed/b.md")
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents:
+        if str(folder).startswith("/tmp/"):
+            folder.chmod(0o755)
+    (root / "a.md").chmod(0)
+    (root / "closed").chmod(0)
+    child = os.fork()
+    if child == 0:  # as nobody, in a process of its own
+        os._exit(_as_nobody(root))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _as_nobody(root: Path) -> int:
+    import asyncio
+
+    try:
+        os.setuid(65534)
+        seen = asyncio.run(look(root, root / "a.md"))
+        inside = asyncio.run(look(root, root / "closed" / "b.md"))
+        lister = lister_of(root)
+        asyncio.run(listed(lister))
+        vanished = asyncio.run(look(root, root / "never.md"))
+        kept = isinstance(seen, Failed) and isinstance(inside, Failed)
+        return 0 if kept and lister.listing_errors and isinstance(vanished, Gone) else 1
+    except BaseException:
+        return 2
+
+
+async def test_F80_a_root_that_is_not_there_is_an_error_and_proves_nothing(tmp_path: Path) -> None:
+    root = grow(tmp_path / "root", "a.md")
+    lister = lister_of(root)
+    root.rename(tmp_path / "elsewhere")
+    with pytest.raises(SourceError, match="cannot be read"):
+        await listed(lister)
+    assert isinstance(await look(root, root / "a.md"), Failed)
+    root.mkdir()
+    assert isinstance(await look(root, root / "a.md"), Failed)  # empty: not mounted, most likely
+    grow(root, "b.md")
+    assert isinstance(await look(root, root / "a.md"), Gone)
+
+
+# ---- what a look shows
+
+
+async def test_a_file_is_read_whole_and_not_again_while_size_and_time_hold(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md")
+    seen = await look(tmp_path, tmp_path / "a.md")
+    assert isinstance(seen, Body)
+    assert seen.data == b"# a.md\n"
+    assert seen.proven
+    again = await look(tmp_path, tmp_path / "a.md", seen.validators)
+    assert isinstance(again, NotModified)
+    sure = await look(tmp_path, tmp_path / "a.md", seen.validators, trusts_times=False)
+    assert isinstance(sure, Body)
+
+
+async def test_F81_a_file_that_is_written_while_it_is_read_is_one_version_or_a_failure(
+    tmp_path: Path,
+) -> None:
+    file = grow(tmp_path, "a.md") / "a.md"
+    versions = [b"a" * 200_000, b"b" * 300_000]
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            if number % 2:
+                file.write_bytes(versions[0])
+            else:
+                other = file.with_suffix(".new")
+                other.write_bytes(versions[1])
+                other.replace(file)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        looks = [await look(tmp_path, file) for _ in range(60)]
+    finally:
+        stop.set()
+        writer.join()
+    bodies = {seen.data for seen in looks if isinstance(seen, Body)}
+    assert bodies <= {*versions, b"", b"# a.md\n"}
+    assert all(isinstance(seen, Body | Failed) for seen in looks)
+
+
+async def test_F82_a_file_written_just_now_is_not_known_by_its_time(tmp_path: Path) -> None:
+    """A second edit within the tick of the clock would have the same size and time."""
+    file = grow(tmp_path, "a.md") / "a.md"
+    import time
+
+    for ahead in (0, 3600):  # just now, and in the future
+        os.utime(file, ns=(time.time_ns() + ahead * 10**9,) * 2)
+        seen = await look(tmp_path, file)
+        assert isinstance(seen, Body)
+        assert not seen.validators
+    os.utime(file, (1_600_000_000, 1_600_000_000))  # older than before is another time, too
+    seen = await look(tmp_path, file, Validators(size=7, mtime_ns=1_700_000_000_000_000_000))
+    assert isinstance(seen, Body)
+    assert seen.validators
+
+
+async def test_F83_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.md"
+    with huge.open("wb") as file:
+        file.truncate(1 << 30)
+    os.utime(huge, (1_700_000_000, 1_700_000_000))
+    seen = await look(tmp_path, huge, max_bytes=1_000_000)
+    assert isinstance(seen, Refused)
+    assert "1,073,741,824 bytes" in seen.reason
+    assert seen.validators == Validators(size=1 << 30, mtime_ns=1_700_000_000_000_000_000)
+
+
+async def test_F83_odd_names_round_trip(tmp_path: Path) -> None:
+    odd = [
+        b"new\nline.md",
+        b"not-\xff-utf8.md",
+        b"x" * 252 + b".md",
+        b"a..dots.md",
+        b"Case.md",
+        b"case.md",
+        b"a%41.md",
+    ]
+    for name in odd:
+        (tmp_path / os.fsdecode(name)).write_text("words")
+        os.utime(tmp_path / os.fsdecode(name), (1_700_000_000, 1_700_000_000))
+    items = await listed(lister_of(tmp_path))
+    assert len({item.url for item in items}) == len(odd)
+    fetcher = FileFetcher(str(tmp_path), FileOptions(), lister_of(tmp_path).why_not)
+    for item in items:
+        seen = await fetcher.fetch(Request(url=item.url))
+        assert isinstance(seen, Body), item.url
+        assert seen.validators == item.validators
+
+
+# ---- the mark
+
+
+async def test_a_folder_as_it_was_is_known_by_its_mark(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md", "sub/b.md")
+    first = lister_of(tmp_path)
+    assert len(await listed(first)) == 2
+    same = lister_of(tmp_path, mark=first.mark)
+    assert await listed(same) == []
+    assert same.unchanged
+    for change in (
+        lambda: os.utime(tmp_path / "a.md", (1, 1)),
+        lambda: (tmp_path / "c.md").write_text("new"),
+        lambda: (tmp_path / "c.md").unlink() or (tmp_path / "a.md").write_text("longer than before"),
+        lambda: (tmp_path / "sub" / "b.md").rename(tmp_path / "sub" / "d.md"),
+    ):
+        change()  # type: ignore[no-untyped-call]
+        later = lister_of(tmp_path, mark=first.mark)
+        assert await listed(later)
+        assert not later.unchanged
+        first = later
+    ruled = lister_of(tmp_path, mark=first.mark, ignore=("sub",))
+    assert await listed(ruled)
+    assert not ruled.unchanged
+    sure = lister_of(tmp_path, mark=first.mark, verify="hash")
+    assert len(await listed(sure)) == 2
+    assert sure.mark is None

@@ -1,0 +1,234 @@
+"""A folder through `kb`: edits, moves, deletions, a vanished root, and real docs in four versions."""
+
+import json
+import os
+import shutil
+import tarfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
+
+from afresh.core.file_urls import file_url
+from afresh.kb import KnowledgeBase
+
+OLD = 1_700_000_000
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A small folder of notes."""
+    folder = tmp_path / "docs"
+    for name, text in {
+        "index.md": "# Start\n\nWelcome to the granite notes.",
+        "guide/install.md": "# Install\n\nRun the basalt installer.",
+        "guide/use.md": "# Use\n\nAsk the marble oracle.",
+    }.items():
+        write(folder / name, text)
+    return folder
+
+
+def write(file: Path, text: str, at: int = OLD) -> None:
+    """Write a file with a time that lies back, as most files' does."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    os.utime(file, (at, at))
+
+
+async def refreshed(kb: KnowledgeBase) -> dict[str, int]:
+    (report,) = await kb.refresh(["docs"])
+    assert report.state == "completed", report.error
+    return counts(report)
+
+
+async def test_A18_edits_new_files_and_deletions_are_followed(
+    kb: KnowledgeBase, docs: Path, work: type[InProcess], store: Path
+) -> None:
+    report = await kb.crawl(str(docs), name="docs")
+    assert (report.state, counts(report)) == ("completed", {"new": 3})
+    assert await found(kb, "basalt") == {file_url(str(docs / "guide/install.md"))}
+    done = work.calls
+    assert await refreshed(kb) == {"not_modified": 3}
+    assert work.calls == done  # nothing was read, cut or compared
+    write(docs / "guide/install.md", "# Install\n\nRun the gabbro installer.", OLD + 1)
+    write(docs / "guide/new.md", "# New\n\nSomething about pumice.")
+    (docs / "guide/use.md").unlink()
+    assert await refreshed(kb) == {"new": 1, "changed": 1, "not_modified": 1, "deleted": 1}
+    assert await found(kb, "basalt") == await found(kb, "marble") == set()
+    assert len(await found(kb, "gabbro")) == len(await found(kb, "pumice")) == 1
+    assert_sound(store)
+
+
+async def test_A18_touching_a_file_reads_it_and_changes_nothing(kb: KnowledgeBase, docs: Path) -> None:
+    await kb.crawl(str(docs), name="docs")
+    os.utime(docs / "index.md", (OLD + 5, OLD + 5))
+    assert await refreshed(kb) == {"unchanged": 1, "not_modified": 2}
+    assert await refreshed(kb) == {"not_modified": 3}
+
+
+async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(
+    docs: Path, store: Path
+) -> None:
+    async with opened(store) as kb:
+        await kb.crawl(str(docs), name="docs")
+        write(docs / "index.md", "# Start\n\nWelcome to the syenite notes."[:37])
+        write(docs / "index.md", "# Start\n\nWelcome to the granate notes.")
+        assert await refreshed(kb) == {"not_modified": 3}
+    async with opened(store, {"files.verify": "hash"}) as kb:
+        assert await refreshed(kb) == {"changed": 1, "unchanged": 2}
+        assert len(await found(kb, "granate")) == 1
+
+
+async def test_F80_a_vanished_or_emptied_root_keeps_everything(
+    kb: KnowledgeBase, docs: Path, store: Path
+) -> None:
+    await kb.crawl(str(docs), name="docs")
+    before = index_of(store)
+    docs.rename(docs.with_name("away"))
+    (report,) = await kb.refresh(["docs"])
+    assert report.state == "failed"
+    assert "cannot be read" in str(report.error)
+    docs.mkdir()
+    (report,) = await kb.refresh(["docs"])
+    assert report.state == "failed"
+    assert "empty" in str(report.error)
+    assert index_of(store) == before
+    docs.rmdir()
+    docs.with_name("away").rename(docs)
+    assert await refreshed(kb) == {"not_modified": 3}
+
+
+async def test_F84_a_moved_file_keeps_its_vectors(kb: KnowledgeBase, docs: Path) -> None:
+    await kb.crawl(str(docs), name="docs")
+    (docs / "guide").rename(docs / "handbook")
+    (report,) = await kb.refresh(["docs"])
+    assert counts(report) == {"new": 2, "deleted": 2, "not_modified": 1}
+    assert (report.chunks_embedded, report.chunks_reused) == (0, 2)
+
+
+async def test_what_the_rules_leave_out_later_leaves_the_index(kb: KnowledgeBase, docs: Path) -> None:
+    await kb.crawl(str(docs), name="docs")
+    write(docs / ".gitignore", "use.md\n")
+    assert await refreshed(kb) == {"deleted": 1, "not_modified": 2}
+    report = await kb.crawl(str(docs), name="docs", rules={"exclude": ["guide/*"]})
+    assert counts(report) == {"deleted": 1, "not_modified": 1}
+    (docs / ".gitignore").unlink()
+    report = await kb.crawl(str(docs), name="docs", rules={"exclude": []})
+    assert counts(report) == {"new": 2, "not_modified": 1}
+
+
+async def test_a_file_that_is_no_text_is_told_once_and_not_opened_again(
+    kb: KnowledgeBase, docs: Path, work: type[InProcess]
+) -> None:
+    (docs / "blob").write_bytes(bytes(range(256)) * 9)
+    os.utime(docs / "blob", (OLD, OLD))
+    report = await kb.crawl(str(docs), name="docs")
+    assert counts(report) == {"new": 3, "refused": 1}
+    done = work.calls
+    write(docs / "index.md", "# Start\n\nEdited words.", OLD + 9)
+    assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
+    assert work.calls - done == 3  # one file: read, cut, compared
+
+
+async def test_a_file_that_comes_back_is_found_again(kb: KnowledgeBase, docs: Path) -> None:
+    await kb.crawl(str(docs), name="docs")
+    text = (docs / "index.md").read_text()
+    (docs / "index.md").unlink()
+    assert await refreshed(kb) == {"deleted": 1, "not_modified": 2}
+    write(docs / "index.md", text)
+    assert await refreshed(kb) == {"new": 1, "not_modified": 2}
+
+
+async def test_one_file_is_a_source_too(kb: KnowledgeBase, docs: Path) -> None:
+    report = await kb.crawl(str(docs / "guide" / "use.md"), name="docs")
+    assert counts(report) == {"new": 1}
+    assert await refreshed(kb) == {"not_modified": 1}
+    write(docs / "guide" / "use.md", "# Use\n\nAsk the slate oracle.", OLD + 3)
+    assert await refreshed(kb) == {"changed": 1}
+
+
+async def test_many_deletions_wait_for_a_word(kb: KnowledgeBase, docs: Path, store: Path) -> None:
+    for number in range(30):
+        write(docs / f"note{number}.md", f"# Note {number}\n\nWords.")
+    await kb.crawl(str(docs), name="docs")
+    for number in range(20):
+        (docs / f"note{number}.md").unlink()
+    (report,) = await kb.refresh(["docs"])
+    assert (report.state, report.held) == ("needs_confirmation", 20)
+    assert len(index_of(store)) == 33
+    (report,) = await kb.refresh(["docs"])  # asked again, as nothing was settled
+    assert (report.state, report.held) == ("needs_confirmation", 20)
+    await kb.confirm(report.run)
+    assert len(index_of(store)) == 13
+
+
+async def test_a_run_that_was_stopped_leaves_no_mark(kb: KnowledgeBase, docs: Path, store: Path) -> None:
+    """Else the next one would take an unfinished look for a whole one."""
+    kb.stop()
+    report = await kb.crawl(str(docs), name="docs")
+    assert report.state == "cancelled"
+    async with opened(store) as again:
+        assert await refreshed(again) == {"new": 3}
+        assert await refreshed(again) == {"not_modified": 3}
+
+
+async def test_a_state_seen_between_two_equal_ones_is_not_taken_for_them(
+    kb: KnowledgeBase, docs: Path
+) -> None:
+    await kb.crawl(str(docs), name="docs")
+    text = (docs / "index.md").read_text()
+    write(docs / "index.md", "# Start\n\nOther words entirely.", OLD + 1)
+    await kb.search("granite", max_age=timedelta(0))  # looks at one file alone
+    write(docs / "index.md", text, OLD)
+    assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
+
+
+async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
+    shared: Path, tmp_path: Path, work: type[InProcess]
+) -> None:
+    data = shared / "data" / "docs-refresh"
+    with tarfile.open(data / "fastapi.tar.xz") as archive:
+        archive.extractall(tmp_path / "versions", filter="data")
+    steps = json.loads((data / "fastapi.json").read_text())["steps"]
+    docs, kept = tmp_path / "docs", tmp_path / "kept.db"
+    _show(tmp_path / "versions" / "s1", docs)
+    async with opened(kept) as kb:
+        await kb.crawl(str(docs), name="docs")
+        for step in steps:
+            _show(tmp_path / "versions" / step["to"], docs)
+            done = work.calls
+            (report,) = await kb.refresh(["docs"])
+            assert report.state == "completed"
+            told = counts(report)
+            assert (told["new"], told.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
+            assert told["changed"] + told.get("unchanged", 0) == len(step["modified"])
+            assert told.get("unchanged", 0) <= 4  # edits that no reader sees
+            assert told["not_modified"] == step["unchanged"]
+            read = told["new"] + told["changed"] + told.get("unchanged", 0)
+            assert (
+                work.calls - done == read + told["new"] + 2 * told["changed"]
+            )  # read; cut; cut and compared
+            again = (await kb.refresh(["docs"]))[0]
+            assert counts(again) == {
+                "not_modified": len(rows(kept, "select 1 from pages where content_hash <> ''"))
+            }
+    async with opened(tmp_path / "fresh.db") as kb:
+        await kb.crawl(str(docs), name="docs")
+    assert index_of(kept) == index_of(tmp_path / "fresh.db")
+    assert_sound(kept)
+
+
+def _show(version: Path, docs: Path) -> None:
+    """Let a folder hold one version, writing only what differs, as an editor or `git pull` does."""
+    docs.mkdir(exist_ok=True)
+    wanted = {str(file.relative_to(version)) for file in version.rglob("*") if file.is_file()}
+    for file in [file for file in docs.rglob("*") if file.is_file()]:
+        if str(file.relative_to(docs)) not in wanted:
+            file.unlink()
+    for name in wanted:
+        target = docs / name
+        if not target.exists() or target.read_bytes() != (version / name).read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(version / name, target)
