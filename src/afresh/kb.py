@@ -50,7 +50,7 @@ from afresh.engine.run import run_source
 from afresh.engine.search import answer, older_pages, told_of_check
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
-from afresh.engine.which import best_source, exact_source, stand_in_note
+from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
 from afresh.ports import Clock, Embedder, Library
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class KnowledgeBase:
         `full` reads every page again, `trust` believes every 200, and `redetect` reads every page again and
         sets its language anew.
         """
-        chosen = [await self._source(label) for label in dict.fromkeys(labels)]
-        chosen = chosen or list(await self._store.sources())
+        meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
+        chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
         mode = RunMode.DUE if due else RunMode.REFRESH
         reports = []
         for source in chosen:
@@ -194,11 +194,12 @@ class KnowledgeBase:
         if limit < 1:
             raise UsageError(f"at least one answer has to be allowed, not {limit}")
         now = self._clock()
-        chosen = [await best_source(self._store, label) for label in within]
-        told = [note for _, version in chosen if (note := stand_in_note(version))]
-        told += await self._unkept([source for source, _ in chosen], query, context)
+        meant = [await best_sources(self._store, label) for label in within]
+        chosen = [source for sources, _ in meant for source in sources]
+        told = [note for _, version in meant if (note := stand_in_note(version))]
+        told += await self._unkept(chosen, query, context)
         narrowed = Narrowed(
-            sources=tuple(source.id for source, _ in chosen) if chosen else None,
+            sources=tuple(source.id for source in chosen) if chosen else None,
             language=language,
             path=path,
             changed_after=now - changed_within if changed_within else None,
@@ -251,16 +252,17 @@ class KnowledgeBase:
 
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
         """The stored text of a page, or of the page it moved to."""
-        source = (await best_source(self._store, within))[0].id if within else None
         address = self._tools.address(url)
-        opened = await open_page(self._store, address, source, former=former)
-        if opened is None:
-            raise UsageError(await self._why_not(address, source))
-        return opened
+        chosen = (await best_sources(self._store, within))[0] if within else [None]
+        for source in chosen:
+            opened = await open_page(self._store, address, source.id if source else None, former=former)
+            if opened is not None:
+                return opened
+        raise UsageError(await self._why_not(address, chosen[0].id if chosen[0] else None))
 
     async def find_version(self, label: str) -> FoundVersion:
         """The version of a source that a label means, which may be a range, and the versions there are."""
-        return (await best_source(self._store, label))[1]
+        return (await best_sources(self._store, label))[1]
 
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""

@@ -25,7 +25,10 @@ async def add_source(
     check_version(version)
     same = known or await store.find_source(name, version)
     if same is not None and same.url != url:
-        raise UsageError(f"the name {same.label} belongs to {same.url}; give {url} another one with --name")
+        raise UsageError(
+            f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
+            f"(--name {name}/docs puts both into the library {name})"
+        )
     return await store.add_source(
         name=name, version=version, kind=kind, url=url, rules=rules, policy=policy, now=now
     )

@@ -1,4 +1,7 @@
-"""Which source a label means: exactly that one, or the best version there is."""
+"""Which sources a label means: exactly that one, the best version there is, or all of a library.
+
+A library is what shares the first part of a name: `react/site` and `react/repo` are the library `react`.
+"""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -20,25 +23,40 @@ async def exact_source(store: Library, label: str) -> Source:
     return source
 
 
-async def best_source(store: Library, label: str) -> tuple[Source, FoundVersion]:
-    """The source whose version is meant by `react`, `react@18` or `react@^18.2`, and how it was chosen."""
+async def exact_sources(store: Library, label: str) -> list[Source]:
+    """The source with this name and version, and all that belong to the library of that name and version."""
+    name, version = parse_label(label)
+    found = [source for source in await _library(store, name) if source.version == version]
+    if not found:
+        raise await _unknown(store, label, name)
+    return found
+
+
+async def best_sources(store: Library, label: str) -> tuple[list[Source], FoundVersion]:
+    """The sources that are meant by `react`, `react@18` or `react@^18.2`, and how the version was chosen."""
     name, wanted = parse_label(label)
-    sources = await store.sources(name)
+    sources = await _library(store, name)
     choice = choose(wanted, [source.version for source in sources])
     if choice is None:
         raise await _unknown(store, label, name)
-    chosen = next(source for source in sources if source.version == choice.version)
-    versions = [source.version for source in sources if source.version is not None]
+    chosen = [source for source in sources if source.version == choice.version]
+    versions = {source.version for source in sources if source.version is not None}
     found = FoundVersion(
         source=name,
         wanted=wanted,
         version=choice.version,
         match=choice.match,
-        url=chosen.url,
+        url=chosen[0].url,
         versions=tuple(newest_first(versions)),
-        unversioned=len(versions) < len(sources),
+        unversioned=any(source.version is None for source in sources),
     )
     return chosen, found
+
+
+async def _library(store: Library, name: str) -> list[Source]:
+    """The sources of one name, and those whose name begins with it and a slash."""
+    sources = await store.sources()
+    return [source for source in sources if source.name == name or source.name.startswith(f"{name}/")]
 
 
 def stand_in_note(found: FoundVersion) -> str | None:
@@ -56,6 +74,9 @@ async def _unknown(store: Library, label: str, name: str) -> UsageError:
     others = labels_of(await store.sources(name))
     if others:
         return UsageError(f"there is no {label}, but {', '.join(others)}")
+    members = [source.label for source in await _library(store, name)]
+    if members:
+        return UsageError(f"{label} is a library: name one of {', '.join(members)}")
     names = list(dict.fromkeys(source.name for source in await store.sources()))
     near = get_close_matches(name, names, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
