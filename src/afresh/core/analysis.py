@@ -25,11 +25,13 @@ _CONFIGS = {
 }  # fmt: skip
 ENGLISH, SIMPLE = "english", "simple"
 
-# Thai, Lao, Burmese, Hangul, Khmer, kana and ideographs.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff"
-    "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+# Thai, Lao, Burmese, Khmer, kana and ideographs.
+SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff"
+    "\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
+_HANGUL = "\u1100-\u11ff\uac00-\ud7af"  # has spaces, but endings grow onto its words
+_UNSPACED = SPACELESS + _HANGUL
 # Marks that belong to the letter before them: accents, Hebrew points, Arabic vowels, vowel signs of India.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from afresh.core.analysis import SPACELESS
 from afresh.core.segments import Kind, Segment, inlines_of
 from afresh.core.stopwords import STOP_WORDS
 
@@ -12,14 +13,10 @@ OPEN, CLOSE = "\x02", "\x03"
 UNMARKED = str.maketrans("", "", OPEN + CLOSE)
 MAX_WORDS = 64
 
-# Scripts written without spaces: a word is looked for anywhere in them.
-_UNSPACED = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
-)
-_TOKEN_REST = rf"(?:[^\W_{_UNSPACED}]|[\u0300-\u036f])*"
-_TOKEN = re.compile(rf"[^\W_{_UNSPACED}]{_TOKEN_REST}")
-_ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+")  # the same for most texts, and three times as fast
-_RUN = re.compile(rf"[{_UNSPACED}]+")
+_TOKEN = re.compile(rf"[^\W_{SPACELESS}](?:[^\W_{SPACELESS}]|[\u0300-\u036f])*")
+_RUN = re.compile(rf"[{SPACELESS}]+")  # a word is looked for anywhere in it
+_BEYOND_ASCII = re.compile(r"[^\W\x00-\x7f]|[\u0300-\u036f]")  # letters, digits and accents
+_WORD_SIGN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|。、（）「」]+")
 
 _ENDINGS = frozenset(
@@ -60,6 +57,8 @@ class Words:
         self.folded = {fold(word): None for word in list(told)[:MAX_WORDS]}
         self.runs = list(runs)[:MAX_WORDS]
         self._heads = frozenset(word[:_LEAST_STEM] for word in self.folded)
+        heads = "|".join(sorted(head for head in self._heads if head.isascii()))
+        self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
 
     def weights(self) -> Mapping[str, float]:
@@ -70,17 +69,26 @@ class Words:
             for place, word in enumerate(every)
         }
 
-    def spots(self, text: str, start: int, end: int) -> Iterator[Spot]:
-        """Where words stand in a stretch of text, in order within each script."""
-        tokens = _ASCII_TOKEN if text.isascii() else _TOKEN
-        known = self._known
-        for token in tokens.finditer(text, start, end) if self.folded else ():
+    def spots(self, text: str) -> list[Spot]:
+        """Where words stand in a text, in order."""
+        plain = text.isascii() or _BEYOND_ASCII.search(text) is None
+        tokens = self._plain_tokens(text.lower()) if plain else _TOKEN.finditer(text)
+        found: list[Spot] = []
+        for token in tokens if self.folded else ():
             each = token[0]
-            word = known[each] if each in known else self._meant_by(each)
+            word = self._known[each] if each in self._known else self._meant_by(each)
             if word is not None:
-                yield token.start(), token.end(), word
-        for run in self.runs:
-            yield from _in_run(text, run, start, end)
+                found.append((token.start(), token.end(), word))
+        if not self.runs or plain:
+            return found
+        return sorted([*found, *(spot for run in self.runs for spot in _in_run(text, run))])
+
+    def _plain_tokens(self, text: str) -> Iterator[re.Match[str]]:
+        """The tokens in lower case of ASCII that begin like a word; hardly any other is looked at."""
+        for token in self._beginning.finditer(text):
+            start = token.start()
+            if not start or text[start - 1] not in _WORD_SIGN:
+                yield token
 
     def _meant_by(self, token: str) -> str | None:
         folded = fold(token)
@@ -91,14 +99,14 @@ class Words:
         return word
 
 
-def _in_run(text: str, run: str, start: int, end: int) -> Iterator[Spot]:
+def _in_run(text: str, run: str) -> Iterator[Spot]:
     """The whole run, or where it stands nowhere its pairs of letters."""
     pieces = [run] if run in text or len(run) < 3 else [run[at : at + 2] for at in range(len(run) - 1)]
     for piece in pieces:
-        at = text.find(piece, start, end)
+        at = text.find(piece)
         while at >= 0:
             yield at, at + len(piece), run
-            at = text.find(piece, at + len(piece), end)
+            at = text.find(piece, at + len(piece))
 
 
 @lru_cache(maxsize=4096)

@@ -6,12 +6,12 @@ block of code is closed where it was cut. A chunk that is short is shown with th
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
 
-from afresh.core.marking import UNMARKED, Spot, Words, marked, spots_in
+from afresh.core.marking import CLOSE, OPEN, UNMARKED, Spot, Words, marked, spots_in
 from afresh.core.segments import LONGEST, Kind, Segment, segments_of
 from afresh.core.text import headings_in
 
@@ -55,8 +55,7 @@ def passage(
     `words` are the words of the query, the rarest first; `before` and `after` are the chunks around it.
     """
     asked = words if isinstance(words, Words) else Words(words)
-    content = _readable(content, asked, width)
-    text = _read(content, asked, width)
+    text = _read_around(content, asked, width)
     if not text.segments:
         return ""
     shown = _shown(text, *_grown(text, *_best(text, asked, width), width))
@@ -65,29 +64,6 @@ def passage(
     following = _start_of(after, asked, width - len(text.text))
     leading = _end_of(before, asked, width - len(text.text) - len(following))
     return "\n\n".join(part for part in (leading, shown, following) if part)
-
-
-def _readable(content: str, words: Words, width: int) -> str:
-    """A text as far as it has to be read: the paragraphs around most of the words, or all of it.
-
-    A block of code or a table is not taken apart unless it is longer than can be read in good time.
-    """
-    plain = not any(mark in content for mark in ("```", "~~~", "|"))
-    if len(content) <= (2 * width if plain else LONGEST_READ):
-        return content
-    found = sorted(words.spots(content, 0, len(content)))
-    middle = max((_held_from(found, at, width), -found[at][0]) for at in range(len(found)))[1] if found else 0
-    short = plain and len(content) <= LONGEST_READ
-    border, room = ("\n\n", width) if short else ("\n", LONGEST_READ // 2)
-    begin = content.rfind(border, 0, max(0, -middle - room)) + 1
-    end = content.find(border, -middle + 2 * room)
-    return content[begin : end if 0 <= end < begin + LONGEST_READ else begin + LONGEST_READ]
-
-
-def _held_from(found: Sequence[Spot], first: int, width: int) -> int:
-    """How many different words stand within a passage that begins at one."""
-    last = found[first][0] + width
-    return len({word for start, _, word in found[first : first + 30] if start < last})
 
 
 def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS) -> str:
@@ -106,9 +82,50 @@ def context(chunks: Sequence[Section], hit: int, max_chars: int = CONTEXT_CHARS)
 
 
 def _read(content: str, words: Words, width: int) -> _Text:
-    text = (content.translate(UNMARKED) if "\x02" in content or "\x03" in content else content).strip("\n")
-    segments = segments_of(text, max(40, min(LONGEST, width // 2)))
-    found = sorted(words.spots(text, 0, len(text)))
+    text = _unmarked(content)
+    return _placed(text, words.spots(text), segments_of(text, _longest(width)))
+
+
+def _read_around(content: str, words: Words, width: int) -> _Text:
+    """A text, read only where most of the words stand close together: that is where a passage comes from."""
+    text = _unmarked(content)
+    found = words.spots(text)
+    if len(text) <= 2 * width:
+        return _placed(text, found, segments_of(text, _longest(width)))
+    middle = _densest(found, words, width)
+    if len(text) > LONGEST_READ:
+        low = text.rfind("\n", 0, max(0, middle - LONGEST_READ // 2)) + 1
+        text, middle = text[low : low + LONGEST_READ], middle - low
+        found = words.spots(text)
+    low = min(middle - width // 2, len(text) - width)
+    return _placed(text, found, segments_of(text, _longest(width), (low, middle + width + width // 2)))
+
+
+def _densest(found: Sequence[Spot], words: Words, width: int) -> int:
+    """Where a passage would begin that holds most of the words."""
+    weights = words.weights()
+    best, place, last = 0.0, 0, 0
+    held: dict[str, int] = {}
+    for first, (begin, _, leaving) in enumerate(found):
+        while last < len(found) and found[last][0] < begin + width:
+            word = found[last][2]
+            held[word] = held.get(word, 0) + 1
+            last += 1
+        score = _score(held, last - first, weights)
+        if score > best:
+            best, place = score, begin
+        held[leaving] -= 1
+        if not held[leaving]:
+            del held[leaving]
+    return place
+
+
+def _score(held: Iterable[str], spots: int, weights: Mapping[str, float]) -> float:
+    """What a passage is worth that holds some words in so many spots."""
+    return sum(map(weights.__getitem__, held)) + 0.02 * min(spots, 10)
+
+
+def _placed(text: str, found: Sequence[Spot], segments: Sequence[Segment]) -> _Text:
     starts = [start for start, _, _ in found]
     spots = []
     for each in segments:
@@ -117,21 +134,31 @@ def _read(content: str, words: Words, width: int) -> _Text:
     return _Text(text, segments, spots)
 
 
+def _unmarked(content: str) -> str:
+    return (content.translate(UNMARKED) if OPEN in content or CLOSE in content else content).strip("\n")
+
+
+def _longest(width: int) -> int:
+    return max(40, min(LONGEST, width // 2))
+
+
 def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
     """The run of segments that holds most, without what stands around its matches; else the beginning."""
     weights = words.weights()
     places = [at for at, spots in enumerate(text.spots) if spots]
     best, found = (0.0, 0), (0, 0)
     for first, low in enumerate(places):
-        held: dict[str, int] = {}
+        held: dict[str, None] = {}
+        number = 0
         for at in places[first:]:
-            if at > low and text.size(low, at + 1) > width:
+            size = text.size(low, at + 1)
+            if at > low and size > width:
                 break
-            for *_, word in text.spots[at]:
-                held[word] = held.get(word, 0) + 1
-            score = sum(weights[word] for word in held) + 0.02 * min(sum(held.values()), 10)
-            if (score, -text.size(low, at + 1)) > best:
-                best, found = (score, -text.size(low, at + 1)), (low, at + 1)
+            held.update((word, None) for *_, word in text.spots[at])
+            number += len(text.spots[at])
+            score = _score(held, number, weights)
+            if (score, -size) > best:
+                best, found = (score, -size), (low, at + 1)
     return found
 
 

@@ -1,9 +1,13 @@
 """Which texts are worth scoring, where scoring every text that holds any word would take too long.
 
 To find texts is quick, to score one is slow, and every third of 100,000 texts may hold a word of a question.
-But a text with none of its seldom words is hardly among the best. So texts with a seldom word are scored,
-each once and for all words it holds; where they are few, so are those with several frequent words. Whoever
-adds meanings to words lets the nearest texts be scored too (whatever they hold): then nothing is lost.
+But a text with none of its seldom words is hardly among the best. So texts with a seldom word are scored, for
+all words they hold; where they are few, so are those with several frequent words. Whoever adds meanings to
+words lets the nearest texts be scored too (whatever they hold): then nothing is lost.
+
+For every word that an expression names, SQLite counts all texts that hold it before it scores the first. So a
+frequent word is named as seldom as possible, even if texts are scored twice: each word that an expression
+finds adds to the score, so the highest of a text is the one for all of its words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +19,7 @@ STEPS = 4  # frequent words that may be asked for together with any other
 
 
 class Scoring(NamedTuple):
-    """FTS5 expressions, no text matches two of them; of the steps, from wide to narrow, one is used."""
+    """FTS5 expressions, of which a text has its highest score; of the steps, wide to narrow, one is used."""
 
     scored: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
@@ -36,10 +40,8 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH) -
         return Scoring((_any(seldom),) if seldom else ())
     if not seldom:
         return Scoring((), _steps(frequent), frequent[0])
-    scored = (f"{_any(seldom)} AND {_any(frequent)}", f"{_any(seldom)} NOT {_any(frequent)}")
-    if room - left >= enough:
-        return Scoring(scored)
-    return Scoring(scored, tuple(f"({step}) NOT {_any(seldom)}" for step in _steps(frequent)))
+    scored = (f"{_any(seldom)} AND {_any(frequent)}", _any(seldom))
+    return Scoring(scored, () if room - left >= enough else _steps(frequent))
 
 
 def expressions(

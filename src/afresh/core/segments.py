@@ -6,24 +6,26 @@ within one segment; a sentence that is too long is cut at spaces outside of them
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 LONGEST = 200  # characters of a segment of prose, where a space lets it end
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
+# Patterns begin with one sign of a set: places where none stands are skipped at ten times the speed.
 _SENTENCE_END = re.compile(
-    r"(?<![\d.!?…])(?<!\.\w)[.!?…]{1,20}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?|[。！？]+[」』”）]*\n?|\n"
+    r"[.!?…。！？\n](?:(?<=\n)|(?<=[。！？])[。！？]*[」』”）]*\n?"
+    r"|(?<![\d.!?…].)(?<!\.\w.)[.!?…]{0,19}[\"'”’)\]*_]{0,20}(?=\s)[ \t]*\n?)"
 )
 # After a space, or between letters of a script that needs none.
 _WORD_END = re.compile(
     r"(?<=\s)(?=\S)|(?<=[\u2e80-\ud7ff\uf900-\uffee])(?=[\u2e80-\u3098\u309b-\ud7ff\uf900-\uffee])"
 )
 
-# What is one piece to a reader of Markdown; the group names tell how it may be marked.
+# What is one piece to a reader of Markdown, and how it begins; the group names tell how it may be marked.
+_INLINE_START = re.compile(r"[`\[*<&{!hw](?:(?<![!hw])|(?<=!)(?=\[)|(?<=h)(?=ttps?:)|(?<=w)(?=ww\.))")
 _INLINE = re.compile(
-    r"(?=[`!\[*<hw&{])(?:"  # tried first: nearly every place fails here
     r"(?P<code>(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<link>!?\[(?P<words>(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500})\]"
     r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\s+\"[^\"]{0,200}\")?\)|\[[^\[\]]{0,200}\]))"
@@ -33,7 +35,6 @@ _INLINE = re.compile(
     r"|(?P<url>(?:https?://|www\.)[^\s<>\"`|。、（）「」]+)"
     r"|(?P<entity>&#?[A-Za-z0-9]{1,31};)"
     r"|(?P<attributes>\{ ?#[^{}\n]{1,200}\})"
-    r")"
 )
 
 
@@ -49,8 +50,7 @@ class Kind(Enum):
     BLANK = "blank"
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of a text that is shown whole or not at all."""
 
     start: int
@@ -61,8 +61,7 @@ class Segment:
     ends_sentence: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Inline:
+class Inline(NamedTuple):
     """A link, a code span, an address or the like; its words, if any, may be marked."""
 
     start: int
@@ -70,19 +69,35 @@ class Inline:
     words: tuple[int, int] | None = None
 
 
-def segments_of(text: str, longest: int = LONGEST) -> list[Segment]:
-    """The segments of a text in order; together they are the text."""
+def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | None = None) -> list[Segment]:
+    """The segments of a text in order: all, together the text, or those of blocks that touch a part of it."""
+    low, high = within or (0, len(text))
     found: list[Segment] = []
-    prose_from = -1
+    for block in _blocks(text):
+        if block.start > high:
+            break
+        if block.end < low:
+            continue
+        if block.kind is Kind.PROSE:
+            found += _sentences(text, block.start, block.end, longest)
+        else:
+            found.append(block)
+    return found
+
+
+def _blocks(text: str) -> Iterator[Segment]:
+    """Every line that is no prose, and the lines of prose between them as one."""
+    prose = None
     for line in _lines(text):
         if line.kind is Kind.PROSE:
-            prose_from = line.start if prose_from < 0 else prose_from
+            prose = line if prose is None else prose._replace(end=line.end)
             continue
-        if prose_from >= 0:
-            found += _sentences(text, prose_from, line.start, longest)
-            prose_from = -1
-        found.append(line)
-    return found + (list(_sentences(text, prose_from, len(text), longest)) if prose_from >= 0 else [])
+        if prose is not None:
+            yield prose
+            prose = None
+        yield line
+    if prose is not None:
+        yield prose
 
 
 def _lines(text: str) -> Iterator[Segment]:
@@ -113,10 +128,16 @@ def _kind(line: str, pipe: str) -> Kind:
 
 def inlines_of(text: str, start: int = 0, end: int | None = None) -> list[Inline]:
     """What in a stretch of prose is one piece, in order."""
-    return [
-        Inline(each.start(), each.end(), _markable(each))
-        for each in _INLINE.finditer(text, start, len(text) if end is None else end)
-    ]
+    found: list[Inline] = []
+    at, end = start, len(text) if end is None else end
+    while (begin := _INLINE_START.search(text, at, end)) is not None:
+        inline = _INLINE.match(text, begin.start(), end)
+        if inline is None:
+            at = begin.start() + 1
+        else:
+            found.append(Inline(*inline.span(), _markable(inline)))
+            at = inline.end()
+    return found
 
 
 def _markable(found: re.Match[str]) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from afresh.core.analysis import ENGLISH, SIMPLE, search_config
+from afresh.core.asking import Narrowed
 from afresh.core.found import Match
 from afresh.core.scoring import ROOM, expressions, scoring
 from afresh.store.dialect import Row, Session
@@ -17,27 +18,28 @@ class Corner:
     """The part of the index that a search may answer from; all of it where no pages are named."""
 
     pages: Sequence[int] | None = None
-    chunks: int = 0
+    number: int = 0  # of chunks
     of: int = 0  # chunks in the whole index, at most
+    chunks: Sequence[int] | None = None  # unless that would be a long list
 
     @property
     def is_small(self) -> bool:
         """Whether there is time to look at all of it."""
-        return self.pages is not None and self.chunks <= FEW
+        return self.pages is not None and self.number <= FEW
 
     @property
     def room(self) -> int:
         """How many texts of the whole index may be found: the smaller the corner, the fewer are scored."""
         if self.pages is None:
             return ROOM
-        return min(MOST_ROOM, ROOM * max(1, self.of // max(1, self.chunks)))
+        return min(MOST_ROOM, ROOM * max(1, self.of // max(1, self.number)))
 
     @property
-    def query(self) -> str:
-        """The statement that finds what is in it: by a list of its chunks, unless that would be long."""
-        if self.pages is None:
-            return "match"
-        return "match_within" if 2 * self.chunks > self.of else "match_few"
+    def query(self) -> tuple[str, dict[str, object]]:
+        """The statement that finds what is in it, and by what."""
+        if self.chunks is not None:
+            return "match_few", {"chunks": self.chunks}
+        return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
 
 
 Counted = dict[tuple[str, str, int], int]  # by table, expression and the most that was counted
@@ -50,6 +52,7 @@ class Known:
     newest: int = 0
     configs: tuple[str, ...] = ()
     counted: Counted = field(default_factory=dict)
+    corners: dict[Narrowed, Corner] = field(default_factory=dict)  # whole sources
 
     def tables(self, language: str | None) -> dict[str, list[str]]:
         """The configurations that pages of a language, or all, are indexed under, by full-text table."""
@@ -96,13 +99,14 @@ class Table:
         return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], limit)
 
     async def _scored(self, expressions: Sequence[str], limit: int) -> list[Match]:
-        """The best of what matches any expression; no text matches two, so each is scored by one of them."""
-        if not expressions:
-            return []
-        match = " OR ".join(f"({expression})" for expression in expressions)
-        pages = {} if self.corner.pages is None else {"pages": list(self.corner.pages)}
-        name = f"{self.corner.query}_{self.name}"
-        return _matches(await self.tx.all(name, match=match, limit=limit, **pages))
+        """The best of what matches any expression, each with its highest score."""
+        name, where = self.corner.query
+        asked = [{"match": each, "limit": limit, **where} for each in expressions]
+        best: dict[int, float] = {}
+        for rows in await self.tx.each(f"{name}_{self.name}", asked):
+            for chunk, score in _matches(rows):
+                best[chunk] = max(score, best.get(chunk, score))
+        return [Match(chunk, score) for chunk, score in best.items()]
 
     async def _counts(self, expressions: Sequence[str], most: int) -> list[int]:
         """How many texts match, up to a number beyond which it does not matter."""

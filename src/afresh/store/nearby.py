@@ -37,11 +37,11 @@ class Nearby:
         self._lacking = 0  # chunks that had no vector when they were read
         self._renewing = asyncio.Lock()
 
-    async def renew(self, tx: Session, model: int, dimensions: int) -> None:
-        """Read what came since the last time; chunks that lacked vectors then may have them now."""
+    async def renew(self, tx: Session, row: Row) -> None:
+        """Read what came since the last time, if `model_and_newest` tells of any; chunks that lacked vectors
+        then may have them now."""
         async with self._renewing:
-            row = await tx.one("newest")
-            newest = (row["chunk"], row["vector"]) if row else (0, 0)
+            model, dimensions, newest = row["id"], row["dimensions"], (row["chunk"], row["vector"])
             if newest == self._newest:
                 return
             last = int(self._numbers[-1]) if len(self._numbers) else 0

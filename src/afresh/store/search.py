@@ -33,7 +33,7 @@ class Searches:
             known = await self._renewed_known(tx)
             configs = known.tables(within.language)
             parsed = parse(query, [config for own in configs.values() for config in own])
-            corner = await _corner(tx, within, known.newest)
+            corner = await _corner(tx, within, known)
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own else ()
                 must = phrases_of(parsed, own) if strict else None
@@ -47,7 +47,7 @@ class Searches:
         """How well some chunks match that `matches` may have left out because there are too many."""
         found: list[Match] = []
         async with self.db.read() as tx:
-            known = await self._renewed_known(tx)
+            known = self._known if self._known.newest else await self._renewed_known(tx)
             configs = known.tables(None)
             parsed = parse(query, [config for own in configs.values() for config in own])
             for table, own in configs.items():
@@ -87,13 +87,21 @@ class Searches:
             nearby.let_go(chunks)
 
 
-async def _corner(tx: Session, within: Narrowed, newest: int) -> Corner:
-    """Where a search may answer from, and how much that is."""
+async def _corner(tx: Session, within: Narrowed, known: Known) -> Corner:
+    """Where a search may answer from, and how much that is; chunks stay with the source they came to."""
     if not within:
         return Corner()
+    if within in known.corners:
+        return known.corners[within]
     pages = [row["id"] for row in await pages_within(tx, within)]
     row = await tx.one("count_chunks", pages=pages)
-    return Corner(pages, row["number"] if row else 0, newest)
+    number, chunks = row["number"] if row else 0, None
+    if 2 * number <= known.newest:
+        chunks = [each["id"] for each in await tx.all("chunks_within", pages=pages)]
+    corner = Corner(pages, number, known.newest, chunks)
+    if not within.by_page:
+        known.corners[within] = corner
+    return corner
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:

@@ -124,6 +124,10 @@ def _as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(rows, default=write_time)
 
 
+async def _at_once(work: Callable[[], object]) -> object:
+    return work()
+
+
 def _begin_to_read(connection: sqlite3.Connection) -> None:
     connection.execute("begin")
 
@@ -191,7 +195,13 @@ class SqliteDatabase:
         raise AssertionError("there is always a way")
 
     def _connect_by(self, role: str, way: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(way, timeout=self.wait_seconds, isolation_level=None, uri=True)
+        connection = sqlite3.connect(
+            way,
+            timeout=self.wait_seconds,
+            isolation_level=None,
+            uri=True,
+            check_same_thread=role == "write",
+        )
         connection.row_factory = sqlite3.Row
         try:
             check_owner(connection, self.path)
@@ -237,17 +247,18 @@ class SqliteDatabase:
             )
         connection = self._connections[role]
         call = partial(self._on, role)
+        turn = call if role == "write" else _at_once  # to begin and to end a read is no work for a thread
         at = failpoint if role == "write" else _nothing  # a read that ends early leaves no trace
 
         async with self._locks[role]:
             try:
-                await call(partial(start, connection))
+                await turn(partial(start, connection))
                 at("sql.begin")
                 yield SqliteSession(connection, call, at)
                 at("sql.commit")
                 if role == "write":
                     self._check_place()
-                await asyncio.shield(call(lambda: connection.execute("commit")))
+                await asyncio.shield(turn(lambda: connection.execute("commit")))
                 at("sql.done")
             except sqlite3.Error as error:
                 await asyncio.shield(call(connection.rollback))

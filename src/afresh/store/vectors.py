@@ -120,7 +120,7 @@ class Vectors:
         return self._nearby[model][1]
 
     async def _renewed(self, tx: Session, model: str) -> Nearby | None:
-        row = await tx.one("model_by_name", name=model)
+        row = await tx.one("model_and_newest", name=model)
         if row is None:
             self._nearby.pop(model, None)
             return None
@@ -129,7 +129,7 @@ class Vectors:
             nearby = Nearby()
         self._nearby.clear()  # one model answers at a time
         self._nearby[model] = row["id"], nearby
-        await nearby.renew(tx, row["id"], row["dimensions"])
+        await nearby.renew(tx, row)
         return nearby
 
 

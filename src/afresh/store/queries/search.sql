@@ -19,7 +19,7 @@ order by 2, 1 limit :limit
 
 -- match_few_english
 select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
-where chunks_english match :match and +rowid in (select id from chunks where page_id in {list pages})
+where chunks_english match :match and +rowid in {list chunks}
 order by 2, 1 limit :limit
 
 -- score_english
@@ -42,7 +42,7 @@ order by 2, 1 limit :limit
 
 -- match_few_simple
 select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
-where chunks_simple match :match and +rowid in (select id from chunks where page_id in {list pages})
+where chunks_simple match :match and +rowid in {list chunks}
 order by 2, 1 limit :limit
 
 -- score_simple
@@ -54,6 +54,9 @@ select count(*) as number from (select 1 from chunks_simple where chunks_simple 
 
 -- count_chunks
 select count(*) as number from chunks where page_id in {list pages}
+
+-- chunks_within
+select id from chunks where page_id in {list pages}
 
 -- pages_of
 select id from pages where source_id in {list sources}

@@ -1,6 +1,10 @@
 -- model_by_name
 select id, name, dimensions, serving from models where name = :name
 
+-- model_and_newest
+select m.id, m.dimensions, (select coalesce(max(id), 0) from chunks) as chunk, (select coalesce(max(id), 0) from vectors) as vector
+from models m where m.name = :name
+
 -- serving_model
 select id, name, dimensions, serving from models where serving = 1
 
@@ -70,7 +74,7 @@ where c.id > :after
 select id, source_id from pages
 
 -- newest
-select (select coalesce(max(id), 0) from chunks) as chunk, (select coalesce(max(id), 0) from vectors) as vector
+select coalesce(max(id), 0) as chunk from chunks
 
 -- chunks_after
 select count(*) as number from chunks where id > :after
