@@ -126,7 +126,7 @@ def test_the_report_reads_well(afresh: Afresh) -> None:
         "python-docs · refresh completed in 0.4 s",
         "     12  new           read for the first time",
         "     70  changed       content replaced",
-        "  1,080  not modified  the server said so (304): nothing downloaded",
+        "  1,080  not modified  the source says so (304, the same file): not read",
         "      7  unchanged     downloaded, same content: nothing indexed anew",
         "  1,169 checked: 1,080 skipped as unchanged, 7 downloaded with the same content, 82 processed; "
         "92 % of the downloads saved",

@@ -24,6 +24,10 @@ FLAGS = {
     "render": "--render",
     "respect_robots": "--robots",
     "body": "--storage-body",
+    "ignore": "--ignore",
+    "hidden": "--hidden",
+    "symlinks": "--symlinks",
+    "verify": "--verify",
 }
 RULES = (
     *("scope", "include", "exclude"),

@@ -16,7 +16,7 @@ from afresh.faces.cli.wording import count, duration, label, percent, size
 MEANINGS = (
     ("new", "green", "read for the first time"),
     ("changed", "yellow", "content replaced"),
-    ("not_modified", "", "the server said so (304): nothing downloaded"),
+    ("not_modified", "", "the source says so (304, the same file): not read"),
     ("unchanged", "", "downloaded, same content: nothing indexed anew"),
     ("moved", "cyan", "redirected for good"),
     ("deleted", "red", "gone from the index"),

@@ -32,9 +32,16 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "afresh crawl https://docs.python.org/3/",
     "afresh crawl https://react.dev/reference/ --name react --version 19",
     "afresh crawl https://example.org/docs/ --exclude '*/old/*' --max-pages 500",
+    "afresh crawl ./notes --ignore drafts/",
+    "afresh crawl facebook/react --name react/repo --version 19",
+    "afresh crawl links.txt",
 )
-@argument("target", "TARGET", "Address of the site to keep fresh.")
-@option("--name", metavar="NAME", text="Name of the source (else made from the address).")
+@argument(
+    "target",
+    "TARGET",
+    "What to keep fresh: an address, a folder or file, owner/repo, git+URL, a file of links.",
+)
+@option("--name", metavar="NAME", text="Name of the source (else made); a/b joins the library a.")
 @option("--version", metavar="V", text="Version of what is documented, as in react@18.")
 @option("--max-pages", metavar="N", type=int, text="Pages at most.")
 @option("--max-depth", metavar="N", type=int, text="Links to follow from the start at most.")
@@ -73,6 +80,12 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @option(
     "--storage-body", "body", metavar="HOW", text="markdown, or none: only the words, for search; no text."
 )
+@option("--ignore", metavar="GLOB", multiple=True, text="Files to leave out, as in .gitignore; '' clears.")
+@click.option("--hidden/--no-hidden", "hidden", default=None, help="Also read hidden files, or do not.")
+@click.option(
+    "--symlinks/--no-symlinks", "symlinks", default=None, help="Follow links inside a folder, or do not."
+)
+@option("--verify", metavar="HOW", text="stat or hash: what tells that a file changed.")
 @full_flag
 @trust_flag
 @redetect_flag
@@ -86,10 +99,10 @@ def crawl(
     redetect: bool,
     **flags: object,
 ) -> int:
-    """Add a site if it is new, and read it now.
+    """Add a source if it is new, and read it now.
 
-    A first crawl reads every page that belongs to the site. A later one asks each page whether it changed and
-    processes only what did. Rules given as flags are remembered for the source,
+    A source is a site, a folder, a file, a repository or a list of links. A first crawl reads every page that
+    belongs to it. A later one asks what changed and processes only that. Rules given as flags are remembered for the source,
     until others are given.
     """
     check_label(name, version)
