@@ -7,20 +7,17 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.core.sketch import sketch_of
-from afresh.extractors.html import HtmlExtractor
-from afresh.extractors.markdown import MarkdownExtractor
-from afresh.extractors.text import TextExtractor
 
 if TYPE_CHECKING:
     from afresh.ports import Extractor
 
 SNIFFED_BYTES = 1_024
 
-HTML, MARKDOWN, TEXT = HtmlExtractor(), MarkdownExtractor(), TextExtractor()
-VERSION = "+".join(extractor.version for extractor in (HTML, MARKDOWN, TEXT))
+VERSION = recipe.READING
 
 
 class Format(NamedTuple):
@@ -57,6 +54,42 @@ FORMATS = (
         (".md", ".markdown", ".mdx"),
     ),
     _TEXT,
+    Format("PDF", "pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
+    Format(
+        "DOCX",
+        "docx:DocxExtractor",
+        (f"{_OFFICE}.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12"),
+        (".docx", ".docm", ".dotx"),
+        _ZIP,
+        "word/",
+    ),
+    Format(
+        "PPTX",
+        "pptx:PptxExtractor",
+        (f"{_OFFICE}.presentationml.presentation", f"{_OFFICE}.presentationml.slideshow"),
+        (".pptx", ".pptm", ".ppsx"),
+        _ZIP,
+        "ppt/",
+    ),
+    Format(
+        "XLSX",
+        "xlsx:XlsxExtractor",
+        (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12"),
+        (".xlsx", ".xlsm"),
+        _ZIP,
+        "xl/",
+    ),
+    Format(
+        "EPUB", "epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP, "META-INF/container.xml"
+    ),
+    Format("notebook", "notebook:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
+    Format("JSON", "data:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
+    Format(
+        "YAML",
+        "data:YamlExtractor",
+        ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
+        (".yaml", ".yml"),
+    ),
 )
 
 # What says nothing, or just what a server calls everything it does not know.
