@@ -154,8 +154,9 @@ def pptx(*slides: tuple[str, str], title: str = "") -> bytes:
 
 def xlsx(sheets: Mapping[str, str], shared: tuple[str, ...] = (), hidden: tuple[str, ...] = ()) -> bytes:
     """An XLSX file; each sheet is the XML of its rows and of what stands behind them."""
+    states = {name: "hidden" if name in hidden else "visible" for name in sheets}
     rows = "".join(
-        f'<sheet name="{name}" sheetId="{at + 1}" r:id="s{at}"{" state=" + chr(34) + "hidden" + chr(34) if name in hidden else ""}/>'
+        f'<sheet name="{name}" sheetId="{at + 1}" r:id="s{at}" state="{states[name]}"/>'
         for at, name in enumerate(sheets)
     )
     members: dict[str, str | bytes] = {
@@ -167,7 +168,8 @@ def xlsx(sheets: Mapping[str, str], shared: tuple[str, ...] = (), hidden: tuple[
             **{f"s{at}": ("worksheet", f"worksheets/sheet{at}.xml") for at in range(len(sheets))},
         ),
         "xl/sharedStrings.xml": f"<sst {_S}>{''.join(f'<si><t>{text}</t></si>' for text in shared)}</sst>",
-        "xl/styles.xml": f"<styleSheet {_S}><numFmts><numFmt numFmtId='164' formatCode='yyyy\\-mm'/></numFmts>"
+        "xl/styles.xml": f"<styleSheet {_S}>"
+        "<numFmts><numFmt numFmtId='164' formatCode='yyyy\\-mm'/></numFmts>"
         "<cellXfs><xf numFmtId='0'/><xf numFmtId='14'/><xf numFmtId='164'/></cellXfs></styleSheet>",
     }
     for at, content in enumerate(sheets.values()):
@@ -190,8 +192,8 @@ def epub_members(**chapters: str) -> dict[str, str | bytes]:
     spine = "".join(f'<itemref idref="{name}"/>' for name in chapters)
     return {
         "mimetype": "application/epub+zip",
-        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
-        '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+        "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
         "OEBPS/book.opf": '<package xmlns="http://www.idpf.org/2007/opf">'
         '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>The Book of Jars</dc:title>'
         f"<dc:language>en-GB</dc:language></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",

@@ -102,10 +102,11 @@ def one_page(content: bytes, *more: bytes) -> bytes:
 
 def bomb(size: int) -> bytes:
     """A page whose content is packed several times over, and unpacks to `size` bytes of nothing."""
-    packer = zlib.compressobj(9)
-    inner = b"".join(
-        [*(packer.compress(b"q Q " * 262_144) for _ in range(size // 1_048_576)), packer.flush()]
-    )
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = packer.compress(b"q Q " * 262_144) + packer.flush(
+        zlib.Z_FULL_FLUSH
+    )  # stands for itself: can repeat
+    inner = b"\x78\xda" + block * (size // 1_048_576) + b"\x03\x00"
     return one_page(stream(zlib.compress(inner, 9), "/Filter [/FlateDecode /FlateDecode]"))
 
 

@@ -1,10 +1,6 @@
 """DOCX, PPTX and XLSX: their structure becomes Markdown that chunks well."""
 
 import pytest
-
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
-from afresh.extractors import xlsx as xlsx_module
 from tests.extractors.files import (
     docx,
     docx_members,
@@ -17,6 +13,10 @@ from tests.extractors.files import (
     xlsx,
     zipped,
 )
+
+from afresh.chunkers.markdown import chunk
+from afresh.core.errors import ExtractError
+from afresh.extractors import xlsx as xlsx_module
 
 LINK = '<w:r><w:t>See the </w:t></w:r><w:hyperlink r:id="link"><w:r><w:t>lid</w:t></w:r></w:hyperlink>'
 CHANGED = (
@@ -42,7 +42,8 @@ def test_a_word_file_keeps_headings_lists_tables_code_and_links() -> None:
     document = read(data, "jars.docx")
     assert document.markdown == (
         "# Jars\n\nSee the [lid](https://lid.example/a)\n\n## Lids\n\n1. first\n1. second\n   - dot\n\n"
-        "\\# not a heading\n\n| Size | Price |\n| --- | --- |\n| 1 l | a\\|b |\n\n```\nx = 1\ny = 2\n```\n\nnew words"
+        "\\# not a heading\n\n| Size | Price |\n| --- | --- |\n| 1 l | a\\|b |\n\n"
+        "```\nx = 1\ny = 2\n```\n\nnew words"
     )
     assert document.title == "Jars"
     assert [(link.url, link.text) for link in document.links] == [("https://lid.example/a", "lid")]
@@ -67,8 +68,8 @@ def test_a_presentation_is_read_slide_by_slide_with_notes() -> None:
     )
     document = read(data, "jars.pptx")
     assert document.markdown == (
-        "## Jars\n\nand lids\n\n## Sizes\n\n- small\n  - very small\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
-        "Notes: Say it\n\n## Slide 3\n\nalone"
+        "## Jars\n\nand lids\n\n## Sizes\n\n- small\n  - very small\n\n"
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNotes: Say it\n\n## Slide 3\n\nalone"
     )
     assert document.title == "Jars"
 
@@ -76,7 +77,8 @@ def test_a_presentation_is_read_slide_by_slide_with_notes() -> None:
 SHEET = (
     '<sheetData><row r="2"><c r="B2" t="s"><v>0</v></c><c r="C2" t="s"><v>1</v></c><c r="D2" t="inlineStr">'
     '<is><t>When</t></is></c></row><row r="4"><c r="B4" t="s"><v>2</v></c><c r="C4"><v>1.5</v></c>'
-    '<c r="D4" s="1"><v>45292</v></c><c r="E4" t="b"><v>1</v></c><c r="F4" s="2"><v>45292.5</v></c></row></sheetData>'
+    '<c r="D4" s="1"><v>45292</v></c><c r="E4" t="b"><v>1</v></c><c r="F4" s="2"><v>45292.5</v></c>'
+    "</row></sheetData>"
     '<hyperlinks><hyperlink ref="B4" r:id="l"/></hyperlinks>'
 )
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import takewhile
 from typing import Any
 from urllib.parse import unquote
 
@@ -10,7 +11,7 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.core.text import normalise
 from afresh.extractors.decode import decode
-from afresh.extractors.json_tree import mapping, parse_json_text, words
+from afresh.extractors.json_tree import mapping, parse_json_text
 from afresh.extractors.notebook import is_notebook, notebook_document
 from afresh.extractors.openapi import is_openapi, reference
 from afresh.extractors.written import cut, fenced, heading, joined, storable, written
@@ -40,8 +41,7 @@ class JsonExtractor:
             return notebook_document(body, value)
         if is_openapi(value):
             return written(body, reference(value), _title(value))
-        pretty = json.dumps(_short(value, 0), indent=2, ensure_ascii=False)
-        return _as_code(body, pretty, "json", _title(value))
+        return _as_code(body, _pretty(value), "json", _title(value))
 
 
 class YamlExtractor:
@@ -87,14 +87,37 @@ def _title(value: Any) -> str:
     return next((name.strip()[:200] for name in names if isinstance(name, str) and name.strip()), "")
 
 
-def _short(value: Any, depth: int) -> Any:
-    """The value without what would only fill a page: files in strings, nesting without end."""
-    if isinstance(value, str):
-        return value if len(value) <= LONGEST_STRING else f"{value[:KEPT]}… ({len(value):,} characters)"
-    if depth > DEEPEST:
-        return "…" if isinstance(value, dict | list) else value
-    if isinstance(value, dict):
-        return {words(key)[:LONGEST_STRING]: _short(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_short(each, depth + 1) for each in value]
-    return value
+def _pretty(value: Any) -> str:
+    """The value on many lines, written no further than it is shown."""
+    pieces: list[str] = []
+    size = 0
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(_Short().of(value, 0)):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_SHOWN:
+            break
+    return "".join(pieces)
+
+
+class _Short:
+    """Leaves out what would only fill a page: files in strings, nesting and lists without end."""
+
+    def __init__(self) -> None:
+        self._left = MOST_SHOWN  # each value takes a character or more
+
+    def of(self, value: Any, depth: int) -> Any:
+        """The value in short."""
+        self._left -= 1
+        if isinstance(value, str):
+            return value if len(value) <= LONGEST_STRING else f"{value[:KEPT]}… ({len(value):,} characters)"
+        if not isinstance(value, dict | list):
+            return value
+        if depth > DEEPEST:
+            return "…"
+        if isinstance(value, list):
+            return [self.of(each, depth + 1) for each in takewhile(self._goes_on, value)]
+        shown = takewhile(self._goes_on, value.items())
+        return {key[:LONGEST_STRING]: self.of(each, depth + 1) for key, each in shown}
+
+    def _goes_on(self, _: object) -> bool:
+        return self._left > 0

@@ -85,12 +85,12 @@ def _without_margins(lines: Sequence[Line]) -> list[Line]:
         same = repeated[_DIGITS.sub("", line.text)] >= often
         return same or bool(_PAGE_NUMBER.fullmatch(line.text)) or not usual.isdisjoint(_shifts(line))
 
-    return [
-        line
-        for page, edge in zip(pages, edges, strict=True)
-        for at, line in enumerate(page)
-        if at not in edge or not is_margin(line)
-    ]
+    kept: list[Line] = []
+    for page in pages:
+        above = len(list(takewhile(is_margin, page[:2])))
+        below = len(list(takewhile(is_margin, reversed(page[max(above, len(page) - 2) :]))))
+        kept += page[above : len(page) - below]
+    return kept
 
 
 def _shifts(line: Line) -> Iterator[int]:
