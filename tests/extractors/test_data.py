@@ -195,7 +195,8 @@ definitions:
 
 @pytest.mark.parametrize("name", ["swagger.yaml", "swagger.yml?raw=true"])
 def test_an_old_api_in_yaml_with_aliases_and_merged_keys(name: str) -> None:
-    markdown = read(SWAGGER.encode(), name, "text/plain").markdown
+    indented = "".join(f"  {line}" for line in SWAGGER.splitlines(keepends=True))
+    markdown = read(f"---\n{indented}".encode(), name, "text/plain").markdown
     assert (
         "# Old API\n\nVersion 1\n\nServers: `api.lid.example/v1`\n\n## POST /lids\n\nAdd a lid\n\nTags: lids"
         in markdown

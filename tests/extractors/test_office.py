@@ -72,6 +72,10 @@ def test_a_presentation_is_read_slide_by_slide_with_notes() -> None:
         "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNotes: Say it\n\n## Slide 3\n\nalone"
     )
     assert document.title == "Jars"
+    assert (
+        read(pptx((shape("", "alone"), ""), title="PowerPoint-Präsentation"), "a%20b.pptx").title
+        == "a b.pptx"
+    )
 
 
 SHEET = (
@@ -94,7 +98,7 @@ def test_a_workbook_is_a_table_for_each_sheet_that_is_shown() -> None:
         "## Stock\n\n| Jar | Price | When |  |  |\n| --- | --- | --- | --- | --- |\n"
         "| [small one](https://lid.example/b) | 1.5 | 2024-01-01 | TRUE | 2024-01-01 12:00:00 |"
     )
-    assert document.title == "Stock"
+    assert document.title == "stock.xlsx"
 
 
 def test_a_long_sheet_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +139,6 @@ def test_office_files_that_say_nothing_are_refused_with_the_reason(
 def test_F66_office_files_are_told_by_what_is_in_them() -> None:
     assert read(docx(paragraph("Jars")), "download", "application/octet-stream").markdown == "Jars"
     assert read(pptx((shape("title", "Jars"), "")), "download").markdown == "## Jars"
-    assert read(xlsx({"Stock": SHEET}, ("a", "b", "c")), "download", "application/zip").title == "Stock"
+    assert read(xlsx({"Stock": SHEET}, ("a", "b", "c")), "download", "application/zip").title == "download"
     media = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     assert read(docx(paragraph("Jars")), "download", media).markdown == "Jars"

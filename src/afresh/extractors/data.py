@@ -4,7 +4,6 @@ import json
 import re
 from itertools import takewhile
 from typing import Any
-from urllib.parse import unquote
 
 from afresh.core import recipe
 from afresh.core.errors import ExtractError
@@ -14,14 +13,14 @@ from afresh.extractors.decode import decode
 from afresh.extractors.json_tree import mapping, parse_json_text
 from afresh.extractors.notebook import is_notebook, notebook_document
 from afresh.extractors.openapi import is_openapi, reference
-from afresh.extractors.written import cut, fenced, heading, joined, storable, written
+from afresh.extractors.written import cut, fenced, file_name, heading, joined, storable, written
 
 MOST_SHOWN = 200_000  # characters of data: beyond, nobody reads it as a text
 LONGEST_STRING = 2_000  # of one value: beyond, it is a file in disguise
 KEPT = 200  # of such a value
 DEEPEST = 100
 
-_DESCRIBES_API = re.compile(r"""^["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
+_DESCRIBES_API = re.compile(r"""^[ ]{0,8}["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
 _LONG_LINE = re.compile(r"([^\n]{200})[^\n]{1800,}")
 
 
@@ -52,7 +51,7 @@ class YamlExtractor:
     def extract(self, body: Body) -> Document:
         """The document of a YAML body; it is parsed only if it describes an API."""
         text = decode(body.data, body.charset)
-        if _DESCRIBES_API.search(text[:MOST_SHOWN]):
+        if _DESCRIBES_API.search(text):
             value = _parsed(text)
             if is_openapi(value):
                 return written(body, reference(value), _title(value))
@@ -76,7 +75,7 @@ def _as_code(body: Body, text: str, language: str, title: str = "") -> Document:
     shown, note = code, ""
     if len(code) > MOST_SHOWN:
         shown, _, note = cut(code, MOST_SHOWN).rpartition("\n\n")
-    named = title or unquote(body.url.partition("?")[0].rstrip("/").rpartition("/")[2])
+    named = title or file_name(body)
     return written(body, joined([heading(1, named), fenced(shown, language), note]), named, links=())
 
 

@@ -20,10 +20,14 @@ MOST_PAGES = 2_000
 MOST_PAGE_CHARS = 200_000
 MOST_TITLES = 5_000  # of the outline
 LONGEST_URL = 2_000
+LARGEST_SIZE = 1_000  # of a letter, in points
 
 _FIXED_FONT = re.compile(r"mono|courier|consol|typewriter|cmtt|menlo|inconsolata|code", re.IGNORECASE)
 _FIXED_FLAG = 1
-_NO_TITLE = re.compile(r"untitled.*|.*\.(?:docx?|tex|dvi|indd|pptx?|xlsx?|qxd|pdf|html?)", re.IGNORECASE)
+_NO_TITLE = re.compile(
+    r"\(?(?:untitled|anonymous|unspecified)\)?.{,20}|.*\.(?:docx?|tex|dvi|indd|pptx?|xlsx?|qxd|pdf|html?)",
+    re.IGNORECASE,
+)
 _WRITERS = re.compile(r"^Microsoft (?:Word|PowerPoint) - ")
 _SOFT_HYPHENS = re.compile("[\u00ad\u0002\ufffe]")
 
@@ -102,13 +106,23 @@ def _line(text: Any, raw: str, start: int, shown: str, page: int) -> Line:
     first = start + len(raw) - len(raw.lstrip())
     last = start + len(raw.rstrip()) - 1
     middle = next((at for at in range((first + last) // 2, last) if not raw[at - start].isspace()), first)
-    x, y, matrix = ctypes.c_double(), ctypes.c_double(), pdfium.FS_MATRIX()
-    pdfium.FPDFText_GetCharOrigin(text, first, x, y)
+    left, base = _origin(text, first)
+    matrix = pdfium.FS_MATRIX()
     size = pdfium.FPDFText_GetFontSize(text, middle)
     if pdfium.FPDFText_GetMatrix(text, middle, matrix):
         size *= hypot(matrix.b, matrix.d)
     fixed = all(_is_fixed(text, at) for at in (first, middle, last))
-    return Line(shown, page, round(2 * size) / 2 if size < 1_000 else 0.0, x.value, y.value, fixed)
+    size = round(2 * size) / 2 if size < LARGEST_SIZE else 0.0
+    return Line(shown, page, size, left, base, _origin(text, last)[1], fixed)
+
+
+def _origin(text: Any, at: int) -> tuple[float, float]:
+    """Where a letter stands."""
+    from pypdfium2 import raw as pdfium
+
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(text, at, x, y)
+    return x.value, y.value
 
 
 def _is_fixed(text: Any, at: int) -> bool:

@@ -38,6 +38,7 @@ class Line(NamedTuple):
     size: float = 10.0
     left: float = 0.0
     base: float = 0.0  # height of its baseline over the foot of the page
+    foot: float = 0.0  # the same where it ends: words that were divided join the lines they stood on
     fixed: bool = False  # in a font whose letters are all equally wide
 
 
@@ -137,7 +138,7 @@ def _may_head(line: Line) -> bool:
 
 def _pitch(lines: Sequence[Line]) -> float:
     """The usual distance from line to line."""
-    steps = [one.base - other.base for one, other in pairwise(lines) if one.page == other.page]
+    steps = [one.foot - other.base for one, other in pairwise(lines) if one.page == other.page]
     return median([step for step in steps if step > 0] or [12.0])
 
 
@@ -158,7 +159,7 @@ def _goes_on(before: Line, line: Line, level_before: int | None, level: int | No
         return False
     if line.fixed:
         return True
-    step = before.base - line.base
+    step = before.foot - line.base
     flows = before.page == line.page and step >= 0
     if level is not None:
         return flows and step < 2.5 * line.size

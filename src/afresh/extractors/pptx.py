@@ -1,5 +1,6 @@
 """PPTX to a document: a section for each slide, with its title, its text, its tables and its notes."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,10 +9,11 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.extractors.head import one_line
 from afresh.extractors.office import Package, Relation
-from afresh.extractors.written import heading, joined, linked, plain, table, written
+from afresh.extractors.written import file_name, heading, joined, linked, plain, table, written
 from afresh.extractors.xml_tree import attribute, name_of
 
 MOST_SLIDES = 2_000
+_NO_TITLE = re.compile(r"PowerPoint[- ]Pr\w+|Slide \d+", re.IGNORECASE)
 _TITLES = frozenset({"title", "ctrTitle"})
 _MARGINS = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})  # what stands on every slide alike
 
@@ -30,9 +32,15 @@ class PptxExtractor:
         sections = [_section(package, part, number + 1) for number, part in enumerate(slides[:MOST_SLIDES])]
         if len(slides) > MOST_SLIDES:
             sections.append(f"(cut after {MOST_SLIDES:,} slides)")
-        shown = package.title()
-        named = "" if shown == "PowerPoint Presentation" else shown
-        return written(body, joined(sections), named or sections[0].partition("\n")[0].lstrip("# "))
+        return written(body, joined(sections), _title(package, sections[0]) or file_name(body))
+
+
+def _title(package: Package, first: str) -> str:
+    """The title of the file, else that of its first slide, unless a program made it up."""
+    for title in (package.title(), first.partition("\n")[0].removeprefix("## ")):
+        if title and not _NO_TITLE.fullmatch(title):
+            return title
+    return ""
 
 
 def _slides(package: Package) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
 
 from afresh.core.looks import Body, Document, Link
 from afresh.core.text import links_hash, normalise, text_hash
@@ -30,7 +31,7 @@ def written(
     prose = without_code(text)
     found = links_in(prose, body.url) if links is None else _known(links, body.url)
     return Document(
-        title=title_in(prose, one_line(storable(title))),
+        title=one_line(storable(title))[:LONGEST_TITLE].strip() or title_in(prose),
         markdown=text,
         links=found,
         language=language_of(text, *languages, body.language),
@@ -56,6 +57,11 @@ def storable(text: str) -> str:
     """The text without control characters and halves of surrogate pairs, which no store takes."""
     text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
     return _NEEDLESS.sub("\ufffd" if "\0" in text else "", text)
+
+
+def file_name(body: Body) -> str:
+    """The name of the file that a body is, as a title where nothing better is known."""
+    return one_line(unquote(body.url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]))
 
 
 def cut(text: str, most: int = MOST_CHARS) -> str:

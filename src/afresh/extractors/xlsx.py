@@ -9,7 +9,7 @@ from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.extractors.office import Package
-from afresh.extractors.written import heading, joined, linked, table, written
+from afresh.extractors.written import file_name, heading, joined, linked, table, written
 from afresh.extractors.xml_tree import attribute, elements, name_of
 
 MOST_ROWS = 2_000  # of one sheet
@@ -56,7 +56,7 @@ class XlsxExtractor:
                 break
         if not sections:
             raise ExtractError("a workbook without anything in its sheets")
-        return written(body, joined(sections), package.title() or sections[0].lstrip("# "))
+        return written(body, joined(sections), package.title() or file_name(body))
 
 
 def _book(package: Package, part: str, root: Any) -> Book:
