@@ -16,6 +16,7 @@ from afresh.extractors.openapi import is_openapi, reference
 from afresh.extractors.written import cut, fenced, file_name, heading, joined, storable, written
 
 MOST_SHOWN = 200_000  # characters of data: beyond, nobody reads it as a text
+MOST_LOOKED_AT = 10 * MOST_SHOWN  # before long lines are made short
 LONGEST_STRING = 2_000  # of one value: beyond, it is a file in disguise
 KEPT = 200  # of such a value
 DEEPEST = 100
@@ -69,14 +70,14 @@ def _parsed(text: str) -> Any:
 
 
 def _as_code(body: Body, text: str, language: str, title: str = "") -> Document:
-    code = _LONG_LINE.sub(r"\1…", normalise(storable(text)))
+    code = _LONG_LINE.sub(r"\1…", normalise(storable(text[:MOST_LOOKED_AT])))
     if not code.strip():
         raise ExtractError(f"{language.upper()} without anything in it")
-    shown, note = code, ""
+    note = f"(cut after {MOST_LOOKED_AT:,} characters)" if len(text) > MOST_LOOKED_AT else ""
     if len(code) > MOST_SHOWN:
-        shown, _, note = cut(code, MOST_SHOWN).rpartition("\n\n")
+        code, _, note = cut(code, MOST_SHOWN).rpartition("\n\n")
     named = title or file_name(body)
-    return written(body, joined([heading(1, named), fenced(shown, language), note]), named, links=())
+    return written(body, joined([heading(1, named), fenced(code, language), note]), named, links=())
 
 
 def _title(value: Any) -> str:
