@@ -22,6 +22,11 @@ def test_json_is_pretty_code_under_its_title() -> None:
     assert document.title == "Jars"
 
 
+def test_json_keeps_its_numbers_as_they_are_written() -> None:
+    data = b'{"a": 1.10, "b": 1e-999, "c": [], "d": {}, "e": [true, null, -0.0, 12345678901234567890]}'
+    assert "".join(read(data, "a.json").markdown.split()).endswith(data.decode().replace(" ", "") + "```")
+
+
 def test_yaml_is_code_as_it_is_written_under_the_name_of_its_file() -> None:
     document = read(b"a: &x 1 # why\nb: *x\n", "my%20jars.yml", "text/plain")
     assert document.markdown == "# my jars.yml\n\n```yaml\na: &x 1 # why\nb: *x\n```"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
@@ -10,7 +11,7 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.core.text import normalise
 from afresh.extractors.decode import decode
-from afresh.extractors.json_tree import mapping, parse_json_text
+from afresh.extractors.json_tree import Number, mapping, parse_json_text
 from afresh.extractors.notebook import is_notebook, notebook_document
 from afresh.extractors.openapi import is_openapi, reference
 from afresh.extractors.written import cut, fenced, file_name, heading, joined, storable, written
@@ -41,7 +42,7 @@ class JsonExtractor:
             return notebook_document(body, value)
         if is_openapi(value):
             return written(body, reference(value), _title(value))
-        return _as_code(body, _pretty(value), "json", _title(value))
+        return _as_code(body, _Pretty().of(value), "json", _title(value))
 
 
 class YamlExtractor:
@@ -87,37 +88,47 @@ def _title(value: Any) -> str:
     return next((name.strip()[:200] for name in names if isinstance(name, str) and name.strip()), "")
 
 
-def _pretty(value: Any) -> str:
-    """The value on many lines, written no further than it is shown."""
-    pieces: list[str] = []
-    size = 0
-    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(_Short().of(value, 0)):
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_SHOWN:
-            break
-    return "".join(pieces)
-
-
-class _Short:
-    """Leaves out what would only fill a page: files in strings, nesting and lists without end."""
+class _Pretty:
+    """Writes a value on many lines, no further than it is shown; files in strings are cut."""
 
     def __init__(self) -> None:
-        self._left = MOST_SHOWN  # each value takes a character or more
+        self._pieces: list[str] = []
+        self._left = MOST_SHOWN
 
-    def of(self, value: Any, depth: int) -> Any:
-        """The value in short."""
-        self._left -= 1
-        if isinstance(value, str):
-            return value if len(value) <= LONGEST_STRING else f"{value[:KEPT]}… ({len(value):,} characters)"
-        if not isinstance(value, dict | list):
-            return value
-        if depth > DEEPEST:
-            return "…"
-        if isinstance(value, list):
-            return [self.of(each, depth + 1) for each in takewhile(self._goes_on, value)]
-        shown = takewhile(self._goes_on, value.items())
-        return {key[:LONGEST_STRING]: self.of(each, depth + 1) for key, each in shown}
+    def of(self, value: Any) -> str:
+        """The value as text."""
+        self._write(value, 0)
+        return "".join(self._pieces)
 
-    def _goes_on(self, _: object) -> bool:
-        return self._left > 0
+    def _write(self, value: Any, depth: int) -> None:
+        match value:
+            case Number():
+                self._say(value)
+            case str():
+                self._say(self._quoted(value))
+            case dict() | list() if depth > DEEPEST:
+                self._say('"…"')
+            case dict():
+                self._group("{}", depth, ((self._quoted(key) + ": ", each) for key, each in value.items()))
+            case list():
+                self._group("[]", depth, (("", each) for each in value))
+            case _:
+                self._say(json.dumps(value))
+
+    def _group(self, marks: str, depth: int, items: Iterator[tuple[str, Any]]) -> None:
+        self._say(marks[0])
+        empty = True
+        for key, each in takewhile(lambda _: self._left > 0, items):
+            self._say(("" if empty else ",") + "\n" + "  " * (depth + 1) + key)
+            self._write(each, depth + 1)
+            empty = False
+        self._say(marks[1] if empty else "\n" + "  " * depth + marks[1])
+
+    def _quoted(self, text: str) -> str:
+        long = len(text) > LONGEST_STRING
+        shown = f"{text[:KEPT]}… ({len(text):,} characters)" if long else text
+        return json.dumps(shown, ensure_ascii=False)
+
+    def _say(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self._left -= len(piece)

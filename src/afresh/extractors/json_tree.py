@@ -8,6 +8,12 @@ from afresh.core.looks import Body
 from afresh.extractors.decode import decode
 
 
+class Number(str):
+    """A number with a fraction, as it is written: `1.10` is not `1.1` to those who search for it."""
+
+    __slots__ = ()
+
+
 def parse_json(body: Body) -> Any:
     """The value of a JSON body; ExtractError says what is wrong with it."""
     return parse_json_text(decode(body.data, body.charset))
@@ -16,7 +22,7 @@ def parse_json(body: Body) -> Any:
 def parse_json_text(text: str) -> Any:
     """The value of a JSON text; ExtractError says what is wrong with it."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=Number)
     except RecursionError:
         raise ExtractError("JSON that is nested too deeply") from None
     except ValueError as error:
@@ -37,4 +43,4 @@ def words(value: Any) -> str:
     """The value if it is a string, or the digits of a number; else nothing."""
     if isinstance(value, str):
         return value
-    return f"{value}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return f"{value}" if isinstance(value, int) and not isinstance(value, bool) else ""
