@@ -3,12 +3,15 @@
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
+from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body
 from afresh.extractors import extract
+from afresh.extractors.choose import FORMATS, choose
 
 HTML = b"<!DOCTYPE html><html><head><title>Jars</title></head><body><main><h1>Jars</h1></main></body></html>"
 
@@ -33,9 +36,7 @@ def test_F66_other_things_sent_as_html_are_refused_with_the_reason(data: bytes, 
         extract(Body(url="https://x.org/", data=data, media_type="text/html"))
 
 
-@pytest.mark.parametrize(
-    "media_type", ["application/json", "text/css", "application/javascript", "image/svg+xml", "text/xml"]
-)
+@pytest.mark.parametrize("media_type", ["text/css", "application/javascript", "image/svg+xml", "text/xml"])
 def test_media_types_that_are_not_prose_are_refused(media_type: str) -> None:
     with pytest.raises(
         ExtractError, match=f"media type {media_type.replace('+', '.')} is not text that afresh reads"
@@ -69,7 +70,65 @@ def test_a_parser_process_can_be_handed_the_function_and_its_result() -> None:
 
 
 def test_importing_the_extractors_brings_no_heavy_modules() -> None:
-    heavy = ("aiohttp", "asyncio", "lxml", "sqlite3", "yaml")
+    heavy = ("aiohttp", "asyncio", "lxml", "pypdfium2", "sqlite3", "yaml", "zipfile")
     code = f"import sys, afresh.extractors; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type", "reader"),
+    [
+        ("a.md", "", "markdown:MarkdownExtractor"),
+        ("A.MD?raw=1", "application/octet-stream", "markdown:MarkdownExtractor"),
+        ("a.html", "", "html:HtmlExtractor"),
+        ("a.txt", "", "text:TextExtractor"),
+        ("a.json", "text/plain", "data:JsonExtractor"),
+        ("a.ipynb", "text/plain", "notebook:NotebookExtractor"),
+        ("a.json", "text/html", "html:HtmlExtractor"),
+        ("a", "application/problem+json", "data:JsonExtractor"),
+        ("a", "application/yaml", "data:YamlExtractor"),
+        ("a.pdf", "application/x-download", "pdf:PdfExtractor"),
+        ("a.pdf", "text/markdown", "markdown:MarkdownExtractor"),
+        ("v1.2", "text/plain", "text:TextExtractor"),
+        ("", "", "text:TextExtractor"),
+    ],
+)
+def test_the_type_that_is_told_counts_then_the_name_then_the_look(
+    name: str, media_type: str, reader: str
+) -> None:
+    assert choose(Body(url=f"file:///docs.v2/{name}", data=b"words", media_type=media_type)).reader == reader
+
+
+def test_a_pdf_is_told_by_its_first_bytes() -> None:
+    for media_type in ("", "application/octet-stream", "text/plain"):
+        body = Body(url="https://x.org/download", data=b"%PDF-1.7\n", media_type=media_type)
+        assert choose(body).reader == "pdf:PdfExtractor"
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "reason"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "image/png", "unknown binary (image/png)"),
+        (b"\x89PNG\r\n\x1a\n", "", "unknown binary (a PNG image)"),
+        (bytes(range(256)), "application/octet-stream", "unknown binary (binary data)"),
+        (b"PK\x05\x06" + bytes(18), "application/zip", "unknown binary (an empty ZIP archive)"),
+    ],
+)
+def test_F66_an_unknown_binary_is_refused_with_what_it_is(data: bytes, media_type: str, reason: str) -> None:
+    with pytest.raises(ExtractError) as told:
+        extract(Body(url="https://x.org/thing", data=data, media_type=media_type))
+    assert str(told.value) == reason
+
+
+def test_every_format_of_the_table_can_be_read() -> None:
+    for each in FORMATS:
+        module, _, name = each.reader.partition(":")
+        reader = getattr(import_module(f"afresh.extractors.{module}"), name)()
+        assert reader.version in recipe.READING.split("+")
+    for told in (
+        [name for each in FORMATS for name in each.names],
+        [m for each in FORMATS for m in each.media],
+    ):
+        assert len(told) == len(set(told))
+        assert all(each == each.lower() for each in told)

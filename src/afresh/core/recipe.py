@@ -8,8 +8,13 @@ import hashlib
 
 HTML = "html-2"
 MARKDOWN = "markdown-1"
-TEXT = "text-1"
-READING = f"{HTML}+{MARKDOWN}+{TEXT}"
+TEXT = "text-2"
+PDF = "pdf-1"
+OFFICE = "office-1"
+EPUB = "epub-1"
+NOTEBOOK = "notebook-1"
+DATA = "data-1"
+READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA))
 CHUNKER = "markdown-4"  # and the analysis of its words
 
 

@@ -1,4 +1,4 @@
-"""From bytes to a document: HTML, Markdown and plain text."""
+"""From bytes to a document: web pages, text, and the files that stand beside them."""
 
 from afresh.extractors.choose import VERSION, extract
 from afresh.extractors.html import HtmlExtractor

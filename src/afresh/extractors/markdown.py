@@ -38,10 +38,10 @@ class MarkdownExtractor:
         front = _FRONT_MATTER.match(source)
         text = normalise(source[front.end() :]) if front else source
         fields = dict(_FRONT_FIELD.findall(front[0])) if front else {}
-        prose = _FENCE.sub("", text)
-        links = _links(_CODE_SPAN.sub(" ", prose), body.url)
+        prose = without_code(text)
+        links = links_in(prose, body.url)
         return Document(
-            title=_title(fields.get("title", ""), prose),
+            title=title_in(prose, fields.get("title", "")),
             markdown=text,
             links=links,
             language=language_of(text, fields.get("lang"), fields.get("language"), body.language),
@@ -52,7 +52,13 @@ class MarkdownExtractor:
         )
 
 
-def _title(told: str, prose: str) -> str:
+def without_code(text: str) -> str:
+    """The text without its fenced code, in which nothing is a heading or a link."""
+    return _FENCE.sub("", text)
+
+
+def title_in(prose: str, told: str = "") -> str:
+    """The title that a text is told to have, else its first large heading, else its first line."""
     heading = _HEADING.search(prose)
     title = told.strip().strip("\"'") or (heading[1] or heading[2] if heading else first_line(prose))
     return _plain(title)[:LONGEST_TITLE].strip()
@@ -62,9 +68,10 @@ def _plain(text: str) -> str:
     return one_line(_MARKS.sub(lambda found: found[1] or "", text))
 
 
-def _links(prose: str, base: str) -> tuple[Link, ...]:
+def links_in(prose: str, base: str) -> tuple[Link, ...]:
+    """The links of a text without fenced code, one per target, at most `MOST_LINKS`."""
     found: dict[str, Link] = {}
-    for raw_url, text in _raw_links(prose):
+    for raw_url, text in _raw_links(_CODE_SPAN.sub(" ", prose)):
         target = raw_url.partition("#")[0]
         url = canonical(target, base) if target else None
         if url is not None and (url not in found or not found[url].text):
