@@ -233,6 +233,8 @@ def policy_for(own: Config) -> Policy:
         respect_nofollow=own.crawl.respect_nofollow,
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
+        max_age_seconds=policy.max_age_seconds,
+        budget_per_run=policy.budget_per_run,
     )
 
 

@@ -127,6 +127,20 @@ class PolicySettings:
     )
     heartbeat_seconds: float = number(10.0, "how often a worker says it is alive", 0.1, 3600)
     recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    max_age_seconds: float | None = number(
+        None,
+        "time since its last answer at which a page is due, however long failures make it wait; null: off",
+        1,
+        YEAR,
+        optional=True,
+    )
+    budget_per_run: int | None = whole(
+        None,
+        "pages of one source that `refresh --due` looks at, longest due first, the rest waits; null: all",
+        1,
+        10_000_000,
+        optional=True,
+    )
     schedule: str | None = text(
         None,
         "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
