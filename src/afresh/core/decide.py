@@ -223,7 +223,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     after = replace(_undoubted(page), failures=0, gone_count=count, moved_to=None, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.DELETED)
-    said = seen.status_code or seen.reason or "the file is not there"
+    said = seen.reason or seen.status_code or "the file is not there"
     return Decision(
         page=after,
         outcome=Outcome.GONE,

@@ -62,7 +62,7 @@ class Worker:
 
     @property
     def _limits(self) -> Limits:
-        return Limits(max_pages=self.kit.pace.max_pages, max_depth=self.kit.pace.max_depth)
+        return self.kit.limits(self.run.mode)
 
     async def work(self) -> None:
         """Run to the end; on a stop, finish what is under way, write it down and give back the rest."""
