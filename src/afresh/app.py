@@ -235,6 +235,8 @@ def policy_for(own: Config) -> Policy:
         reread_seconds=policy.reread_seconds,
         max_age_seconds=policy.max_age_seconds,
         budget_per_run=policy.budget_per_run,
+        adapt=policy.adapt,
+        adapt_max_seconds=policy.adapt_max_seconds,
     )
 
 

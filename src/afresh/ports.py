@@ -73,6 +73,11 @@ class Lister(Protocol):
         ...
 
     @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the report should know of the listing, known when the run ends."""
+        ...
+
+    @property
     def mark(self) -> str | None:
         """What names the state that was listed, for the next lister to know it again."""
         ...

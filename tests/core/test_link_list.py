@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.link_list import parse_links
+from afresh.core.link_list import is_link_list, parse_links
 from afresh.core.urls import canonical
 
 A, B, C = "https://a.test/", "https://b.test/x", "http://c.test/y?z=1"
@@ -115,3 +115,23 @@ def test_F86_the_start_of_a_list_lists_a_part_of_it(lines: list[str], data: st.D
     kept = data.draw(st.integers(0, len(lines)))
     whole, part = (parse_links("\n".join(some).encode()).urls for some in (lines, lines[:kept]))
     assert whole[: len(part)] == part
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "is_list"),
+    [
+        ("links.txt", "", True),
+        ("my-links.txt", "what is this", True),
+        ("reading.urls", "", True),
+        ("links", "", True),
+        ("weekly.txt", f"{A}\n{B}\nnonsense\n", True),
+        ("weekly", f"# mine\n{A}\n", True),
+        ("weekly.txt", "", False),
+        ("blinks.txt", "One line of prose.", False),
+        ("notes.txt", f"See\n{A}\nfor more, it is\nworth reading.\n", False),
+        ("links.md", f"{A}\n", False),
+        ("links.pdf", f"{A}\n", False),
+    ],
+)
+def test_a_list_is_known_by_its_name_or_its_lines(name: str, head: str, is_list: bool) -> None:
+    assert is_link_list(name, head.encode()) is is_list

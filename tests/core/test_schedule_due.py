@@ -11,7 +11,7 @@ from tests.core.strategies import NOON, law, policies
 from afresh.core.decide import decide
 from afresh.core.looks import Failed, NotModified, Outcome
 from afresh.core.model import Page, PageId, PageStatus, Policy, SourceId
-from afresh.core.schedule import Waiting, due, due_at
+from afresh.core.schedule import Waiting, due, due_at, next_look_after_answer, next_regular_look
 
 MINUTE = timedelta(minutes=1)
 moments = st.integers(-300, 300).map(lambda minutes: NOON + minutes * MINUTE)
@@ -149,3 +149,62 @@ def test_E22_a_page_that_answered_is_due_after_the_interval_and_not_before(
     interval = timedelta(seconds=policy.recheck_seconds)
     assert due([waiting], now + interval) == [held.url]
     assert due([waiting], now + interval - timedelta(microseconds=1)) == []
+
+
+# ---- an interval that is learned
+
+learning = st.builds(
+    Policy,
+    adapt=st.just(True),
+    recheck_seconds=st.floats(1.0, 1e6),
+    adapt_max_seconds=st.floats(1.0, 1e7),
+)
+
+
+def interval(changed_at: datetime | None, policy: Policy) -> float:
+    return (next_look_after_answer(NOON, changed_at, policy) - NOON).total_seconds()
+
+
+@law
+@given(learning, past)
+def test_A28_a_learned_interval_stays_within_its_bounds(policy: Policy, changed_at: datetime) -> None:
+    longest = max(policy.recheck_seconds, policy.adapt_max_seconds)
+    assert policy.recheck_seconds - 1e-3 <= interval(changed_at, policy) <= longest + 1e-3
+
+
+@law
+@given(learning, past, st.integers(0, 10**6))
+def test_A28_a_learned_interval_grows_while_nothing_changes(
+    policy: Policy, changed_at: datetime, minutes: int
+) -> None:
+    assert interval(changed_at - minutes * MINUTE, policy) >= interval(changed_at, policy)
+
+
+@law
+@given(learning, st.integers(0, 300))
+def test_A28_a_change_brings_the_learned_interval_back_to_the_shortest(policy: Policy, minutes: int) -> None:
+    """So does a date in the future, by a clock that ran ahead."""
+    assert next_look_after_answer(NOON, NOON + minutes * MINUTE, policy) == next_regular_look(NOON, policy)
+    assert next_look_after_answer(NOON, None, policy) == next_regular_look(NOON, policy)
+
+
+def test_A28_a_page_that_stays_the_same_is_looked_at_ever_more_rarely_until_it_changes() -> None:
+    policy = Policy(adapt=True, recheck_seconds=3600, adapt_max_seconds=30 * 86_400)
+    page = Page(
+        id=PageId(1),
+        source_id=SourceId(1),
+        url="https://docs.test/a",
+        status=PageStatus.ACTIVE,
+        content_hash="a" * 64,
+        changed_at=NOON,
+    )
+    now, hours = NOON, []
+    for _ in range(8):
+        decision = decide(page, NotModified(), policy, now)
+        assert decision.next_at is not None
+        hours.append((decision.next_at - now).total_seconds() / 3600)
+        page, now = decision.page, decision.next_at
+    assert hours == [1, 1, 1, 1.5, 2.25, 3.375, 5.0625, 7.59375]
+    assert decide(replace(page, changed_at=now), NotModified(), policy, now).next_at == now + timedelta(
+        hours=1
+    )

@@ -94,16 +94,9 @@ async def test_E15_every_address_is_a_page_at_depth_0_and_asked_by_itself(file: 
         "links.txt line 5: 'nonsense' is not an http or https address",
         "links.txt line 4: listed before, read once",
     ]
-    assert (lister.listing_errors, lister.mark, lister.unchanged, lister.walks(A)) == ([], None, False, False)
-
-
-async def test_links_of_a_page_are_not_followed(file: Path) -> None:
-    write(file, A, B)
-    lister = LinkLister(file)
-    await listed(lister)
-    assert {lister.refusal(url, 0) for url in (A, C)} == {
-        "links are not followed here: only what links.txt lists is read"
-    }
+    assert (lister.listing_errors, lister.mark, lister.unchanged) == ([], None, False)
+    assert not any(map(lister.walks, (A, C))), "links are not followed, wherever they lead"
+    assert (lister.refusal(A, 0), lister.refusal(C, 0)) == (None, None)
 
 
 @pytest.mark.parametrize("content", ["", "\n", "# all out\n", "\ufeff", "what is this\n"])
@@ -231,6 +224,7 @@ async def test_E16_what_is_no_longer_listed_is_gone_and_nobody_is_asked(file: Pa
     seen = await web.fetch(Request(url=B))
     assert seen == Gone(status_code=None, reason="no longer listed in links.txt")
     assert gate.urls == []
+    assert await web.crawl_delay(B) is None
     page = Page(id=PageId(1), source_id=SourceId(1), url=B, status=PageStatus.ACTIVE, content_hash="a" * 64)
     decision = decide(page, seen, Policy(), datetime(2026, 1, 1, tzinfo=UTC))
     assert (decision.outcome, decision.reason) == (Outcome.GONE, "no longer listed in links.txt")
@@ -260,7 +254,9 @@ async def test_F86_one_run_sees_one_state_of_the_file(file: Path) -> None:
 
 async def test_F86_a_look_without_a_readable_file_fails_and_deletes_nothing(file: Path) -> None:
     gate = ScriptedGate({})
-    seen = await LinkedWeb(gate, LinkLister(file, expects_links=True)).fetch(Request(url=A))
+    web = LinkedWeb(gate, LinkLister(file, expects_links=True))
+    seen = await web.fetch(Request(url=A))
+    assert await web.crawl_delay(A) is None
     assert isinstance(seen, Failed)
     assert "is not there" in seen.reason
     assert gate.urls == []

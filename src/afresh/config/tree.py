@@ -141,6 +141,10 @@ class PolicySettings:
         10_000_000,
         optional=True,
     )
+    adapt: bool = flag(
+        False, "look less often at pages that stay as they are: after half the time since they last changed"
+    )
+    adapt_max_seconds: float = number(30.0 * DAY, "the longest wait that `policy.adapt` leads to", 1, YEAR)
     schedule: str | None = text(
         None,
         "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from afresh.core.masking import one_line
 from afresh.core.urls import canonical
 
+LINKS = "links"  # the kind of source that is a list of links
+_ENDINGS = frozenset({"txt", "list", "links", "urls"})
+_SAYS_SO = re.compile(r"(?:^|[^a-z])(?:links?|urls?)(?:[^a-z]|$)", re.IGNORECASE)
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _COMMENT = re.compile(r"(?:^|\s)#.*")  # `…/page#part` has none: its mark follows no blank
 _WEB = re.compile(r"https?://", re.IGNORECASE)
@@ -42,6 +45,14 @@ class LinkList:
         tail = f" and {more} more" if more > 0 else ""
         one = len(self.repeated) == 1
         return [f"{'line' if one else 'lines'} {named}{tail}: listed before, read once"]
+
+
+def is_link_list(name: str, head: bytes) -> bool:
+    """Whether a file is meant as a list of links: by its name, or because that is what most lines are."""
+    if name.rpartition(".")[2].lower() not in _ENDINGS and "." in name:
+        return False
+    found = parse_links(head)
+    return bool(_SAYS_SO.search(name)) or len(found.lines) > len(found.refused)
 
 
 def parse_links(data: bytes) -> LinkList:

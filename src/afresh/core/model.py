@@ -209,6 +209,8 @@ class Policy:
     reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
     max_age_seconds: float | None = None  # since its last answer, after which a page is due in any case
     budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
+    adapt: bool = False  # pages that stay as they are wait longer, up to:
+    adapt_max_seconds: float = 2_592_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

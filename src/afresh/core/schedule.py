@@ -47,6 +47,15 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
     return now + timedelta(seconds=policy.recheck_seconds)
 
 
+def next_look_after_answer(now: datetime, changed_at: datetime | None, policy: Policy) -> datetime:
+    """The same where the interval is learned: half as long as the page has stayed as it is, within bounds."""
+    if not policy.adapt or changed_at is None:
+        return next_regular_look(now, policy)
+    quiet = (now - changed_at).total_seconds()
+    seconds = max(policy.recheck_seconds, min(quiet / 2, policy.adapt_max_seconds))
+    return now + timedelta(seconds=seconds)
+
+
 def next_look_after_failure(
     now: datetime, failures: int, policy: Policy, retry_after: float | None = None
 ) -> datetime:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.decide import request_for
+from afresh.core.link_list import LINKS
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
 from afresh.core.schedule import due
 from afresh.core.scope import Rules
@@ -19,7 +20,8 @@ async def plan_of(
 ) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
-    looked_at = [page for page in pages if rules.refusal(page.url, page.depth) is None]
+    listed = source.kind == LINKS  # by a file, which knows no rules
+    looked_at = [page for page in pages if listed or rules.refusal(page.url, page.depth) is None]
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from afresh.core.errors import SourceError
-from afresh.core.link_list import LinkList, parse_links
+from afresh.core.link_list import LINKS, LinkList, parse_links
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, Outcome, Refused, Request
 from afresh.core.model import Listed
 from afresh.sources.settled_file import Settled, read_settled
@@ -18,7 +18,7 @@ _NAMED = 3  # moved addresses that a note names
 class LinkLister:
     """Lists the addresses of a file; if it lists none or cannot be read that is an error, not "all gone"."""
 
-    kind = "links"
+    kind = LINKS
     mark: str | None = None  # every page is asked by itself, so there is no state of the whole
     unchanged = False
 
@@ -66,8 +66,8 @@ class LinkLister:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Links are not followed: why an address that a page leads to is no page."""
-        return f"links are not followed here: only what {self.name} lists is read"
+        """Nothing is refused beforehand: what is not listed is told as gone."""
+        return None
 
     async def lists(self, url: str) -> bool:
         """Whether the file names an address, as it was when it was first read in this run."""
@@ -138,8 +138,12 @@ class LinkedWeb:
         return await self._gate.refusal(url)
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Seconds between requests that a site asks for; None while nobody can know."""
-        return await self._gate.crawl_delay(url)
+        """Seconds between requests that a site asks for; None for one that will not be asked anything."""
+        try:
+            listed = await self._lister.lists(url)
+        except SourceError:
+            return None
+        return await self._gate.crawl_delay(url) if listed else None
 
     def state(self, origin: str) -> str:
         """What is known of the robots.txt of an origin."""
