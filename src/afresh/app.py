@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from afresh.config import Config
 from afresh.core.doubt import PROBE
 from afresh.core.events import Listener, Notice
+from afresh.core.link_list import LINKS
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
@@ -130,7 +131,7 @@ class Workshop:
         offload = Offload()
         looking = Looking(own, rules, clock, offload, None if full else source.mark)
         web, lister = looking.at(
-            source.kind, listed=source.kind == "web" and await store.lists_pages(source.id)
+            source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
@@ -233,6 +234,10 @@ def policy_for(own: Config) -> Policy:
         respect_nofollow=own.crawl.respect_nofollow,
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
+        max_age_seconds=policy.max_age_seconds,
+        budget_per_run=policy.budget_per_run,
+        adapt=policy.adapt,
+        adapt_max_seconds=policy.adapt_max_seconds,
     )
 
 

@@ -146,15 +146,16 @@ class KnowledgeBase:
         labels: Sequence[str] = (),
         *,
         due: bool = False,
+        budget: int | None = None,
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
-        """Look again at some sources or all, processing only what changed.
+        """Look again at some sources or all, or just at what is `due`, processing only what changed.
 
         `full` reads every page again, `trust` believes every 200, and `redetect` reads every page again and
-        sets its language anew.
+        sets its language anew; `budget` is how many pages of each source are looked at of what is due.
         """
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
         chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
@@ -167,7 +168,9 @@ class KnowledgeBase:
             if slot is not None and slot > self._clock():
                 continue
             try:
-                reports.append(await self._run(source, mode, full, trust, redetect, listener, slot))
+                reports.append(
+                    await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
+                )
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
@@ -372,9 +375,11 @@ class KnowledgeBase:
         listener: Listener,
         slot: datetime | None = None,
         pages: Sequence[Listed] = (),
+        budget: int | None = None,
     ) -> RunReport:
         opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
         async with opened as (kit, rules):
+            kit.policy = replace(kit.policy, budget_per_run=budget or kit.policy.budget_per_run)
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
     async def _source(self, label: str) -> Source:

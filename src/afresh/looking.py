@@ -1,8 +1,10 @@
 """What looks at a source of each kind: the lister that tells what there is, and the web that fetches it."""
 
 import os
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from afresh.config import Config
 from afresh.core.errors import SourceError
@@ -14,6 +16,10 @@ from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.ports import Clock, Lister
 
+if TYPE_CHECKING:
+    from afresh.fetchers.robots import RobotsGate
+
+Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -43,16 +49,40 @@ class Looking:
                 return self._site(listed)
             case "folder":
                 return self._folder()
+            case "links":
+                return self._links(listed)
             case _:
                 raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
 
     def _site(self, listed: bool) -> Eyes:
+        from afresh.sources.web import WebLister
+
+        rules = self._rules
+
+        async def refusal(url: str) -> Refused | Failed | None:
+            outside = rules.refusal(url, 0)
+            if outside is not None:
+                return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
+            return await gate.refusal(url)
+
+        gate = self._gate(refusal)
+        lister = WebLister(
+            rules,
+            gate,
+            gate.sitemaps,
+            parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
+            use_sitemaps=self._own.crawl.sitemaps,
+            expects_sitemap=listed,
+        )
+        return gate, lister
+
+    def _gate(self, refusal: Refusal) -> "RobotsGate":
+        """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""
         from afresh.fetchers.guard import AddressPolicy
         from afresh.fetchers.http import HttpFetcher, HttpOptions
         from afresh.fetchers.robots import RobotsGate
-        from afresh.sources.web import WebLister
 
-        own, rules = self._own, self._rules
+        own = self._own
         network = own.network
         options = HttpOptions(
             user_agent=network.user_agent,
@@ -63,24 +93,18 @@ class Looking:
             connections_per_host=own.crawl.concurrency,
             policy=AddressPolicy(network.allow),
         )
+        http = HttpFetcher(options, clock=self._clock, refusal=refusal)
+        return RobotsGate(http, http, respect=own.crawl.respect_robots, clock=self._clock)
+
+    def _links(self, listed: bool) -> Eyes:
+        from afresh.sources.links import LinkedWeb, LinkLister
 
         async def refusal(url: str) -> Refused | Failed | None:
-            outside = rules.refusal(url, 0)
-            if outside is not None:
-                return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
-            return await gate.refusal(url)
+            return await gate.refusal(url)  # a listed address may lead to any site
 
-        http = HttpFetcher(options, clock=self._clock, refusal=refusal)
-        gate = RobotsGate(http, http, respect=own.crawl.respect_robots, clock=self._clock)
-        lister = WebLister(
-            rules,
-            gate,
-            gate.sitemaps,
-            parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
-            use_sitemaps=own.crawl.sitemaps,
-            expects_sitemap=listed,
-        )
-        return gate, lister
+        gate = self._gate(refusal)
+        lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
+        return LinkedWeb(gate, lister), lister
 
     def _folder(self) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions

@@ -249,7 +249,7 @@ async def test_F28_a_look_dated_by_a_clock_that_was_wrong_is_due(desk: Desk) -> 
     await desk.store.pause_host("docs.example.org", desk.clock.advance(60))
     desk.clock.set(now)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
     assert sorted(await desk.look({"": read("Root", "a"), "a": read("Page a")})) == [at(""), at("a")]
 
 
@@ -257,5 +257,5 @@ async def test_F28_a_look_that_is_not_due_yet_stays_so(desk: Desk) -> None:
     await desk.crawl({"": read("Root")})
     desk.clock.advance(60)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
     assert await desk.claim() == []

@@ -101,8 +101,8 @@ async def test_due_pages_are_counted_once(desk: Desk) -> None:
     await desk.crawl(SITE)
     desk.clock.advance(days=2)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.clock())
-    await desk.store.enqueue_due(desk.run, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
     assert (await desk.reload()).queued == len(SITE)
     assert len(await desk.claim()) == len(SITE)
 
@@ -116,7 +116,7 @@ async def test_A28_only_what_is_due_is_queued(desk: Desk) -> None:
     await desk.finish()
     desk.clock.advance(hours=13)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
     assert {claim.page.url for claim in await desk.claim()} == {at(path) for path in SITE}
 
 

@@ -220,7 +220,7 @@ async def test_a_page_dropped_for_absence_is_not_looked_at_again_by_itself(desk:
     assert (last.outcome, last.completed_at) == (Outcome.CANCELLED, desk.clock())
     desk.clock.advance(days=30)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.clock())
+    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
     assert at("a") not in {claim.page.url for claim in await desk.claim()}
 
 

@@ -265,3 +265,30 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
     assert only.error == "1 page could not be embedded and will be tried again"
     first = judge(replace(CALM, root_failed=f"not embedded: {down}", failed=1, unembedded=1))
     assert (first.state, first.error) == (RunState.FAILED, f"the root was not embedded: {down}")
+
+
+# ---- pages of many hosts
+
+
+@pytest.mark.parametrize(
+    ("trouble", "state", "may_delete"),
+    [
+        ({"known_failed": 99, "failed": 99}, RunState.PARTIAL, True),
+        ({"known_failed": 100, "failed": 100}, RunState.FAILED, False),
+        ({"known_barred": 50}, RunState.COMPLETED, True),
+        ({"known_barred": 100}, RunState.PARTIAL, False),
+        ({"known_doubtful": 50}, RunState.COMPLETED, True),
+        ({"known_doubtful": 60, "known_failed": 40, "failed": 40}, RunState.FAILED, False),
+        ({"unlisted": "links.txt is not there"}, RunState.FAILED, False),
+    ],
+)
+def test_P4_trouble_of_some_hosts_says_nothing_about_the_pages_of_others(
+    trouble: dict[str, object], state: RunState, may_delete: bool
+) -> None:
+    verdict = judge(replace(CALM, many_hosts=True, **trouble))  # type: ignore[arg-type]
+    assert (verdict.state, verdict.may_delete) == (state, may_delete)
+
+
+def test_a_list_of_which_nothing_was_known_is_no_outage() -> None:
+    verdict = judge(replace(CALM, many_hosts=True, known=0, failed=3))
+    assert (verdict.state, verdict.may_delete) == (RunState.PARTIAL, True)

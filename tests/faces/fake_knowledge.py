@@ -203,6 +203,7 @@ class FakeKnowledge:
     findings: list[Finding] = field(default_factory=lambda: [Finding(check="store", ok=True, detail="opens")])
     reindexed: list[Reindexed] = field(default_factory=lambda: [reindexed()])
     next_look: datetime = NOW + timedelta(hours=20)
+    budget: int | None = None
     waits: Waiting | None = None  # what a run waits for before it ends
     error: Exception | None = None
     calls: list[tuple[str, object]] = field(default_factory=list)
@@ -245,13 +246,14 @@ class FakeKnowledge:
         labels: Sequence[str] = (),
         *,
         due: bool = False,
+        budget: int | None = None,
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """The scripted reports."""
-        self._asked("refresh", tuple(labels), due, full, trust, redetect)
+        self._asked("refresh", tuple(labels), due, budget, full, trust, redetect)
         await self._work(listener)
         return self.reports
 
@@ -424,6 +426,8 @@ class FakeKnowledge:
             estimated_seconds=12.4,
             root="https://docs.example.org/",
             notes=("robots.txt asks for a pause of 1 s",),
+            due=700,
+            budget=self.budget,
         )
 
     async def remove(self, label: str) -> int:

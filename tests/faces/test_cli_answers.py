@@ -272,6 +272,14 @@ def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: FakeK
     assert "Retries" in afresh("links", "a").out
 
 
+def test_a_plan_tells_what_is_due_and_what_the_budget_leaves_of_it(afresh: Afresh, kb: FakeKnowledge) -> None:
+    assert re.search(r"due now +700$", afresh("plan", "a").out, re.MULTILINE)
+    kb.budget = 50
+    out = " ".join(afresh("plan", "a").out.split())
+    assert "due now 700 (one `afresh refresh --due` looks at 50 of them)" in out
+    assert afresh("plan", "a", "--json").document["due"] == 700
+
+
 def test_show_speaks_its_values(afresh: Afresh, kb: FakeKnowledge) -> None:
     rules = {"include": [], "exclude": ["*/a", "*/b"], "max_params": None}
     kb.sources_ = [source(rules=rules, policy={"respect_robots": False, "concurrency": 2})]

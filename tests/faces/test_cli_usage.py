@@ -141,11 +141,15 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "call"),
     [
-        (["refresh"], ("refresh", ((), False, False, False, False))),
-        (["refresh", "a", "b@2", "--due", "--full"], ("refresh", (("a", "b@2"), True, True, False, False))),
-        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, False, False, False))),
-        (["refresh", "t", "--trust"], ("refresh", (("t",), False, False, True, False))),
-        (["refresh", "--redetect-language"], ("refresh", ((), False, False, False, True))),
+        (["refresh"], ("refresh", ((), False, None, False, False, False))),
+        (
+            ["refresh", "a", "b@2", "--due", "--full"],
+            ("refresh", (("a", "b@2"), True, None, True, False, False)),
+        ),
+        (["refresh", "--due", "--budget", "5"], ("refresh", ((), True, 5, False, False, False))),
+        (["refresh", "t", "u", "t"], ("refresh", (("t", "u"), False, None, False, False, False))),
+        (["refresh", "t", "--trust"], ("refresh", (("t",), False, None, False, True, False))),
+        (["refresh", "--redetect-language"], ("refresh", ((), False, None, False, False, True))),
         (["search", "event", "loop"], ("search", ("event loop", {}))),
         (
             ["search", "--in", "a@1", "--language", "en", "--limit", "3", "--all-passages", "--", "--json"],
@@ -266,6 +270,11 @@ def test_debug_variable_shows_tracebacks(
         (["pages", "a", "--status", "odd"], "--status: expected one of pending, "),
         (["search", "x", "--limit", "0"], "--limit"),
         (["search", "x", "--mode", "magic"], "--mode: expected one of hybrid, text, vector, got 'magic'"),
+        (
+            ["refresh", "--budget", "3"],
+            "--budget limits what is due: write `afresh refresh --due",
+        ),
+        (["refresh", "--due", "--budget", "0"], "0 is not in the range x>=1"),
         (["search", "x", "--path", " "], "--path: expected a pattern such as '/guide/*'"),
         (["search", "x", "--max-age", "soon"], "--max-age: expected a length of time such as 90s, 15m, 1h"),
         (["search", "x", "--changed-within", "7"], "--changed-within: expected a length of time"),

@@ -138,9 +138,9 @@ def whole(default: int | None, doc: str, low: int, high: float, **more: Any) -> 
     return setting(default, Spec(kind="whole", doc=doc, low=low, high=high, **more))
 
 
-def number(default: float, doc: str, low: float, high: float) -> Any:
+def number(default: float | None, doc: str, low: float, high: float, **more: Any) -> Any:
     """A setting that is a number within bounds."""
-    return setting(default, Spec(kind="number", doc=doc, low=low, high=high))
+    return setting(default, Spec(kind="number", doc=doc, low=low, high=high, **more))
 
 
 def texts(doc: str, **more: Any) -> Any:

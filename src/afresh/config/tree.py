@@ -127,6 +127,24 @@ class PolicySettings:
     )
     heartbeat_seconds: float = number(10.0, "how often a worker says it is alive", 0.1, 3600)
     recheck_seconds: float = number(float(DAY), "age at which a page is due again", 1, YEAR)
+    max_age_seconds: float | None = number(
+        None,
+        "time since its last answer at which a page is due, however long failures make it wait; null: off",
+        1,
+        YEAR,
+        optional=True,
+    )
+    budget_per_run: int | None = whole(
+        None,
+        "pages of one source that `refresh --due` looks at, longest due first, the rest waits; null: all",
+        1,
+        10_000_000,
+        optional=True,
+    )
+    adapt: bool = flag(
+        False, "look less often at pages that stay as they are: after half the time since they last changed"
+    )
+    adapt_max_seconds: float = number(30.0 * DAY, "the longest wait that `policy.adapt` leads to", 1, YEAR)
     schedule: str | None = text(
         None,
         "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "

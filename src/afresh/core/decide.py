@@ -20,7 +20,7 @@ from afresh.core.looks import (
     Validators,
 )
 from afresh.core.model import Content, Decision, Follow, Page, PageStatus, Policy, RunId
-from afresh.core.schedule import next_look_after_failure, next_regular_look
+from afresh.core.schedule import next_look_after_answer, next_look_after_failure, next_regular_look
 
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
@@ -101,7 +101,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         outcome=Outcome.SUCCESS,
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
-        next_at=None if seen.proven else next_regular_look(now, policy),  # the listing tells
+        next_at=None if seen.proven else next_look_after_answer(now, after.changed_at, policy),
         reason=_read_reason(page, seen, policy) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
@@ -203,7 +203,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         outcome=Outcome.NOT_MODIFIED,
         content=Content.KEEP,
         follow=Follow.STORED,
-        next_at=next_regular_look(now, policy),
+        next_at=next_look_after_answer(now, page.changed_at, policy),
         reason=_not_modified_reason(page.validators),
         status_code=seen.status_code,
     )
@@ -223,7 +223,7 @@ def _gone(page: Page, seen: Gone, policy: Policy, now: datetime) -> Decision:
     after = replace(_undoubted(page), failures=0, gone_count=count, moved_to=None, checked_at=now)
     if page.content_hash is None:
         after = replace(after, status=PageStatus.DELETED)
-    said = seen.status_code or seen.reason or "the file is not there"
+    said = seen.reason or seen.status_code or "the file is not there"
     return Decision(
         page=after,
         outcome=Outcome.GONE,

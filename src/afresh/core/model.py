@@ -207,6 +207,10 @@ class Policy:
     doubts: bool = True  # False: whatever comes with a 200 is believed
     redetect: bool = False  # the language of a page that is read is set anew
     reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
+    max_age_seconds: float | None = None  # since its last answer, after which a page is due in any case
+    budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
+    adapt: bool = False  # pages that stay as they are wait longer, up to:
+    adapt_max_seconds: float = 2_592_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +281,7 @@ class Limits:
 
     max_pages: int
     max_depth: int
+    budget: int | None = None  # pages that a run of what is due queues in all; the rest waits for the next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,37 @@
-"""When to look again: back-off after failures and the ordinary interval."""
+"""When to look again, and who is next: the ordinary interval, back-off after failures, age and budget."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from afresh.core.model import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A page that waits for its next look."""
+
+    url: str
+    next_at: datetime  # when it was decided to look again
+    written_at: datetime  # when that was decided
+    answered_at: datetime | None = None  # when its last look was answered; None: never
+
+
+def due_at(page: Waiting, now: datetime, max_age: float | None = None) -> datetime:
+    """When a page is due: at its next look, or as soon as its last answer is `max_age` seconds old."""
+    if page.written_at > now:  # by a clock that ran ahead: what it decided is worth nothing
+        return min(page.next_at, now)
+    if max_age is None or page.answered_at is None:
+        return page.next_at
+    return min(page.next_at, page.answered_at + timedelta(seconds=max_age))
+
+
+def due(
+    pages: Iterable[Waiting], now: datetime, *, max_age: float | None = None, budget: int | None = None
+) -> list[str]:
+    """The pages to look at now, longest due first, ties by address; at most `budget`, the rest waits."""
+    ready = sorted((at, page.url) for page in pages if (at := due_at(page, now, max_age)) <= now)
+    return [url for _, url in ready[: None if budget is None else max(0, budget)]]
 
 
 def backoff_seconds(failures: int, base: float, longest: float) -> float:
@@ -16,6 +45,15 @@ def backoff_seconds(failures: int, base: float, longest: float) -> float:
 def next_regular_look(now: datetime, policy: Policy) -> datetime:
     """When a page that answered is looked at again."""
     return now + timedelta(seconds=policy.recheck_seconds)
+
+
+def next_look_after_answer(now: datetime, changed_at: datetime | None, policy: Policy) -> datetime:
+    """The same where the interval is learned: half as long as the page has stayed as it is, within bounds."""
+    if not policy.adapt or changed_at is None:
+        return next_regular_look(now, policy)
+    quiet = (now - changed_at).total_seconds()
+    seconds = max(policy.recheck_seconds, min(quiet / 2, policy.adapt_max_seconds))
+    return now + timedelta(seconds=seconds)
 
 
 def next_look_after_failure(

@@ -16,6 +16,7 @@ class Evidence:
     """What a run knows about itself when nothing is left to look at."""
 
     unlisted: str | None = None  # why the source could not be read at all
+    many_hosts: bool = False  # pages belong to hosts that know nothing of one another
     root_failed: str | None  # why the root could not be read, None if it could
     robots_unreachable: bool
     listing_complete: bool  # every sitemap or listing that exists was read
@@ -27,6 +28,12 @@ class Evidence:
     failed: int  # pages that ended in a failure
     unembedded: int = 0  # of those, how many lack nothing but vectors
     embedder: str | None = None  # what is the matter with the embedder
+
+    def is_outage(self, pages: int) -> bool:
+        """Whether so many of the known pages in trouble mean that the source is, rather than they are."""
+        if self.many_hosts:
+            return self.known > 0 and pages >= self.known
+        return pages > self.known * OUTAGE_SHARE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +53,7 @@ def judge(evidence: Evidence) -> Verdict:
     error = _outage(evidence)
     if error is not None:
         return Verdict(state=RunState.FAILED, may_delete=False, may_miss=False, error=error)
-    if evidence.known_barred > FEW and evidence.known_barred > evidence.known * OUTAGE_SHARE:
+    if evidence.known_barred > FEW and evidence.is_outage(evidence.known_barred):
         error = f"{evidence.known_barred} of {evidence.known} known pages refuse us now (401 or 403): kept"
         return Verdict(state=RunState.PARTIAL, may_delete=False, may_miss=False, error=error)
     if evidence.failed:
@@ -78,10 +85,10 @@ def _outage(evidence: Evidence) -> str | None:
         return f"the root could not be read: {evidence.root_failed}"
     if evidence.robots_unreachable:
         return "robots.txt could not be read, so nothing was fetched"
-    if evidence.known and evidence.known_failed > evidence.known * OUTAGE_SHARE:
+    if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful
-    if evidence.known_doubtful > FEW and odd > evidence.known * OUTAGE_SHARE:
+    if evidence.known_doubtful > FEW and evidence.is_outage(odd):
         return f"{odd} of {evidence.known} known pages show no content of theirs (an error page, a wall?)"
     return None
 

@@ -237,6 +237,8 @@ class Plan:
     root: str
     notes: tuple[str, ...] = ()
     next_time: datetime | None = None  # when the schedule wants the next look, if there is one
+    due: int = 0  # pages whose time for another look has come
+    budget: int | None = None  # of those, how many one `refresh --due` looks at; None: all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

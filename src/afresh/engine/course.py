@@ -32,7 +32,8 @@ class Course:
     @property
     def limits(self) -> Limits:
         """How far the run may go."""
-        return Limits(max_pages=self.rules.max_pages, max_depth=self.rules.max_depth)
+        rules, budget = self.rules, self.kit.budget(self.run.mode)
+        return Limits(max_pages=rules.max_pages, max_depth=rules.max_depth, budget=budget)
 
     @property
     def starts_at_root(self) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.errors import SourceError
@@ -26,13 +27,13 @@ async def fill(course: Course, pages: Sequence[Listed]) -> None:
 
 
 async def _fill_due(course: Course, now: datetime) -> None:
-    store, run = course.kit.store, course.run
-    await store.enqueue_due(run, now)
+    store, run, limits = course.kit.store, course.run, course.limits
+    await store.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
     if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
-        await store.enqueue(run, await store.frontier(course.source.id), course.limits, now)
+        await store.enqueue(run, await store.frontier(course.source.id), limits, now)
     if (await store.backlog(run.id)).open:
         root = [Listed(course.rules.root, 0)]  # is the site well at all?
-        await store.enqueue(run, root, course.limits, now)
+        await store.enqueue(run, root, replace(limits, budget=None), now)
 
 
 async def _fill_from_root(course: Course, now: datetime) -> None:
@@ -50,8 +51,6 @@ async def _fill_from_root(course: Course, now: datetime) -> None:
 async def _fill_from_listing(course: Course, now: datetime) -> None:
     """Queue what the listing does not show to be as it is on record, and stamp the rest at once."""
     store, run, lister = course.kit.store, course.run, course.kit.lister
-    if run.mode is RunMode.DUE:
-        await store.enqueue_due(run, now)
     listed = await _listed(course)
     if listed is None or course.unlisted is not None:
         return
@@ -65,10 +64,13 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
     await store.forget_mark(course.source.id)
     compared = compare(listed, on_record, lister.walks, full=course.kit.full)
     walked = [page for page in on_record if lister.walks(page.url)]
-    asked = [*compared.asked, *compared.gone, *_again(course, walked)]
-    await store.enqueue(run, asked, course.limits, now)
+    shown = [item for item in compared.asked if item.validators is not None]
+    in_turn = [item for item in compared.asked if item.validators is None]
+    await _take_turns(course, [*in_turn, *_again(course, walked)], now)
     await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
-    await store.believe_listing(run, now, [page.id for page in walked])
+    await _look_at(course, [*shown, *compared.gone], now)
+    untold = {item.url for item in in_turn} | {page.url for page in walked}
+    await store.believe_listing(run, now, [page.id for page in on_record if page.url in untold])
 
 
 async def _fill_from_same_listing(course: Course, listed: list[Listed], now: datetime) -> None:
@@ -76,10 +78,29 @@ async def _fill_from_same_listing(course: Course, listed: list[Listed], now: dat
     store, run, recipe = course.kit.store, course.run, course.kit.policy.recipe
     record = await store.on_record(course.source.id, recipe) if listed else ()
     walked = [page for page in record if course.kit.lister.walks(page.url)]
-    asked = [*await store.unsound(course.source.id, recipe), *listed, *_again(course, walked)]
-    await store.enqueue(run, asked, course.limits, now)
+    unsound, in_turn = await store.unsound(course.source.id, recipe), [*listed, *_again(course, walked)]
+    await _take_turns(course, in_turn, now)
+    await _look_at(course, unsound, now)
+    asked = unsound if run.mode is RunMode.DUE else [*unsound, *in_turn]
     unasked = {page.url for page in walked} - {item.url for item in asked}
     await store.tell_unchanged(run, now, others=len(unasked))
+
+
+async def _take_turns(course: Course, in_turn: Sequence[Listed], now: datetime) -> None:
+    """Queue pages that are asked by themselves; in a run of what is due they wait for their time."""
+    store, run, limits = course.kit.store, course.run, course.limits
+    if run.mode is RunMode.DUE:
+        await store.schedule(run, in_turn, limits, course.kit.policy.recheck_seconds, now)
+    else:
+        await store.enqueue(run, in_turn, limits, now)
+
+
+async def _look_at(course: Course, asked: Sequence[Listed], now: datetime) -> None:
+    """Queue what the listing shows, whatever the budget; before it what is due, if that is asked for."""
+    store, run, limits = course.kit.store, course.run, course.limits
+    if run.mode is RunMode.DUE:
+        await store.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
+    await store.enqueue(run, asked, replace(limits, budget=None), now)
 
 
 def _again(course: Course, walked: Sequence[OnRecord]) -> list[Listed]:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
-from afresh.core.model import Policy
+from afresh.core.model import Policy, RunMode
 from afresh.engine.crowd import Crowd
 from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
@@ -75,6 +75,10 @@ class Kit:
     probe: Probe | None = None
     crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
+
+    def budget(self, mode: RunMode) -> int | None:
+        """How many pages a run may queue: a budget is for runs of what is due."""
+        return self.policy.budget_per_run if mode is RunMode.DUE else None
 
     @property
     def worker(self) -> str:

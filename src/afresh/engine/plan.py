@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.decide import request_for
+from afresh.core.link_list import LINKS
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
+from afresh.core.schedule import due
 from afresh.core.scope import Rules
 from afresh.core.views import Plan
 from afresh.engine.report import seconds_of
@@ -18,10 +20,12 @@ async def plan_of(
 ) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
-    looked_at = [page for page in pages if rules.refusal(page.url, page.depth) is None]
+    listed = source.kind == LINKS  # by a file, which knows no rules
+    looked_at = [page for page in pages if listed or rules.refusal(page.url, page.depth) is None]
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]
+    waiting = await store.waiting(source.id)
     runs = [run for run in await store.last_runs(source.id, 20) if run.state in FINISHED]
     return Plan(
         source=source.name,
@@ -36,6 +40,8 @@ async def plan_of(
         last_full_bytes=max((_bytes([run]) for run in runs), default=0),
         estimated_seconds=_seconds(runs),
         root=source.url,
+        due=len(due(waiting, now, max_age=policy.max_age_seconds)),
+        budget=policy.budget_per_run,
         notes=(
             *await _notes(store, source, len(looked_at) - len(known) - len(first)),
             *await _models(store, wanted_model),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from afresh.core.errors import UsageError
+from afresh.core.link_list import LINKS
 from afresh.core.model import Page, PageStatus, Source, SourceId
 from afresh.core.nearness import clues, nearest
 from afresh.core.scope import Rules
@@ -81,6 +82,8 @@ async def why_unknown(
         return f"{url} is not on record; {other}"
     source, page, depth, follow, belongs = link
     rules = rules_of(source)
+    if source.kind == LINKS:
+        return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
     reason = rules.refusal(url, depth + 1)
     if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
         reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"

@@ -9,6 +9,7 @@ from afresh.core.embedding import UNEMBEDDED
 from afresh.core.ending import Ending
 from afresh.core.errors import EmbedError, RunBusy, SourceError
 from afresh.core.events import Notice
+from afresh.core.link_list import LINKS
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunMode, RunState, Source
 from afresh.core.scope import Rules
@@ -124,6 +125,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
     verdict = judge(
         Evidence(
             unlisted=course.unlisted,
+            many_hosts=course.source.kind == LINKS,
             root_failed=await _root_failure(course) if asked_root or not due else None,
             robots_unreachable=no_robots,
             listing_complete=not due and not kit.lister.listing_errors and not run.counts.get("cut_pages"),
@@ -137,10 +139,10 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             embedder=kit.embedding.trouble if kit.embedding else None,
         )
     )
-    errors = kit.lister.listing_errors
-    course.notes.extend(errors[:MANY])
-    if len(errors) > MANY:
-        course.notes.append(f"{len(errors) - MANY} more of the kind")
+    for told in (kit.lister.listing_errors, kit.lister.notes):
+        course.notes.extend(told[:MANY])
+        if len(told) > MANY:
+            course.notes.append(f"{len(told) - MANY} more of the kind")
     course.notes.extend(dropped_notes(kit.lister))
     return verdict
 

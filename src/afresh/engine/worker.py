@@ -62,7 +62,8 @@ class Worker:
 
     @property
     def _limits(self) -> Limits:
-        return Limits(max_pages=self.kit.pace.max_pages, max_depth=self.kit.pace.max_depth)
+        pace, budget = self.kit.pace, self.kit.budget(self.run.mode)
+        return Limits(max_pages=pace.max_pages, max_depth=pace.max_depth, budget=budget)
 
     async def work(self) -> None:
         """Run to the end; on a stop, finish what is under way, write it down and give back the rest."""

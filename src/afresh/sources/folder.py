@@ -30,6 +30,7 @@ class FolderLister:
         self.mark: str | None = None
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
+        self.notes: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}
 
     async def list(self) -> AsyncIterator[Listed]:

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url, is_file_url, path_of
+from afresh.core.link_list import LINKS, is_link_list
 from afresh.core.typed import typed_address
 
 _PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
+
+_HEAD_BYTES = 65_536
 
 
 class Target(NamedTuple):
@@ -40,4 +43,16 @@ def address(text: str) -> str:
 
 
 def _on_disk(path: str) -> Target:
+    if os.path.isfile(path) and is_link_list(os.path.basename(path), _head(path)):
+        return Target(LINKS, file_url(path))
     return Target("folder", file_url(path))
+
+
+def _head(path: str) -> bytes:
+    """The first lines of a file, whole; nothing of one that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return b""
+    return head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1]

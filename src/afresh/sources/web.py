@@ -37,6 +37,7 @@ class WebLister:
         self._use_sitemaps = use_sitemaps
         self._expects_sitemap = expects_sitemap  # one was there before, so it may be gone but not forbidden
         self.listing_errors: list[str] = []  # what was not read of the sitemaps: the listing is incomplete
+        self.notes: Sequence[str] = ()
         self.dropped: Mapping[
             str, int
         ] = {}  # addresses of sitemaps that nobody asked to leave out: why, how many

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.core.urls import domain_of
-from afresh.store.dialect import Database, Row, Session
+from afresh.store.dialect import Row, Session
 from afresh.store.records import at, page_from
+from afresh.store.waits import Waits, listed_at
 
 HEARD = 10_000  # queued addresses that are remembered without asking the tables
 
 
-class Queue:
+class Queue(Waits):
     """Putting pages into the queue and taking them out, batch by batch."""
 
-    db: Database
     _depths: dict[RunId, dict[int, int]]  # hash of a queued url -> the depth it was queued with
 
     async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
@@ -35,11 +35,31 @@ class Queue:
             wanted = {row["url"]: row["depth"] for row in rows}
             await self.queue_pages(tx, run, wanted, limits, now)
 
-    async def enqueue_due(self, run: Run, now: datetime) -> None:
-        """Queue the pages whose next look is due."""
+    async def enqueue_due(
+        self, run: Run, limits: Limits, now: datetime, *, max_age: float | None = None
+    ) -> None:
+        """Queue the pages that are due (core/schedule.py), within what is left of the budget."""
         async with self.db.write() as tx:
-            await tx.run("adopt_due", run=run.id, source=run.source_id, now=now)
+            crawls = await self.due_rows(tx, run, limits, now, max_age)
+            await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
             await self._count_adopted(tx, run)
+
+    async def schedule(
+        self, run: Run, listed: Sequence[Listed], limits: Limits, recheck: float, now: datetime
+    ) -> None:
+        """Let what a source lists wait for a look: at once, or in its turn if it was listed and is gone."""
+        wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
+        async with self.db.write() as tx:
+            rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
+            known = {row["url"] for row in rows}
+            fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
+            await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
+            rows = await tx.all("unscheduled", source=run.source_id, urls=list(wanted))
+            await self.await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
+
+    async def _insert_pages(self, tx: Session, run: Run, fresh: Mapping[str, int], now: datetime) -> None:
+        base = {"source": run.source_id, "run": run.id, "now": now}
+        await tx.many("insert_page", [{**base, "url": url, "depth": depth} for url, depth in fresh.items()])
 
     async def _count_adopted(self, tx: Session, run: Run) -> None:
         number = await tx.run("mark_adopted", run=run.id, source=run.source_id)
@@ -98,11 +118,13 @@ class Queue:
         again = [url for url, row in known.items() if row["queued_run"] != run.id]
         lowered = [row for url, row in known.items() if _nearer(row, wanted[url], run.id)]
         base = {"source": run.source_id, "run": run.id, "now": now}
-        await tx.many("insert_page", [{**base, "url": url, "depth": wanted[url]} for url in fresh])
+        await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
         nearer = [{"page": row["id"], "depth": wanted[row["url"]], "now": now} for row in lowered]
         await tx.many("lower_depth", nearer)
         await tx.many("raise_priority", nearer)
         queued = [*again, *fresh]
+        if limits.budget is not None:
+            queued = await self._within_budget(tx, run, _in_order(wanted, queued), limits, now)
         await tx.many("open_crawl", [{**base, "url": url, "domain": domain_of(url)} for url in queued])
         await tx.run("mark_queued", source=run.source_id, run=run.id, urls=queued)
         await tx.run("count_queued", run=run.id, number=len(queued))
@@ -118,6 +140,14 @@ class Queue:
         if room < len(fresh):
             await tx.run("open_frontier", source=run.source_id)
         return fresh[:room]
+
+    async def _within_budget(
+        self, tx: Session, run: Run, urls: list[str], limits: Limits, now: datetime
+    ) -> list[str]:
+        """What a run may still queue; the rest waits for the next run, unless it waits for a look already."""
+        room = await self.room(tx, run, limits) or 0
+        await self.await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
+        return urls[:room]
 
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
@@ -199,3 +229,9 @@ def _claim(row: Row) -> Claim:
         run_id=RunId(row["run_id"]),
         domain=row["domain"],
     )
+
+
+def _in_order(wanted: Mapping[str, int], chosen: Sequence[str]) -> list[str]:
+    """Some of the wanted addresses in the order in which they were found."""
+    among = set(chosen)
+    return [url for url in wanted if url in among]

@@ -19,6 +19,7 @@ from afresh.core.model import (
     SourceId,
     Worker,
 )
+from afresh.core.schedule import Waiting
 from afresh.core.views import PageView
 from afresh.store.dialect import Row
 
@@ -176,4 +177,14 @@ def worker_from(row: Row) -> Worker:
     """A row of `workers`."""
     return Worker(
         name=row["name"], host=row["host"], pid=row["pid"], heartbeat_at=certain(row["heartbeat_at"])
+    )
+
+
+def waiting_from(row: Row) -> Waiting:
+    """A row of the queue that nobody works on."""
+    return Waiting(
+        url=row["url"],
+        next_at=certain(row["scheduled_for"]),
+        written_at=certain(row["updated_at"]),
+        answered_at=at(row["last_seen"]),
     )

@@ -119,11 +119,18 @@ def plan(view: Plan, now: datetime) -> RenderableType:
         ("all of it is", size(view.last_full_bytes)),
         ("starts at", text(view.root, "blue")),
     ]
+    pairs.insert(4, ("due now", _due_now(view)))
     if view.next_time:
         when = f"{due(view.next_time, now)} ({moment(view.next_time)} UTC)"
         pairs.append(("next time", f"{when}, when `afresh refresh --due` is called"))
     notes = [Text(f"  note: {clean(note)}") for note in view.notes]
     return Group(head, facts(pairs), *notes, Text("  Nothing was fetched or written.", style="dim"))
+
+
+def _due_now(view: Plan) -> str:
+    if view.budget is None or view.due <= view.budget:
+        return count(view.due)
+    return f"{count(view.due)} (one `afresh refresh --due` looks at {count(view.budget)} of them)"
 
 
 def findings(views: Sequence[Finding]) -> RenderableType:

@@ -47,6 +47,7 @@ class Knowledge(Protocol):
         labels: Sequence[str] = (),
         *,
         due: bool = False,
+        budget: int | None = None,
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,

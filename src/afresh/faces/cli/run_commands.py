@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from afresh.core.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
 from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
@@ -136,17 +137,38 @@ def crawl(
 )
 @argument("labels", "[LABEL]...", "Sources, as NAME or NAME@VERSION; else all.", nargs=-1)
 @switch("--due", text="Only pages whose time for another look has come.")
+@option(
+    "--budget",
+    metavar="N",
+    type=click.IntRange(1),
+    text="With --due: pages of each source at most, longest due first.",
+)
 @full_flag
 @trust_flag
 @redetect_flag
 def refresh(
-    session: Session, labels: tuple[str, ...], due: bool, full: bool, trust: bool, redetect: bool
+    session: Session,
+    labels: tuple[str, ...],
+    due: bool,
+    budget: int | None,
+    full: bool,
+    trust: bool,
+    redetect: bool,
 ) -> int:
     """Look again at what is known, and process only what changed."""
+    if budget is not None and not due:
+        raise UsageError("--budget limits what is due: write `afresh refresh --due --budget N`")
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
-        chosen = tuple(dict.fromkeys(labels))
-        return await kb.refresh(chosen, due=due, full=full, trust=trust, redetect=redetect, listener=listener)
+        return await kb.refresh(
+            tuple(dict.fromkeys(labels)),
+            due=due,
+            budget=budget,
+            full=full,
+            trust=trust,
+            redetect=redetect,
+            listener=listener,
+        )
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

@@ -39,14 +39,39 @@ where outcome is null and locked_at is null and run_id is null and page_id in (
     where source_id = :source and status not in ('deleted', 'redirect') and coalesce(queued_run, 0) <> :run
 )
 
--- adopt_due
+-- due_rows
+select c.id as crawl_id, c.url, c.scheduled_for, c.updated_at, p.last_seen
+from page_crawls c join pages p on p.id = c.page_id
+where c.outcome is null and c.locked_at is null and c.run_id is null
+    and (c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest)
+    and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+    and coalesce(p.queued_run, 0) <> :run
+
+-- adopt_rows
 update page_crawls
 set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > :now then :now else scheduled_for end
-where outcome is null and locked_at is null and run_id is null
-    and (scheduled_for <= :now or updated_at > :now) and page_id in (
-    select id from pages
-    where source_id = :source and status not in ('deleted', 'redirect') and coalesce(queued_run, 0) <> :run
-)
+where id in {list crawls}
+
+-- waiting_rows
+select c.url, c.scheduled_for, c.updated_at, p.last_seen
+from page_crawls c join pages p on p.id = c.page_id
+where c.outcome is null and c.locked_at is null and c.run_id is null
+    and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+
+-- unscheduled
+select p.url, p.listed, p.checked_at from pages p
+where p.source_id = :source and p.url in {list urls}
+    and not exists (select 1 from page_crawls c where c.page_id = p.id and c.outcome is null)
+
+-- await_look
+insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
+select p.id, null, p.url, r.domain, -p.depth, r.at, r.now, r.now
+from {rows source url domain at now} r join pages p on p.source_id = r.source and p.url = r.url
+where true
+on conflict (page_id) where outcome is null do nothing
+
+-- unlisted
+select url, depth from pages where source_id = :source and listed = 0 and content_hash is not null order by url
 
 -- mark_adopted
 update pages set queued_run = :run

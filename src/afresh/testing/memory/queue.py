@@ -13,21 +13,18 @@ from afresh.core.model import (
     Listed,
     Page,
     PageId,
-    PageStatus,
     Run,
     RunId,
     RunMode,
     SourceId,
 )
-from afresh.testing.memory.tables import Host, PageRow, Tables
+from afresh.core.schedule import due
+from afresh.testing.memory.tables import LEFT, Host, PageRow
+from afresh.testing.memory.waits import MemoryWaits, waiting_of
 
-LEFT = (PageStatus.DELETED, PageStatus.REDIRECT)  # looked at again only while something leads there
 
-
-class MemoryQueue:
+class MemoryQueue(MemoryWaits):
     """Putting pages into the queue and taking them out."""
-
-    tables: Tables
 
     async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
         """Queue addresses for a run, each at most once; how many were new to it."""
@@ -55,18 +52,33 @@ class MemoryQueue:
         living = [page.id for page in pages if page.status not in LEFT and page.missing_count == 0]
         return {edge.url for page in living for edge in self.tables.edges.get(page, ()) if edge.follow}
 
-    async def enqueue_due(self, run: Run, now: datetime) -> None:
-        """Queue the pages whose next look is due."""
+    async def enqueue_due(
+        self, run: Run, limits: Limits, now: datetime, *, max_age: float | None = None
+    ) -> None:
+        """Queue the pages that are due (core/schedule.py), within what is left of the budget."""
+        rows = {page.page.url: (row, page) for row, page in self.rows_waiting(run.source_id)}
+        pages = [waiting_of(row, page) for row, page in rows.values() if page.queued_run != run.id]
         with self.tables.transaction():
-            for row in self.tables.waiting():
-                page = self.tables.pages[PageId(row.page_id or 0)]
-                in_time = row.scheduled_for <= now or row.updated_at > now  # the clock was set back since
-                due = row.locked_at is None and row.run_id is None and in_time
-                left = page.page.status in LEFT
-                if due and not left and page.page.source_id == run.source_id and page.queued_run != run.id:
-                    due_at = min(row.scheduled_for, now)
-                    self.tables.change_attempt(row.id, now, run_id=run.id, scheduled_for=due_at)
-                    self._mark(page, run)
+            for url in due(pages, now, max_age=max_age, budget=self.room(run, limits)):
+                row, page = rows[url]
+                due_at = min(row.scheduled_for, now)
+                self.tables.change_attempt(row.id, now, run_id=run.id, scheduled_for=due_at)
+                self._mark(page, run)
+
+    async def schedule(
+        self, run: Run, listed: Sequence[Listed], limits: Limits, recheck: float, now: datetime
+    ) -> None:
+        """Let what a source lists wait for a look: at once, or in its turn if it was listed and is gone."""
+        with self.tables.transaction():
+            for item in listed:
+                row = self.tables.page_at(run.source_id, item.url)
+                if item.depth > limits.max_depth:
+                    continue
+                if row is None and self._taken_room(run) >= limits.max_pages:
+                    self.open_frontier(run.source_id)
+                    continue
+                row = row or self._discover(run, item.url, item.depth)
+                self.await_look(row.page, _listed_at(row, recheck, now), now)
 
     def queue_pages(self, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime) -> int:
         """Queue addresses; a shorter way to a page that this run found is passed on to its children."""
@@ -85,6 +97,9 @@ class MemoryQueue:
             return False
         row = row or self._discover(run, url, depth)
         if row.queued_run == run.id:
+            return False
+        if self.room(run, limits) == 0:
+            self.await_look(row.page, now, now)
             return False
         self.tables.open_attempt(row.page, run.id, now, now)
         self._mark(row, run)
@@ -237,3 +252,10 @@ class MemoryQueue:
     async def lock_owners(self) -> set[str]:
         """The names of all who hold a claim."""
         return {row.locked_by for row in self.tables.crawls.values() if row.locked_by is not None}
+
+
+def _listed_at(row: PageRow, recheck: float, now: datetime) -> datetime:
+    """When a listed page without a next look is due: at once, unless it was on the list when it went."""
+    if not row.listed or row.page.checked_at is None:
+        return now
+    return row.page.checked_at + timedelta(seconds=recheck)

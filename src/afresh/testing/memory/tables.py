@@ -10,10 +10,24 @@ from typing import Any
 
 from afresh.core.embedding import Model
 from afresh.core.looks import Chunk, Outcome
-from afresh.core.model import Attempt, CrawlId, Held, Page, PageId, Run, RunId, Source, SourceId, Worker
+from afresh.core.model import (
+    Attempt,
+    CrawlId,
+    Held,
+    Page,
+    PageId,
+    PageStatus,
+    Run,
+    RunId,
+    Source,
+    SourceId,
+    Worker,
+)
 from afresh.core.signals import only_signals
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
+
+LEFT = (PageStatus.DELETED, PageStatus.REDIRECT)  # looked at again only while something leads there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,59 @@
+"""Pages that wait for their next look, and the part of them that a run takes."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from afresh.core.model import Limits, Listed, Run, SourceId
+from afresh.core.schedule import Waiting, due
+from afresh.core.urls import domain_of
+from afresh.store.dialect import Database, Row, Session
+from afresh.store.records import at, waiting_from
+
+
+class Waits:
+    """Rows of the queue that belong to no run yet."""
+
+    db: Database
+
+    async def waiting(self, source: SourceId) -> list[Waiting]:
+        """The pages of a source that wait for their next look, in no order."""
+        async with self.db.read() as tx:
+            return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
+
+    async def unlisted(self, source: SourceId) -> list[Listed]:
+        """The pages with content that the listing on record does not name."""
+        async with self.db.read() as tx:
+            return [Listed(row["url"], row["depth"]) for row in await tx.all("unlisted", source=source)]
+
+    async def due_rows(
+        self, tx: Session, run: Run, limits: Limits, now: datetime, max_age: float | None
+    ) -> list[int]:
+        """The rows that are due; those that are longest so where the budget has no room for all."""
+        oldest = None if max_age is None else now - timedelta(seconds=max_age)
+        rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
+        room = await self.room(tx, run, limits)
+        if room is None or room >= len(rows):
+            return [row["crawl_id"] for row in rows]
+        crawls = {row["url"]: row["crawl_id"] for row in rows}
+        return [crawls[url] for url in due(map(waiting_from, rows), now, max_age=max_age, budget=room)]
+
+    async def room(self, tx: Session, run: Run, limits: Limits) -> int | None:
+        """How many more pages a run may queue by its budget; None: any number."""
+        if limits.budget is None:
+            return None
+        row = await tx.one("taken_room", run=run.id, source=run.source_id, partly=0)
+        return max(0, limits.budget - (row["taken"] if row else 0))
+
+    async def await_looks(self, tx: Session, run: Run, due_at: Mapping[str, datetime], now: datetime) -> None:
+        """Let pages wait for a look that a later run takes; those that do already go on as they are."""
+        base = {"source": run.source_id, "now": now}
+        rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
+        await tx.many("await_look", rows)
+
+
+def listed_at(row: Row, recheck: float, now: datetime) -> datetime:
+    """When a listed page without a next look is due: at once, unless it was on the list when it went."""
+    checked = at(row["checked_at"])
+    if not row["listed"] or checked is None:
+        return now
+    return checked + timedelta(seconds=recheck)

@@ -1,0 +1,54 @@
+"""Pages that wait for their next look, in memory."""
+
+from datetime import datetime
+
+from afresh.core.model import Attempt, Limits, Listed, Page, PageId, Run, SourceId
+from afresh.core.schedule import Waiting
+from afresh.testing.memory.tables import LEFT, PageRow, Tables
+
+
+class MemoryWaits:
+    """Rows of the queue that belong to no run yet."""
+
+    tables: Tables
+
+    async def waiting(self, source: SourceId) -> list[Waiting]:
+        """The pages of a source that wait for their next look, in no order."""
+        return [waiting_of(row, page) for row, page in self.rows_waiting(source)]
+
+    async def unlisted(self, source: SourceId) -> list[Listed]:
+        """The pages with content that the listing on record does not name."""
+        held = [row for row in self.tables.pages_of(source) if row.page.content_hash is not None]
+        pages = [Listed(row.page.url, row.page.depth) for row in held if not row.listed]
+        return sorted(pages, key=lambda item: item.url)
+
+    def rows_waiting(self, source: SourceId) -> list[tuple[Attempt, PageRow]]:
+        """The open rows of a source that no run and no worker has taken, with their pages."""
+        rows = [row for row in self.tables.waiting() if row.locked_at is None and row.run_id is None]
+        pairs = [(row, self.tables.pages[PageId(row.page_id or 0)]) for row in rows]
+        return [
+            (row, page)
+            for row, page in pairs
+            if page.page.source_id == source and (page.page.status not in LEFT or page.listed)
+        ]
+
+    def room(self, run: Run, limits: Limits) -> int | None:
+        """How many more pages a run may queue by its budget; None: any number."""
+        if limits.budget is None:
+            return None
+        return max(0, limits.budget - self.tables.runs[run.id].queued)
+
+    def await_look(self, page: Page, at: datetime, now: datetime) -> None:
+        """Let a page wait for a look that a later run takes; one that does already goes on as it is."""
+        if page.id not in self.tables.open:
+            self.tables.open_attempt(page, None, at, now)
+
+
+def waiting_of(row: Attempt, page: PageRow) -> Waiting:
+    """What decides when a page is due."""
+    return Waiting(
+        url=page.page.url,
+        next_at=row.scheduled_for,
+        written_at=row.updated_at,
+        answered_at=page.page.last_seen,
+    )
