@@ -134,7 +134,7 @@ class Workshop:
         )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy = replace(kit.policy, redetect=redetect)
+        kit.policy, kit.trim = replace(kit.policy, redetect=redetect), looking.trim
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
@@ -233,6 +233,7 @@ def policy_for(own: Config) -> Policy:
         respect_nofollow=own.crawl.respect_nofollow,
         doubts=policy.doubt,
         reread_seconds=policy.reread_seconds,
+        trust_lastmod=own.crawl.trust_lastmod,
     )
 
 

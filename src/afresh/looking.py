@@ -35,6 +35,7 @@ class Looking:
         self._clock = clock
         self._offload = offload
         self._mark = mark  # of the state that was read last; None to read all anew
+        self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
         """The web and the lister for a kind of source; `listed`: its listings named pages before."""
@@ -50,6 +51,7 @@ class Looking:
         from afresh.fetchers.guard import AddressPolicy
         from afresh.fetchers.http import HttpFetcher, HttpOptions
         from afresh.fetchers.robots import RobotsGate
+        from afresh.sources.hinted import HintedWeb
         from afresh.sources.web import WebLister
 
         own, rules = self._own, self._rules
@@ -79,8 +81,10 @@ class Looking:
             parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
             use_sitemaps=own.crawl.sitemaps,
             expects_sitemap=listed,
+            mark=self._mark,
         )
-        return gate, lister
+        self.trim = lister.trim
+        return HintedWeb(gate, lister.hints, markdown=own.crawl.markdown == "auto"), lister
 
     def _folder(self) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions

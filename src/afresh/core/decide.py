@@ -27,7 +27,12 @@ def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False
     """The look to take: conditional only while the content it would vouch for is really held."""
     held = page.content_hash is not None and page.moved_to is None
     trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
-    return Request(url=page.url, validators=page.validators if trusted and page.validators else None)
+    return Request(
+        url=page.url,
+        validators=page.validators if trusted and page.validators else None,
+        media_type=page.content_type if held else None,
+        at=page.validators.url if held else None,
+    )
 
 
 def is_stale(page: Page, policy: Policy, now: datetime) -> bool:

@@ -207,6 +207,7 @@ class Policy:
     doubts: bool = True  # False: whatever comes with a 200 is believed
     redetect: bool = False  # the language of a page that is read is set anew
     reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
+    trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ when only theirs did, and its vectors are made again when only the model changed
 
 import hashlib
 
-HTML = "html-2"
-MARKDOWN = "markdown-1"
+HTML = "html-3"
+MARKDOWN = "markdown-2"
 TEXT = "text-1"
 READING = f"{HTML}+{MARKDOWN}+{TEXT}"
 CHUNKER = "markdown-4"  # and the analysis of its words

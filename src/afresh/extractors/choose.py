@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
+from afresh.core.scope import WHOLE_SITE
 from afresh.core.sketch import sketch_of
 from afresh.extractors.html import HtmlExtractor
 from afresh.extractors.markdown import MarkdownExtractor
@@ -22,6 +23,7 @@ VERSION = "+".join(extractor.version for extractor in (HTML, MARKDOWN, TEXT))
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _MARKDOWN_TYPES = frozenset({"text/markdown", "text/x-markdown"})
 _TEXT_TYPES = frozenset({"text/plain", "text/x-rst", "text/prs.fallenstein.rst", "text/asciidoc"})
+_MARKDOWN_NAMES = (".md", ".markdown", ".mdx", "/llms.txt", WHOLE_SITE)
 _UNNAMED_TYPES = frozenset({"", "application/octet-stream", "application/unknown", "binary/octet-stream"})
 
 _MARKUP = re.compile(
@@ -65,7 +67,7 @@ def _extractor(body: Body, head: bytes) -> "Extractor":
     if media_type in _TEXT_TYPES or media_type in _UNNAMED_TYPES:
         if media_type in _UNNAMED_TYPES and _MARKUP.match(head.removeprefix(b"\xef\xbb\xbf")):
             return HTML
-        return MARKDOWN if path.endswith((".md", ".markdown", ".mdx")) else TEXT
+        return MARKDOWN if path.endswith(_MARKDOWN_NAMES) else TEXT
     raise ExtractError(f"media type {media_type} is not text that afresh reads")
 
 
