@@ -128,7 +128,7 @@ class Workshop:
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
         offload = Offload()
-        looking = Looking(own, rules, clock, offload, None if full else source.mark)
+        looking = Looking(own, rules, clock, offload, source.mark, full=full)
         web, lister = looking.at(
             source.kind, listed=source.kind == "web" and await store.lists_pages(source.id)
         )

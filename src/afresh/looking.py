@@ -29,12 +29,23 @@ Eyes = tuple[ClosableWeb, Lister]
 class Looking:
     """Makes the eyes of one run."""
 
-    def __init__(self, own: Config, rules: Rules, clock: Clock, offload: Offload, mark: str | None) -> None:
+    def __init__(
+        self,
+        own: Config,
+        rules: Rules,
+        clock: Clock,
+        offload: Offload,
+        mark: str | None,
+        *,
+        full: bool = False,
+    ) -> None:
         self._own = own
         self._rules = rules
         self._clock = clock
         self._offload = offload
-        self._mark = mark  # of the state that was read last; None to read all anew
+        self._known = mark  # of the state that was read last
+        self._full = full
+        self._mark = None if full else mark  # None to read all anew
         self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
@@ -81,7 +92,8 @@ class Looking:
             parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
             use_sitemaps=own.crawl.sitemaps,
             expects_sitemap=listed,
-            mark=self._mark,
+            mark=self._known,
+            full=self._full,
         )
         self.trim = lister.trim
         return HintedWeb(gate, lister.hints, markdown=own.crawl.markdown == "auto"), lister

@@ -82,7 +82,7 @@ class HintedWeb:
             return None
         if request.media_type is None:
             return self._hints.twins.get(request.url)
-        return request.at if request.at in twins_of(request.url) else None
+        return request.at if request.at and request.at in twins_of(request.url) else None
 
     def _prefers_markdown(self, request: Request) -> bool:
         if not self._markdown:
@@ -98,9 +98,7 @@ def _of(request: Request, twin: str) -> Validators | None:
 
 def _as_page(seen: Fetched, twin: str) -> Fetched | None:
     """What a look at the file of a page says of the page; None if the page itself has to be asked."""
-    if isinstance(seen, NotModified):
-        return seen
-    if isinstance(seen, Failed):
+    if isinstance(seen, NotModified | Failed):
         return seen
     if not isinstance(seen, Body) or seen.media_type not in _AS_FILE or _is_html(seen.data):
         return None

@@ -49,6 +49,7 @@ class WebLister:
         use_sitemaps: bool = True,
         expects_sitemap: bool = False,
         mark: str | None = None,
+        full: bool = False,
     ) -> None:
         self._rules = rules
         self._reader = reader
@@ -56,7 +57,8 @@ class WebLister:
         self._parse = parse
         self._lists = use_sitemaps and not rules.root.endswith((f"/{llms.NAME}", WHOLE_SITE))
         self._expects_sitemap = expects_sitemap  # one was there before, so it may be gone but not forbidden
-        self._before = mark_from(mark)
+        before = mark_from(mark)
+        self._before = replace(before, looked=False, form=None, files={}) if full else before
         self._found: Found | None = None
         self.hints = Hints(rules.root, form=self._before.form)
         self.listing_errors: list[str] = []  # what was not read of the files: the listing is incomplete
@@ -126,7 +128,7 @@ class WebLister:
         if known or maps.maps or maps.errors or self._before.looked:
             return
         for url in llms.places(self._rules.root):
-            listing = await self._read_hint(found, url, llms.LARGEST_BYTES, expected=self._expects_sitemap)
+            listing = await self._read_hint(found, url, llms.LARGEST_BYTES, expected=False)
             if listing.maps:
                 found.llms.append(url)
                 return
