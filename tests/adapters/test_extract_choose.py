@@ -73,3 +73,14 @@ def test_importing_the_extractors_brings_no_heavy_modules() -> None:
     code = f"import sys, afresh.extractors; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["llms.txt", "docs/llms.txt", "llms-full.txt"])
+def test_lists_of_links_for_programs_are_markdown(name: str) -> None:
+    url = f"https://x.org/{name}"
+    document = extract(Body(url=url, data=b"# Jars\n\n- [lids](lids.md)\n", media_type="text/plain"))
+    assert document.title == "Jars"
+    assert [link.url for link in document.links] == [url.rpartition("/")[0] + "/lids.md"]
+    assert document.follow is not name.startswith("llms-full")
+    other = extract(Body(url="https://x.org/notes.txt", data=b"- [lids](lids.md)", media_type="text/plain"))
+    assert other.links == ()

@@ -24,8 +24,10 @@ def feeds_of(body: Body) -> tuple[str, ...]:
     for link in _LINK.finditer(head):
         told = {name.lower(): html.unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(link[1])}
         rel, media = told.get("rel", "").lower().split(), told.get("type", "").partition(";")[0]
-        url = canonical(told.get("href", ""), body.url)
-        if "alternate" in rel and media.strip().lower() in _TYPES and url is not None:
+        if "alternate" not in rel or media.strip().lower() not in _TYPES or not told.get("href"):
+            continue
+        url = canonical(told["href"], body.url)
+        if url is not None:
             feeds.setdefault(url)
     near = [url for url in feeds if origin_of(url) == origin_of(body.url)]
     return tuple(near[:MOST_FEEDS])

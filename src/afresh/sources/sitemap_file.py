@@ -22,6 +22,7 @@ _ROOTS: dict[str, Kind] = {
     "urlset": "urlset", "sitemapindex": "index", "rss": "urlset", "RDF": "urlset", "feed": "urlset",
 }  # fmt: skip
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_LONGEST_DATE = 64
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
@@ -177,6 +178,8 @@ class _Reading:
 def parse_lastmod(text: str) -> datetime | None:
     """A W3C or RFC 822 date as a moment in UTC; None when it is neither."""
     text = text.strip()
+    if len(text) > _LONGEST_DATE:
+        return None
     if re.fullmatch(r"\d{4}(-\d\d)?", text):
         text += "-01" * (2 - text.count("-"))
     for read in (_iso, parsedate_to_datetime):
