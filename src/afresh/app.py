@@ -134,7 +134,8 @@ class Workshop:
         )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy, kit.trim = replace(kit.policy, redetect=redetect), looking.trim
+        kit.policy = replace(kit.policy, redetect=redetect)
+        kit.trim, kit.modified = looking.trim, looking.modified
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:

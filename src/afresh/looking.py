@@ -1,6 +1,8 @@
 """What looks at a source of each kind: the lister that tells what there is, and the web that fetches it."""
 
 import os
+from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -46,6 +48,9 @@ class Looking:
         self._known = mark  # of the state that was read last
         self._full = full
         self._mark = None if full else mark  # None to read all anew
+        self.modified: Callable[[str], datetime | None] = lambda url: (
+            None
+        )  # when the source says a page changed
         self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
@@ -95,7 +100,7 @@ class Looking:
             mark=self._known,
             full=self._full,
         )
-        self.trim = lister.trim
+        self.trim, self.modified = lister.trim, lister.hints.modified.get
         return HintedWeb(gate, lister.hints, markdown=own.crawl.markdown == "auto"), lister
 
     def _folder(self) -> Eyes:

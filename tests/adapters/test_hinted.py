@@ -81,7 +81,7 @@ async def test_a_file_that_fails_fails_its_page() -> None:
 
 async def test_a_page_on_record_as_html_stays_html() -> None:
     web, asked, hints = hinted(page=HTML, file=TEXT)
-    hints.listed.add(PAGE)
+    hints.modified[PAGE] = None
     request = Request(url=PAGE, validators=HTML.validators, media_type="text/html")
     await web.fetch(request)
     assert asked.requests == [request]
@@ -92,7 +92,7 @@ async def test_a_page_on_record_as_html_stays_html() -> None:
 
 async def test_never_means_never() -> None:
     web, asked, hints = hinted(markdown=False, page=HTML, file=TEXT)
-    hints.listed.add(PAGE)
+    hints.modified[PAGE] = None
     for request in (Request(url=PAGE), Request(url=PAGE, media_type="text/markdown", at=FILE)):
         await web.fetch(request)
         assert asked.requests[-1] == request
@@ -102,10 +102,10 @@ async def test_markdown_is_preferred_for_listed_pages_and_those_that_came_so() -
     web, asked, hints = hinted(page=HTML)
     hints.twins.clear()
     await web.fetch(Request(url=PAGE))
-    hints.listed.add(PAGE)
+    hints.modified[PAGE] = None
     await web.fetch(Request(url=PAGE))
     await web.fetch(Request(url=PAGE, media_type="text/markdown"))
-    hints.listed.add(ROOT)
+    hints.modified[ROOT] = None
     await web.fetch(Request(url=ROOT))
     assert [each.markdown for each in asked.requests] == [False, True, True, False]
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afresh.core.hints import is_news, is_settled, settled_reason
-from afresh.core.model import Page, PageId, Policy, SourceId
+from afresh.core.decide import decide
+from afresh.core.hints import is_news, is_settled, unasked
+from afresh.core.looks import Outcome
+from afresh.core.model import Content, Page, PageId, Policy, SourceId
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -43,7 +45,12 @@ def test_F76_news_is_what_is_newer_than_the_last_look_and_not_ahead_of_the_clock
 
 def test_a_page_that_did_not_change_since_the_last_look_is_settled() -> None:
     assert is_settled(PAGE, NOW - 3 * DAY, TRUSTING, NOW)
-    assert settled_reason(NOW).startswith("not asked: the site says it last changed 2026-05-20 12:00 UTC")
+    seen = unasked(NOW - 3 * DAY)
+    decision = decide(PAGE, seen, TRUSTING, NOW)
+    assert (decision.outcome, decision.content, decision.page) == (Outcome.NOT_MODIFIED, Content.KEEP, PAGE)
+    assert decision.reason == (
+        "not asked: the site says it last changed 2026-05-17 12:00 UTC (crawl.trust_lastmod)"
+    )
 
 
 def test_F76_nothing_is_settled_unless_that_was_asked_for() -> None:

@@ -1,6 +1,7 @@
 """What a site says of itself beside its pages: llms.txt, Markdown files and answers, feeds."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from tests.e2e.library import counts, found, index_of, opened, rows
 from tests.e2e.sites import lay, looks, page, star, word
 
 from afresh.kb import KnowledgeBase
-from afresh.testing import TinySite
+from afresh.testing import FrozenClock, TinySite
 from afresh.testing.answers import Answer, unless_known
 
 if TYPE_CHECKING:
@@ -389,3 +390,46 @@ async def test_A23_a_feed_is_not_asked_for_where_sitemaps_have_dates(
     for _ in range(3):
         await kb.crawl(tiny.url, name="docs")
     assert tiny.requests.count("/feed.xml") == 0
+
+
+# ---- dates ---------------------------------------------------------------------------------------
+
+
+def dated(site: TinySite, **dates: str) -> None:
+    entries = "".join(
+        f"<url><loc>/{name}</loc><lastmod>{when}</lastmod></url>" for name, when in dates.items()
+    )
+    site.put("/sitemap.xml", f"<urlset>{entries}</urlset>", media_type="application/xml")
+
+
+async def test_F76_pages_with_old_dates_are_not_asked_only_where_that_was_chosen(
+    store: Path, work: type[InProcess], tiny: TinySite
+) -> None:
+    lay(tiny, {"/": ["/a", "/b", "/c", "/d"], "/a": [], "/b": [], "/c": [], "/d": []})
+    dated(tiny, a="2020-01-01", b="9999-01-01", c="rubbish")
+    clock = FrozenClock(datetime(2026, 5, 20, tzinfo=UTC))
+    flags = {"crawl.trust_lastmod": True, "policy.reread_seconds": 30 * 86_400}
+    async with opened(store, flags, clock=clock) as kb:
+        await kb.crawl(tiny.url, name="docs")
+        before = {view.url: view.checked_at for view in await kb.pages("docs")}
+        clock.advance(86_400)
+        tiny.requests.clear()
+        (report,) = await kb.refresh(["docs"])
+        assert counts(report) == {"not_modified": 5}
+        assert looks(tiny) == {"/": 1, "/b": 1, "/c": 1, "/d": 1}
+        attempt = next(each for each in await kb.history(tiny.at("/a")) if each.outcome)
+        assert (attempt.status_code, (attempt.reason or "")[:9]) == (None, "not asked")
+        after = {view.url: view.checked_at for view in await kb.pages("docs")}
+        assert after[tiny.at("/a")] == before[tiny.at("/a")], "nobody looked"
+        tiny.edit("/a", add_paragraph="news")
+        dated(tiny, a="2026-05-20T12:00:00Z")  # told late: between the look and the run that did not ask
+        clock.advance(60)
+        (report,) = await kb.refresh(["docs"])
+        assert report.changed == 1
+        clock.advance(40 * 86_400)
+        tiny.requests.clear()
+        await kb.refresh(["docs"])
+        assert looks(tiny)["/a"] == 1
+        tiny.requests.clear()
+        await kb.refresh(["docs"], full=True)
+        assert looks(tiny)["/a"] == 1

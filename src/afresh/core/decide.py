@@ -202,14 +202,15 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             status_code=seen.status_code,
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    after = replace(_answered(page, now), validators=page.validators.renewed(seen.validators), moved_to=None)
+    answered = page if seen.unasked else _answered(page, now)
+    after = replace(answered, validators=page.validators.renewed(seen.validators), moved_to=None)
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,
         content=Content.KEEP,
         follow=Follow.STORED,
         next_at=next_regular_look(now, policy),
-        reason=_not_modified_reason(page.validators),
+        reason=seen.unasked or _not_modified_reason(page.validators),
         status_code=seen.status_code,
     )
 

@@ -8,6 +8,7 @@ for no longer than "not modified" is. A date ahead of the clock says nothing at 
 from datetime import UTC, datetime, time, timedelta
 
 from afresh.core.decide import is_stale
+from afresh.core.looks import NotModified
 from afresh.core.model import Page, Policy
 
 SLACK = timedelta(hours=1)  # clocks differ, and caches show the old page for a while
@@ -32,10 +33,11 @@ def is_settled(page: Page, modified: datetime | None, policy: Policy, now: datet
     return modified + _slack(modified) <= page.checked_at
 
 
-def settled_reason(modified: datetime) -> str:
-    """The evidence for a page that was not asked."""
+def unasked(modified: datetime) -> NotModified:
+    """What is told of a settled page; it stays as checked when it was, for nobody looked."""
     said = f"{modified.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"not asked: the site says it last changed {said} (crawl.trust_lastmod)"
+    reason = f"not asked: the site says it last changed {said} (crawl.trust_lastmod)"
+    return NotModified(status_code=None, unasked=reason)
 
 
 def _slack(modified: datetime) -> timedelta:

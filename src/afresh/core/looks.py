@@ -82,6 +82,7 @@ class NotModified:
 
     validators: Validators = Validators()
     status_code: int | None = 304
+    unasked: str | None = None  # why the page was not asked at all: then this is no look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

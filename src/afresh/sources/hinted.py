@@ -88,7 +88,7 @@ class HintedWeb:
         if not self._markdown:
             return False
         if request.media_type is None:
-            return request.url in self._hints.listed
+            return request.url in self._hints.modified
         return request.media_type in _MARKDOWN
 
 

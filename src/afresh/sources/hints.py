@@ -1,6 +1,7 @@
 """What a site says of itself beside its pages, shared by who lists it and who looks at its pages."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from afresh.core.twins import is_twin, page_of
 from afresh.core.urls import origin_of
@@ -13,7 +14,9 @@ class Hints:
     root: str
     form: str | None = None  # how its Markdown files are named (core/twins.py); None: nobody knows
     twins: dict[str, str] = field(default_factory=dict)  # page to its Markdown file
-    listed: set[str] = field(default_factory=set)  # pages that the site lists by itself
+    modified: dict[str, datetime | None] = field(
+        default_factory=dict
+    )  # pages it lists, and since when they are so
     feeds: tuple[str, ...] | None = None  # that the root names; None while it was not read
 
     def page(self, url: str) -> str:

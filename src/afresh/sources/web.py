@@ -98,7 +98,7 @@ class WebLister:
         self._found = found
         self.listing_errors = found.errors
         self.dropped = {why: number for why, number in found.dropped.items() if why != _AS_MEANT}
-        self.hints.listed.update(found.urls)
+        self.hints.modified.update(found.urls)
         for url, modified in found.urls.items():
             if url != root:
                 yield Listed(url, 1, modified=modified)
