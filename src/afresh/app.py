@@ -129,13 +129,14 @@ class Workshop:
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
         offload = Offload()
-        looking = Looking(own, rules, clock, offload, None if full else source.mark)
+        looking = Looking(own, rules, clock, offload, source.mark, full=full)
         web, lister = looking.at(
             source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)
+        kit.trim, kit.modified = looking.trim, looking.modified
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
@@ -238,6 +239,7 @@ def policy_for(own: Config) -> Policy:
         budget_per_run=policy.budget_per_run,
         adapt=policy.adapt,
         adapt_max_seconds=policy.adapt_max_seconds,
+        trust_lastmod=own.crawl.trust_lastmod,
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -35,12 +36,27 @@ Eyes = tuple[ClosableWeb, Lister]
 class Looking:
     """Makes the eyes of one run."""
 
-    def __init__(self, own: Config, rules: Rules, clock: Clock, offload: Offload, mark: str | None) -> None:
+    def __init__(
+        self,
+        own: Config,
+        rules: Rules,
+        clock: Clock,
+        offload: Offload,
+        mark: str | None,
+        *,
+        full: bool = False,
+    ) -> None:
         self._own = own
         self._rules = rules
         self._clock = clock
         self._offload = offload
-        self._mark = mark  # of the state that was read last; None to read all anew
+        self._known = mark  # of the state that was read last
+        self._full = full
+        self._mark = None if full else mark  # None to read all anew
+        self.modified: Callable[[str], datetime | None] = lambda url: (
+            None
+        )  # when the source says a page changed
+        self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
         """The web and the lister for a kind of source; `listed`: its listings named pages before."""
@@ -55,6 +71,7 @@ class Looking:
                 raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
 
     def _site(self, listed: bool) -> Eyes:
+        from afresh.sources.hinted import HintedWeb
         from afresh.sources.web import WebLister
 
         rules = self._rules
@@ -73,8 +90,11 @@ class Looking:
             parse=partial(self._offload.call, Named("afresh.sources.sitemap_file", "parse_sitemap")),
             use_sitemaps=self._own.crawl.sitemaps,
             expects_sitemap=listed,
+            mark=self._known,
+            full=self._full,
         )
-        return gate, lister
+        self.trim, self.modified = lister.trim, lister.hints.modified.get
+        return HintedWeb(gate, lister.hints, markdown=self._own.crawl.markdown == "auto"), lister
 
     def _gate(self, refusal: Refusal) -> "RobotsGate":
         """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""

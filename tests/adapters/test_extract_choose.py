@@ -132,3 +132,14 @@ def test_every_format_of_the_table_can_be_read() -> None:
     ):
         assert len(told) == len(set(told))
         assert all(each == each.lower() for each in told)
+
+
+@pytest.mark.parametrize("name", ["llms.txt", "docs/llms.txt", "llms-full.txt"])
+def test_lists_of_links_for_programs_are_markdown(name: str) -> None:
+    url = f"https://x.org/{name}"
+    document = extract(Body(url=url, data=b"# Jars\n\n- [lids](lids.md)\n", media_type="text/plain"))
+    assert document.title == "Jars"
+    assert [link.url for link in document.links] == [url.rpartition("/")[0] + "/lids.md"]
+    assert document.follow is not name.startswith("llms-full")
+    other = extract(Body(url="https://x.org/notes.txt", data=b"- [lids](lids.md)", media_type="text/plain"))
+    assert other.links == ()

@@ -19,6 +19,15 @@ def test_front_matter_is_read_and_left_out() -> None:
     )
 
 
+def test_front_matter_tells_what_the_head_of_html_would() -> None:
+    document = read("---\ncanonical: https://other.org/x\nrobots: noindex, nofollow\n---\n[a](b.md)\n")
+    assert (document.index, document.follow) == (False, False)
+    assert document.foreign_canonical == "https://other.org/x"
+    assert read("---\nnoindex: true\ncanonical_url: /docs/readme\n---\ntext\n").index is False
+    plain = read("---\ncanonical: 'https://x.org/docs/readme'\n---\ntext\n")
+    assert (plain.index, plain.follow, plain.foreign_canonical) == (True, True, None)
+
+
 def test_title_is_the_first_heading_without_marks() -> None:
     assert read("intro\n\n# The `jar` of [plums](p.md) #\n").title == "The jar of plums"
     assert read("Jars\n====\n\n# Later\n").title == "Jars"

@@ -55,6 +55,18 @@ async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]
     return hits, links, texts, still
 
 
+async def test_a_page_that_was_not_asked_stays_as_checked_when_it_was(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    before = await desk.page("a")
+    desk.clock.advance(60)
+    unasked = NotModified(status_code=None, unasked="not asked")
+    await desk.crawl(dict.fromkeys(SITE, unasked), RunMode.REFRESH)
+    page = await desk.page("a")
+    assert (page.checked_at, page.last_seen) == (before.checked_at, desk.run.started_at)
+    [_, attempt, _] = await desk.attempts("a")
+    assert (attempt.outcome, attempt.reason) == (Outcome.NOT_MODIFIED, "not asked")
+
+
 async def test_A4_G4_a_304_changes_nothing_but_the_attempt_and_check_times(desk: Desk) -> None:
     await desk.crawl(SITE)
     before, changes = await _index(desk), await desk.store.changes()

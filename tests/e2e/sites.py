@@ -13,7 +13,7 @@ from afresh.testing.script import SiteScript
 if TYPE_CHECKING:
     from aiohttp import web
 
-SERVICE = ("/robots.txt", "/sitemap.xml")
+SERVICE = ("/robots.txt", "/sitemap.xml", "/llms.txt")
 
 
 def page(title: str, links: Sequence[str] = (), text: str = "", *, head: str = "") -> str:
@@ -50,7 +50,7 @@ def star(number: int) -> dict[str, list[str]]:
 
 def looks(site: TinySite) -> Counter[str]:
     """How often each page was asked for, without the files that serve the crawl."""
-    return Counter(path for path in site.requests.paths() if path not in SERVICE)
+    return Counter(path for path in site.requests.paths() if not path.endswith(SERVICE))
 
 
 class BusySite(TinySite):

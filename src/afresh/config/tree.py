@@ -104,7 +104,19 @@ class CrawlSettings:
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
     include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
     exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
-    sitemaps: bool = flag(True, "also look at the addresses that the site's sitemaps list")
+    sitemaps: bool = flag(
+        True, "also look at the addresses that the site's sitemaps, llms.txt and feeds list"
+    )
+    markdown: str = text(
+        "auto",
+        "read new pages that the site lists as Markdown where it offers that; `never`: as HTML",
+        choices=("auto", "never"),
+    )
+    trust_lastmod: bool = flag(
+        False,
+        "do not ask for pages that the site's sitemap or feed says did not change since the last look, "
+        "until `policy.reread_seconds` have passed",
+    )
     probe: bool = flag(
         True, "ask each site once a run for an address that cannot exist, to know its error page"
     )

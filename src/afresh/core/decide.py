@@ -27,7 +27,12 @@ def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False
     """The look to take: conditional only while the content it would vouch for is really held."""
     held = page.content_hash is not None and page.moved_to is None
     trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
-    return Request(url=page.url, validators=page.validators if trusted and page.validators else None)
+    return Request(
+        url=page.url,
+        validators=page.validators if trusted and page.validators else None,
+        media_type=page.content_type if held else None,
+        at=page.validators.url if held else None,
+    )
 
 
 def is_stale(page: Page, policy: Policy, now: datetime) -> bool:
@@ -197,14 +202,15 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             status_code=seen.status_code,
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    after = replace(_answered(page, now), validators=page.validators.renewed(seen.validators), moved_to=None)
+    answered = page if seen.unasked else _answered(page, now)
+    after = replace(answered, validators=page.validators.renewed(seen.validators), moved_to=None)
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,
         content=Content.KEEP,
         follow=Follow.STORED,
         next_at=next_look_after_answer(now, page.changed_at, policy),
-        reason=_not_modified_reason(page.validators),
+        reason=seen.unasked or _not_modified_reason(page.validators),
         status_code=seen.status_code,
     )
 

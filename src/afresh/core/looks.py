@@ -55,6 +55,9 @@ class Request:
 
     url: str
     validators: Validators | None = None
+    media_type: str | None = None  # of the content on record; None where there is none
+    at: str | None = None  # where that content was read, if not at `url` itself
+    markdown: bool = False  # Markdown is preferred to HTML
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,7 @@ class NotModified:
 
     validators: Validators = Validators()
     status_code: int | None = 304
+    unasked: str | None = None  # why the page was not asked at all: then this is no look at it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -211,6 +211,7 @@ class Policy:
     budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
     adapt: bool = False  # pages that stay as they are wait longer, up to:
     adapt_max_seconds: float = 2_592_000.0
+    trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

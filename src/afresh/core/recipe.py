@@ -6,8 +6,8 @@ when only theirs did, and its vectors are made again when only the model changed
 
 import hashlib
 
-HTML = "html-2"
-MARKDOWN = "markdown-1"
+HTML = "html-3"
+MARKDOWN = "markdown-2"
 TEXT = "text-2"
 PDF = "pdf-1"
 OFFICE = "office-1"

@@ -37,6 +37,7 @@ from afresh.core.urls import (
     trim_params,
 )
 
+WHOLE_SITE = "/llms-full.txt"  # every page at once: useful as a source of its own, not beside its pages
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
 
 
@@ -67,6 +68,8 @@ class Rules:
         edge = _edge(self)
         if url in edge.roots:
             return None
+        if url.endswith(WHOLE_SITE):
+            return "the text of all pages in one file"
         if not url.startswith(edge.prefixes) and not edge.shares_domain(url):
             return f"outside the scope {self.scope} of {self.root}"
         if depth > self.max_depth:
@@ -157,10 +160,17 @@ def _prefixes(rules: Rules) -> tuple[str, ...]:
     if rules.scope is not Scope.SUBPAGES:
         return (f"{domain_of(rules.root)}/",)
     path = rules.root.partition("?")[0].partition("://")[2]
+    home = home_of(path)
+    return (home,) if home == directory_of(path) else (home, f"{path}?")
+
+
+def home_of(root: str) -> str:
+    """The directory that a reader of a root means by it, with a slash at the end."""
+    path = root.partition("?")[0]
     directory = directory_of(path)
     if path == directory or _FILE.fullmatch(path.removeprefix(directory)):
-        return (directory,)
-    return (f"{path}/", f"{path}?")
+        return directory
+    return f"{path}/"
 
 
 def _root_forms(root: str) -> tuple[str, ...]:

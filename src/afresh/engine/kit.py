@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from afresh.core.events import Listener, ignore
@@ -51,6 +52,10 @@ class Pace:
 Chunking = Callable[[Document], Sequence[Chunk]]
 
 
+def _unknown(url: str) -> None:
+    return None
+
+
 @dataclass(slots=True, kw_only=True)
 class Kit:
     """The tools of one run."""
@@ -75,6 +80,7 @@ class Kit:
     probe: Probe | None = None
     crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
+    modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
 
     def budget(self, mode: RunMode) -> int | None:
         """How many pages a run may queue: a budget is for runs of what is due."""

@@ -15,7 +15,8 @@ from afresh.core.errors import (
     StoreError,
 )
 from afresh.core.events import Step
-from afresh.core.looks import Body, Failed, Fetched, Moved, Outcome, Read, Refused, Request, Seen
+from afresh.core.hints import is_settled, unasked
+from afresh.core.looks import Body, Failed, Fetched, Moved, NotModified, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
 from afresh.core.text import bytes_hash
 from afresh.engine.kit import Kit
@@ -114,7 +115,17 @@ async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:
     refusal = kit.lister.refusal(request.url, claim.page.depth)
     if refusal is not None:  # the rules changed since the page was found
         return Refused(outcome=Outcome.FAILED, reason=refusal)
+    if kit.policy.trust_lastmod and (settled := _settled(claim, kit)):
+        return settled
     return await fetch_politely(claim.domain, request, kit)
+
+
+def _settled(claim: Claim, kit: Kit) -> NotModified | None:
+    """What is known of a page without a look, because its site says that nothing changed since the last."""
+    page, modified = claim.page, kit.modified(claim.page.url)
+    if kit.full or page.depth == 0 or modified is None:  # the root tells whether the site is well
+        return None
+    return unasked(modified) if is_settled(page, modified, kit.policy, kit.clock()) else None
 
 
 def _weary(seen: Seen, url: str, kit: Kit) -> Seen:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
+from afresh.core.scope import WHOLE_SITE
 from afresh.core.sketch import sketch_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ FORMATS = (
         "Markdown",
         "markdown:MarkdownExtractor",
         ("text/markdown", "text/x-markdown"),
-        (".md", ".markdown", ".mdx"),
+        (".md", ".markdown", ".mdx", "llms.txt", WHOLE_SITE.strip("/")),
     ),
     _TEXT,
     Format("PDF", "pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core.language import normalise_tag
-from afresh.core.urls import canonical
+from afresh.core.urls import canonical, host_of
 
 LONGEST_TITLE = 500
 ROBOT_NAMES = frozenset({"robots", "afresh"})
@@ -26,6 +26,7 @@ class Head:
     generator: str = ""
     site_name: str = ""
     canonical: str = ""  # as it is written
+    markdown: str = ""  # where the same page is Markdown, as it is written
     refresh: str = ""  # where the page sends its readers on, as it is written
     index: bool = True
     follow: bool = True
@@ -50,14 +51,27 @@ def _read_node(head: Head, node: LexborNode, url: str) -> None:
             head.base = canonical(node.attributes.get("href") or "", url)
         case "meta":
             _read_meta(head, node.attributes)
-        case "link" if not head.canonical:
-            if "canonical" in (node.attributes.get("rel") or "").lower().split():
-                head.canonical = (node.attributes.get("href") or "").strip()
+        case "link":
+            _read_link(head, node.attributes)
         case "script" if head.generator != "sphinx":
             if "documentation_options.js" in (node.attributes.get("src") or ""):
                 head.generator = "sphinx"
         case _:
             pass
+
+
+def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
+    rel, href = (attributes.get("rel") or "").lower().split(), (attributes.get("href") or "").strip()
+    if "canonical" in rel:
+        head.canonical = head.canonical or href
+    elif "alternate" in rel and (attributes.get("type") or "").lower().startswith("text/markdown"):
+        head.markdown = head.markdown or href
+
+
+def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:
+    """Where rel=canonical leads if that is another host: any page could claim to be a copy of any other."""
+    named = canonical(raw_url, base) if raw_url else None
+    return named if named is not None and host_of(named) != host_of(url) else None
 
 
 def _read_meta(head: Head, attributes: dict[str, str | None]) -> None:

@@ -5,10 +5,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from afresh.core import recipe
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
-from afresh.core.urls import canonical, host_of
+from afresh.core.urls import canonical
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
-from afresh.extractors.head import Head, choose_title, one_line, read_head
+from afresh.extractors.head import Head, choose_title, foreign_canonical, one_line, read_head
 from afresh.extractors.language import language_of
 from afresh.extractors.links import collect_links
 from afresh.extractors.main_content import find_main
@@ -31,7 +31,8 @@ class HtmlExtractor:
         tree = LexborHTMLParser(flatten(html, tag_count))
         head = read_head(tree, body.url)
         base = head.base or body.url
-        links = collect_links(tree, base, tag_count, head.refresh)
+        twin = canonical(head.markdown, base) if head.markdown else None
+        links = collect_links(tree, base, tag_count, head.refresh, twin)
         main = find_main(tree, head.generator)
         heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
         return Document(
@@ -45,14 +46,8 @@ class HtmlExtractor:
             follow=body.follow and head.follow,
             links_left_out=links.left_out,
             long_links=links.too_long,
-            foreign_canonical=_foreign(head.canonical, base, body.url),
+            foreign_canonical=foreign_canonical(head.canonical, base, body.url),
         )
-
-
-def _foreign(raw_url: str, base: str, url: str) -> str | None:
-    """Where rel=canonical leads if that is another host: any page could claim to be a copy of any other."""
-    named = canonical(raw_url, base) if raw_url else None
-    return named if named is not None and host_of(named) != host_of(url) else None
 
 
 def _content(tree: LexborHTMLParser, main: LexborNode, head: Head, url: str, base: str) -> tuple[str, str]:

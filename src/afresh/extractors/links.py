@@ -24,8 +24,13 @@ class Links(NamedTuple):
     too_long: int = 0  # to addresses that are longer than any page needs
 
 
-def collect_links(tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "") -> Links:
-    """The links of a page, one per target in document order, at most `MOST_LINKS`; `refresh` is one more."""
+def collect_links(
+    tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", twin: str | None = None
+) -> Links:
+    """The links of a page, one per target in document order, at most `MOST_LINKS`; `refresh` is one more.
+
+    Those to its `twin`, the same page as Markdown, do not count.
+    """
     by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
     left_out = 0
     for node in _anchors(tree, tag_count):
@@ -42,7 +47,10 @@ def collect_links(tree: LexborHTMLParser, base: str, tag_count: int, refresh: st
             by_href[href] = _visible_text(node, attributes), follow
         elif not known[0] or follow > known[1]:
             by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
-    return _by_target(by_href, base)._replace(left_out=left_out)
+    links = _by_target(by_href, base)._replace(left_out=left_out)
+    if twin is None:
+        return links
+    return links._replace(kept=tuple(link for link in links.kept if link.url != twin))
 
 
 def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 
 from afresh.core import recipe
 from afresh.core.looks import Body, Document, Link
+from afresh.core.scope import WHOLE_SITE
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.core.urls import canonical
 from afresh.extractors.decode import decode
-from afresh.extractors.head import LONGEST_TITLE, one_line
+from afresh.extractors.head import LONGEST_TITLE, foreign_canonical, one_line, robot_wishes
 from afresh.extractors.language import language_of
 from afresh.extractors.links import LONGEST_TEXT, MOST_LINKS
 from afresh.extractors.text import first_line
 
 _FRONT_MATTER = re.compile(r"---\n(.*?\n)?(?:---|\.\.\.)\n", re.DOTALL)
-_FRONT_FIELD = re.compile(r"^(title|lang|language):[ \t]*(.+)$", re.MULTILINE)
+_FRONT_FIELD = re.compile(
+    r"^(title|lang|language|canonical|canonical_url|robots|noindex):[ \t]*(.+)$", re.MULTILINE
+)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(`+)[^`\n]+\1")
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n=+$", re.MULTILINE)
@@ -37,9 +40,12 @@ class MarkdownExtractor:
         source = normalise(decode(body.data, body.charset))
         front = _FRONT_MATTER.match(source)
         text = normalise(source[front.end() :]) if front else source
-        fields = dict(_FRONT_FIELD.findall(front[0])) if front else {}
+        fields = _fields(front[0]) if front else {}
         prose = without_code(text)
         links = links_in(prose, body.url)
+        index, follow = robot_wishes(fields.get("robots", ""))
+        index = index and fields.get("noindex", "").lower() != "true"
+        named = fields.get("canonical") or fields.get("canonical_url", "")
         return Document(
             title=title_in(prose, fields.get("title", "")),
             markdown=text,
@@ -47,9 +53,15 @@ class MarkdownExtractor:
             language=language_of(text, fields.get("lang"), fields.get("language"), body.language),
             content_hash=text_hash(text),  # it is in normal form already
             links_hash=links_hash(links),
-            index=body.index,
-            follow=body.follow,
+            index=body.index and index,
+            follow=body.follow and follow and not body.url.endswith(WHOLE_SITE),  # it holds what they lead to
+            foreign_canonical=foreign_canonical(named, body.url, body.url),
         )
+
+
+def _fields(front: str) -> dict[str, str]:
+    """What a page says of itself in front of its text."""
+    return {name: value.strip().strip("\"'") for name, value in _FRONT_FIELD.findall(front)}
 
 
 def without_code(text: str) -> str:
@@ -60,7 +72,7 @@ def without_code(text: str) -> str:
 def title_in(prose: str, told: str = "") -> str:
     """The title that a text is told to have, else its first large heading, else its first line."""
     heading = _HEADING.search(prose)
-    title = told.strip().strip("\"'") or (heading[1] or heading[2] if heading else first_line(prose))
+    title = told or (heading[1] or heading[2] if heading else first_line(prose))
     return _plain(title)[:LONGEST_TITLE].strip()
 
 

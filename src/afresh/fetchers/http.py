@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -21,6 +21,7 @@ from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Clock
 
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,*/*;q=0.5"
+_MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
 _LARGEST_HEAD = 64 * 1024
 _MOST_HEADERS = 100
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
@@ -54,6 +55,7 @@ class _Terms:
     issuer: str = ""  # validators go to the address that issued them, and to no other
     page: bool = True  # a page: a permanent move is an answer, other sites and media are refused
     cut: bool = False  # a body over the limit is cut there instead of failing
+    markdown: bool = False  # Markdown is preferred
 
 
 class _Tripped:
@@ -84,11 +86,16 @@ class HttpFetcher:
         """Look at a page, conditionally when the request carries validators."""
         validators = request.validators or None
         issuer = (validators.url or request.url) if validators else ""
-        return await self._walk(request.url, _Terms(self._options.max_body_bytes, validators, issuer))
+        terms = _Terms(self._options.max_body_bytes, validators, issuer, markdown=request.markdown)
+        return await self._walk(request.url, terms)
 
-    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched:
+    async def read(
+        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
+    ) -> Fetched:
         """Read a file that serves the crawl (robots.txt, a sitemap): any media type, wherever it moved to."""
-        return await self._walk(url, _Terms(limit, page=False, cut=cut))
+        known = validators or None
+        issuer = (known.url or url) if known else ""
+        return await self._walk(url, _Terms(limit, known, issuer, page=False, cut=cut))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -115,7 +122,7 @@ class HttpFetcher:
         while True:
             seen = await self._ask(chain[-1], asked, terms, deadline)
             if isinstance(seen, _Tripped):
-                terms = _Terms(terms.limit)
+                terms = replace(terms, validators=None, issuer="")
                 continue
             if not isinstance(seen, Hop):
                 return seen
@@ -137,7 +144,8 @@ class HttpFetcher:
         try:
             session = self._session or self._open()
             tls = trusted() if target.scheme == "https" else True
-            response = await session.get(target, headers=headers, allow_redirects=False, ssl=tls)
+            sent = {**_MARKDOWN, **(headers or {})} if terms.markdown else headers
+            response = await session.get(target, headers=sent, allow_redirects=False, ssl=tls)
             self._deadlines.stir(deadline)
             try:
                 if response.status == 304 and headers and terms.validators is not None:

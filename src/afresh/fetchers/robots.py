@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
-from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request
+from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
 from afresh.core.urls import canonical, origin_of
 from afresh.fetchers.answers import EMPTY
 from afresh.fetchers.robots_rules import RobotsRules
@@ -24,7 +24,9 @@ RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 class Reader(Protocol):
     """Reads a file that serves the crawl, following every redirect."""
 
-    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched: ...
+    async def read(
+        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
+    ) -> Fetched: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ class RobotsGate:
             return refusal
         return await self._inner.fetch(request)
 
-    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched:
+    async def read(
+        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
+    ) -> Fetched:
         """Read a file that serves the crawl; a sitemap that robots.txt itself names is always allowed."""
         if self._respect:
             known = await self._of(origin_of(url))
@@ -72,7 +76,7 @@ class RobotsGate:
                 return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in self._sitemaps_of(known, origin_of(url))):
                 return refusal
-        return await self._reader.read(url, limit=limit, cut=cut)
+        return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
 
     async def refusal(self, url: str) -> Refused | Failed | None:
         """Why a page is not fetched, asking its origin for robots.txt if need be; None if it may be."""

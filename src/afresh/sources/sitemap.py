@@ -1,7 +1,8 @@
 """Walks the sitemaps of a site: indexes to a depth of three, each file once, all of it bounded.
 
 Whatever a cap cuts off makes the listing incomplete and says so in `errors`: absence proves nothing then.
-`lastmod` is carried along as a hint and decides nothing.
+`lastmod` is carried along as a hint and decides nothing. Feeds and llms.txt are read in the same way. A small
+file with validators is asked for conditionally the next time, for what it lists is remembered (mark.py).
 """
 
 import asyncio
@@ -12,8 +13,9 @@ from datetime import datetime
 from typing import Protocol
 
 from afresh.core.errors import ExtractError
-from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused
+from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Validators
 from afresh.core.urls import canonical
+from afresh.sources.mark import Remembered, has_room
 from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, parse_sitemap
 
 DEEPEST = 3
@@ -30,7 +32,9 @@ Parse = Callable[[bytes], Awaitable[SitemapFile]]
 class Reader(Protocol):
     """Reads a file that serves the crawl, following every redirect."""
 
-    async def read(self, url: str, *, limit: int, cut: bool = False) -> Fetched: ...
+    async def read(
+        self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
+    ) -> Fetched: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class SitemapListing:
     dropped: Mapping[str, int] = field(default_factory=dict)  # why to how many
     errors: tuple[str, ...] = ()  # what could not be read or went beyond a cap: the listing is incomplete
     maps: int = 0  # files read
+    files: Mapping[str, Remembered] = field(default_factory=dict)  # those that can be asked for conditionally
 
 
 async def parse_here(data: bytes) -> SitemapFile:
@@ -57,17 +62,19 @@ async def read_sitemaps(
     refusal: Callable[[str], str | None] = lambda url: None,
     optional: bool = False,
     most_urls: int = MOST_URLS,
+    largest: int = LARGEST_BYTES,
+    known: Mapping[str, Remembered] | None = None,
 ) -> SitemapListing:
     """Read sitemaps and those they point to; an `optional` one may be absent, forbidden or no sitemap.
 
     `parse` reads large files elsewhere. No more than `most_urls` addresses are ever held; once there are
     more, the files that still wait are not fetched.
     """
-    walk = _Walk(reader, parse, trim, refusal, most_urls)
+    walk = _Walk(reader, parse, trim, refusal, most_urls, largest, known or {})
     for url in urls:
         walk.queue(url, depth=1)
     await walk.run(optional)
-    return SitemapListing(walk.urls, dict(walk.dropped), tuple(walk.errors), walk.maps)
+    return SitemapListing(walk.urls, dict(walk.dropped), tuple(walk.errors), walk.maps, walk.files)
 
 
 class _Walk:
@@ -80,12 +87,16 @@ class _Walk:
         trim: Callable[[str], str],
         refusal: Callable[[str], str | None],
         most_urls: int,
+        largest: int,
+        known: Mapping[str, Remembered],
     ) -> None:
         self._reader = reader
         self._parse = parse
         self._trim = trim
         self._refusal = refusal
         self._most_urls = most_urls
+        self._largest = largest
+        self._known = known
         self._waiting: deque[tuple[str, int]] = deque()
         self._seen: set[str] = set()
         self._bytes = 0
@@ -95,6 +106,7 @@ class _Walk:
         self.dropped: Counter[str] = Counter()
         self.errors: list[str] = []
         self.maps = 0
+        self.files: dict[str, Remembered] = {}
 
     def queue(self, url: str, depth: int) -> None:
         """Read this map too, unless it was met before or a cap is reached."""
@@ -126,7 +138,14 @@ class _Walk:
         return self._unlisted > 0 or self._bytes > MOST_BYTES or len(self.errors) >= MOST_ERRORS
 
     async def _read(self, url: str, depth: int, optional: bool) -> None:
-        seen = await self._reader.read(url, limit=LARGEST_BYTES)
+        known = self._known.get(url)
+        validators = known.validators if known else None
+        seen = await self._reader.read(url, limit=self._largest, validators=validators)
+        if known is not None and isinstance(seen, NotModified):
+            self.maps += 1
+            self.files[url] = known
+            await self._take(known.file, known.base, depth)
+            return
         if not isinstance(seen, Body):
             problem = _problem(seen, optional)
             if problem:
@@ -141,7 +160,13 @@ class _Walk:
             self.errors.append(f"{url}: {file.error}")
         if file.over:
             self.errors.append(f"{url}: too many entries in one sitemap, {file.over:,} or more left out")
+        self._remember(url, Remembered(seen.validators, seen.url, file))
         await self._take(file, seen.url, depth)
+
+    def _remember(self, url: str, read: Remembered) -> None:
+        whole = read.file.error is None and not read.file.over
+        if read.validators and whole and has_room(self.files, read):
+            self.files[url] = read
 
     async def _parsed(self, data: bytes) -> SitemapFile:
         if len(data) <= LARGE:

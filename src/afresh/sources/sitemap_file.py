@@ -1,4 +1,4 @@
-"""Reads one sitemap file: XML, text, RSS or Atom, plain or gzipped, and inert whatever it holds."""
+"""Reads one file that lists pages, inert whatever it holds: a sitemap (XML, text), RSS, Atom or llms.txt."""
 
 import re
 import zlib
@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from lxml import etree
 
+from afresh.sources.llms import links_in
+
 LARGEST_BYTES = 50 * 1024 * 1024
 MOST_ENTRIES = 50_000
 
@@ -20,6 +22,7 @@ _ROOTS: dict[str, Kind] = {
     "urlset": "urlset", "sitemapindex": "index", "rss": "urlset", "RDF": "urlset", "feed": "urlset",
 }  # fmt: skip
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_LONGEST_DATE = 64
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
@@ -72,8 +75,9 @@ def _gunzipped(data: bytes, largest: int) -> bytes:
 
 
 def _from_text(data: bytes, most: int) -> SitemapFile:
-    lines = (line.strip() for line in data.decode("utf-8", "replace").splitlines())
-    locs = [line for line in lines if _ADDRESS.fullmatch(line)]
+    text = data.decode("utf-8", "replace")
+    lines = (line.strip() for line in text.splitlines())
+    locs = links_in(text, 2 * most) or [line for line in lines if _ADDRESS.fullmatch(line)]
     kind: Kind = "urlset" if locs else "none"
     error = None if locs else "not a sitemap"
     return SitemapFile(kind, tuple(map(Entry, locs[:most])), error, max(len(locs) - most, 0))
@@ -172,17 +176,21 @@ class _Reading:
 
 
 def parse_lastmod(text: str) -> datetime | None:
-    """A W3C or RFC 822 date as an aware moment; None when it is neither."""
+    """A W3C or RFC 822 date as a moment in UTC; None when it is neither."""
     text = text.strip()
+    if len(text) > _LONGEST_DATE:
+        return None
     if re.fullmatch(r"\d{4}(-\d\d)?", text):
         text += "-01" * (2 - text.count("-"))
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+    for read in (_iso, parsedate_to_datetime):
+        try:
+            moment = read(text)
+            return moment.astimezone(UTC) if moment.tzinfo else None
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def _iso(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -110,7 +110,14 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
     checked = [visit for visit in visits if _only_checked(visit)]
     await tx.many(
         "check_page",
-        [{"page": visit.claim.page.id, "crawl_time": run.started_at, "now": now} for visit in checked],
+        [
+            {
+                "page": visit.claim.page.id,
+                "crawl_time": run.started_at,
+                "checked_at": visit.decision.page.checked_at,
+            }
+            for visit in checked
+        ],
     )
     await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
     believed = [visit.claim.page.id for visit in visits if _doubt_ended(visit)]

@@ -32,8 +32,8 @@ where pages.id = r.page
 -- check_page
 update pages
 set failures = 0, gone_count = 0, doomed_by = null, crawl_time = r.crawl_time, last_seen = r.crawl_time,
-    checked_at = r.now
-from {rows page crawl_time now} r
+    checked_at = r.checked_at
+from {rows page crawl_time checked_at} r
 where pages.id = r.page
 
 -- upsert_document

@@ -1,0 +1,50 @@
+"""llms.txt: a list of links in Markdown that a site offers to programs, beside or instead of a sitemap.
+
+It is looked for below the root of the source first, then at the origin. `llms-full.txt` holds the text of all
+pages in one file; it lists nothing and is read only where it is itself what was asked for (core/scope.py).
+"""
+
+import re
+from collections.abc import Iterator
+
+from afresh.core.scope import home_of
+from afresh.core.urls import origin_of
+
+NAME = "llms.txt"
+LARGEST_BYTES = 5 * 1024 * 1024
+
+_LINK = re.compile(r"\]\(\s{0,3}<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)")
+_FENCES = ("```", "~~~")
+
+
+def places(root: str) -> tuple[str, ...]:
+    """Where the file of a source may stand, nearest first."""
+    return tuple(dict.fromkeys((f"{home_of(root)}{NAME}", f"{origin_of(root)}/{NAME}")))
+
+
+def is_llms(url: str) -> bool:
+    """Whether an address names such a file."""
+    return url.endswith(f"/{NAME}")
+
+
+def links_in(text: str, most: int) -> list[str]:
+    """Where the links of a Markdown list lead, in order and as they are written, without those in code."""
+    found: dict[str, None] = {}
+    for line in _outside_code(text):
+        for link in _LINK.finditer(line):
+            found.setdefault(link[1])
+        if len(found) > most:
+            break
+    return list(found)
+
+
+def _outside_code(text: str) -> Iterator[str]:
+    fence = ""
+    for line in text.splitlines():
+        mark = line.lstrip()[:3]
+        if fence:
+            fence = "" if mark == fence else fence
+        elif mark in _FENCES:
+            fence = mark
+        elif "](" in line:
+            yield line
