@@ -1,0 +1,166 @@
+"""A GitHub repository as it stands: one conditional question tells whether anything changed."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from afresh.core.github_address import GithubAddress, blob_url, wiki_root
+from afresh.core.github_tree import Facts, File, State, Tree, read_mark
+from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
+from afresh.fetchers.github_api import GithubApi, Listing
+from afresh.fetchers.github_levels import by_levels, is_at
+
+TOO_LONG = "with a name too long for an address"
+WIKI_ALONE = "wiki"  # stands for the ETag where no file is listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What was seen of a repository."""
+
+    state: State
+    files: Mapping[str, File] | None  # by the address of their page; None: nothing changed since the mark
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    errors: Sequence[str] = ()  # why the listing is incomplete
+
+    @property
+    def mark(self) -> str | None:
+        """What names this state; None where nothing would vouch for it."""
+        return self.state.as_text() if self.state.etag and not self.errors else None
+
+
+class GithubRepository:
+    """Tells what a repository holds; all who ask in one run share one look at it."""
+
+    def __init__(
+        self,
+        api: GithubApi,
+        address: GithubAddress,
+        *,
+        mark: str | None = None,
+        rules: str = "",
+        wiki: bool = True,
+        most_files: int = 100_000,
+    ) -> None:
+        self._api = api
+        self.address = address
+        self._wiki = wiki and address.has_wiki
+        self._rules = f"{address.url} {self._wiki} {rules}"
+        self._most = most_files
+        self.old = read_mark(mark, self._rules)  # the state that was listed before
+        self._lock = asyncio.Lock()
+        self.seen: Snapshot | None = None
+
+    @property
+    def wiki(self) -> str | None:
+        """The first page of the wiki, as far as it is known that there is one."""
+        state = self.seen.state if self.seen else self.old
+        name = state.name if state else self.address.name
+        return wiki_root(self.address.web, name) if (state.wiki if state else self._wiki) else None
+
+    async def look(self, *, anew: bool = False) -> Snapshot | Refused | Failed:
+        """The state now, asked for once; `anew` wants the files even if nothing changed since the mark."""
+        async with self._lock:
+            if self.seen is None or (anew and self.seen.files is None):
+                found = await self._find(None if anew else self.old)
+                if not isinstance(found, Snapshot):
+                    return found
+                self.seen = found
+            return self.seen
+
+    def drop_wiki(self) -> None:
+        """The wiki turned out to have no pages; it is asked for again when the repository changes."""
+        if self.seen is not None:
+            self.seen = replace(self.seen, state=replace(self.seen.state, wiki=False))
+
+    async def _find(self, old: State | None) -> Snapshot | Refused | Failed:
+        if self.address.wiki_only:
+            return Snapshot(state=self._alone(), files={})
+        if old is not None:
+            listing = await self._api.tree(old.name, old.ref, etag=old.etag)
+            if isinstance(listing, NotModified):
+                return Snapshot(state=old, files=None)
+            if isinstance(listing, Listing):
+                return await self._read(listing, old.name, old.ref, old.path)
+            if not isinstance(listing, Gone):
+                return listing
+        for ref, path in self.address.readings():
+            listing = await self._api.tree(self.address.name, ref)
+            if isinstance(listing, Listing):
+                return await self._read(listing, self.address.name, ref, path)
+            if not isinstance(listing, Gone | NotModified):
+                return listing
+        return await self._nowhere()
+
+    def _alone(self) -> State:
+        """Only the wiki is meant: its pages tell of themselves, and the API is not asked."""
+        name = self.address.name
+        return State(
+            etag=WIKI_ALONE, name=name, shown=name, ref="", path="", branch="", commit="",
+            private=False, wiki=True, rules=self._rules,
+        )  # fmt: skip
+
+    async def _nowhere(self) -> Refused | Failed:
+        """Why nothing was found under any name."""
+        facts = await self._facts(self.address.name)
+        if not isinstance(facts, Facts):
+            return facts
+        meant = self.address.ref or "/".join(self.address.rest) or "HEAD"
+        return _refused(f"{self.address.name} has no branch, tag or commit {meant}")
+
+    async def _facts(self, name: str) -> Facts | Refused | Failed:
+        facts = await self._api.facts(name)
+        if not isinstance(facts, Gone):
+            return facts
+        why = "the token may not read it" if self._api.has_token else "it is private and needs a token"
+        return _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
+
+    async def _read(self, listing: Listing, name: str, ref: str, path: str) -> Snapshot | Refused | Failed:
+        """All that is meant of a repository that has just been listed."""
+        facts = await self._facts(name)
+        if not isinstance(facts, Facts):
+            return facts
+        tree, errors = listing.tree, []
+        if tree.truncated:
+            found = await by_levels(self._api, facts.name, tree.id, path, self._most)
+            if not isinstance(found, tuple):
+                return found
+            tree, missing = found
+            errors = [missing] if missing else []
+        state = self._state(facts, ref, path, tree.id, listing.etag)
+        files, left_out = self._files(tree, state)
+        if path and not files:
+            return _refused(f"{name} has nothing at {path} on {ref}")
+        return Snapshot(state=state, files=files, left_out=left_out, errors=errors)
+
+    def _state(self, facts: Facts, ref: str, path: str, commit: str, etag: str | None) -> State:
+        renamed = facts.name.lower() != self.address.name.lower()
+        return State(
+            etag=etag or "",
+            name=facts.name,
+            shown=self.address.name if renamed else facts.name,
+            ref=ref,
+            path=path,
+            branch=facts.branch if ref == "HEAD" else ref,
+            commit=commit,
+            private=facts.private,
+            wiki=self._wiki and facts.wiki and not facts.private,
+            rules=self._rules,
+        )
+
+    def _files(self, tree: Tree, state: State) -> tuple[dict[str, File], Counter[str]]:
+        files: dict[str, File] = {}
+        left_out = Counter(tree.left_out)
+        for file in tree.files:
+            if is_at(file.path, state.path):
+                url = blob_url(self.address.web, state.shown, state.branch, file.path)
+                if url is None:
+                    left_out[TOO_LONG] += 1
+                else:
+                    files[url] = file
+        return files, left_out
+
+
+def _refused(reason: str) -> Refused:
+    return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=404)

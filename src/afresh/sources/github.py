@@ -1,0 +1,107 @@
+"""A GitHub repository as a source: its files as the listing tells them, its wiki as pages that are walked."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Protocol
+
+from afresh.core.errors import SourceError
+from afresh.core.github_address import odd_wiki_page
+from afresh.core.github_tree import File
+from afresh.core.looks import Failed, Refused, Validators
+from afresh.core.model import Listed
+
+Skip = Callable[[str, int | None], str | None]  # a path and its size: why it is left out, or None
+
+
+class Seen(Protocol):
+    """What was seen of a repository."""
+
+    @property
+    def files(self) -> Mapping[str, File] | None:
+        """The files by the address of their page; None where nothing changed since the mark."""
+        ...
+
+    @property
+    def left_out(self) -> Mapping[str, int]: ...
+
+    @property
+    def errors(self) -> Sequence[str]: ...
+
+    @property
+    def mark(self) -> str | None: ...
+
+
+class Repository(Protocol):
+    """Tells what a repository holds."""
+
+    @property
+    def seen(self) -> Seen | None: ...
+
+    @property
+    def wiki(self) -> str | None:
+        """The first page of its wiki."""
+        ...
+
+    async def look(self) -> Seen | Refused | Failed: ...
+
+
+class Wiki(Protocol):
+    """Looks whether a wiki has pages."""
+
+    async def find_wiki(self) -> str | None: ...
+
+    def walks(self, url: str) -> bool: ...
+
+
+class GithubLister:
+    """Lists the files of a repository with the ids of their contents, and the first page of its wiki."""
+
+    kind = "github"
+
+    def __init__(self, repository: Repository, wiki: Wiki, *, skip: Skip) -> None:
+        self._repository = repository
+        self._wiki = wiki
+        self._skip = skip
+        self._listed: set[str] = set()
+        self.listing_errors: list[str] = []
+        self.dropped: Mapping[str, int] = {}
+
+    @property
+    def mark(self) -> str | None:
+        """The state that was listed, as text."""
+        return self._repository.seen.mark if self._repository.seen else None
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether GitHub said that nothing changed since the mark."""
+        return self._repository.seen is not None and self._repository.seen.files is None
+
+    def walks(self, url: str) -> bool:
+        """Whether a page is of the wiki, where links lead from one to the next."""
+        return self._wiki.walks(url)
+
+    async def list(self) -> AsyncIterator[Listed]:
+        """The files, unless nothing changed, and the first page of the wiki."""
+        seen = await self._repository.look()
+        if isinstance(seen, Refused | Failed):
+            raise SourceError(seen.reason)
+        self.listing_errors = [*seen.errors]
+        dropped = Counter(seen.left_out)
+        for url, file in (seen.files or {}).items():
+            why = self._skip(file.path, file.size)
+            if why is not None:
+                dropped[why] += 1
+                continue
+            self._listed.add(url)
+            yield Listed(url, 0, Validators(etag=file.etag))
+        self.dropped = dropped
+        root = self._repository.wiki if seen.files is None else await self._wiki.find_wiki()
+        if root is not None:
+            yield Listed(root, 0)
+
+    def refusal(self, url: str, depth: int) -> str | None:
+        """Why an address is not part of the source: it is neither a listed file nor a page of the wiki."""
+        if url in self._listed:
+            return None
+        root = self._repository.wiki
+        return odd_wiki_page(url, root) if root else "not a file of the repository"
