@@ -19,6 +19,7 @@ from afresh.testing.answers import Answer
 from afresh.testing.git_objects import Submodule, Symlink
 
 FILES = {"README.md": b"# Docs\n", "docs/a.md": b"# A\n\nText.\n", "docs/deep/b.md": b"# B\n"}
+NO_RAW = Answer(status=404, body=b"404: Not Found")
 TOKEN = "ghp_0123456789"
 
 
@@ -289,7 +290,7 @@ async def test_a_raw_file_that_lags_is_never_taken_for_the_new_one(server: Githu
 
 
 async def test_without_raw_files_blobs_are_read(server: GithubServer) -> None:
-    server.raw_works = False
+    server.raw_answer = NO_RAW
     async with opening(server) as opened:
         await opened.list()
         for path, data in FILES.items():
@@ -299,8 +300,28 @@ async def test_without_raw_files_blobs_are_read(server: GithubServer) -> None:
     assert (server.kinds["raw"], server.kinds["blob"]) == (2, 3)
 
 
+@pytest.mark.parametrize("status", [302, 401, 403])
+async def test_a_raw_host_that_wants_people_to_sign_in_is_left_alone(
+    server: GithubServer, status: int
+) -> None:
+    server.raw_answer = Answer(status=status, headers={"Location": "/login"})
+    async with opening(server) as opened:
+        await opened.list()
+        assert all([isinstance(await opened.look(server.page(path)), Body) for path in FILES])
+    assert (server.kinds["raw"], server.kinds["blob"]) == (2, 3)
+
+
+async def test_F75_a_raw_host_that_asks_to_wait_is_waited_for(server: GithubServer) -> None:
+    server.raw_answer = Answer(status=429, headers={"Retry-After": "11"})
+    async with opening(server) as opened:
+        await opened.list()
+        seen = await opened.look(server.page("README.md"))
+    assert isinstance(seen, Failed)
+    assert (seen.retry_after, server.kinds["blob"]) == (11, 0)
+
+
 async def test_content_that_does_not_fit_its_id_is_a_failure(server: GithubServer) -> None:
-    server.raw_works = False
+    server.raw_answer = NO_RAW
     async with opening(server) as opened:
         await opened.list()
         blobs = server.repository.objects.blobs
@@ -429,7 +450,7 @@ async def test_F75_a_used_up_rate_limit_names_its_end_and_the_way_out(server: Gi
 
 
 async def test_F75_a_page_under_a_rate_limit_waits_as_long_as_it_lasts(server: GithubServer) -> None:
-    server.raw_works = False
+    server.raw_answer = NO_RAW
     async with opening(server) as opened:
         await opened.list()
         server.limit = 0
@@ -457,7 +478,7 @@ async def test_F75_a_page_under_a_rate_limit_waits_as_long_as_it_lasts(server: G
 async def test_F75_limits_of_other_forms(
     server: GithubServer, status: int, headers: dict[str, str], body: bytes, wait: float | None
 ) -> None:
-    server.raw_works = False
+    server.raw_answer = NO_RAW
     async with opening(server) as opened:
         await opened.list()
         server.script.append(Answer(status=status, headers=headers, body=body))
@@ -487,6 +508,14 @@ async def test_F30_F32_a_repository_that_cannot_be_read_is_an_error(
         with pytest.raises(SourceError, match="no connection to"):
             await opened.list()
         assert isinstance(await opened.look(server.page("README.md")), Failed)
+
+
+async def test_a_server_that_stays_down_is_not_asked_by_every_page(server: GithubServer) -> None:
+    async with opening(server) as opened:
+        server.script = [Answer(status=500)] * 99
+        seen = [await opened.look(server.page(f"{number}.md")) for number in range(10)]
+    assert server.kinds == {"tree": 3}
+    assert [each.hopeless for each in seen if isinstance(each, Failed)] == [False] * 3 + [True] * 7
 
 
 # ---- the wiki --------------------------------------------------------------------------------

@@ -33,12 +33,11 @@ def test_P19_the_token_is_told_to_nobody(tmp_path: Path) -> None:
     assert secret_values(config) == (TOKEN,)
     assert TOKEN not in repr(config)
     with pytest.raises(ConfigError) as wrong:
-        settings(tmp_path, token=f"{TOKEN}\n")
+        settings(tmp_path, {"AFRESH_GITHUB__TOKEN": f"{TOKEN} \u00fc"})
     assert TOKEN not in str(wrong.value)
-    assert "github.token" in str(wrong.value)
 
 
 @pytest.mark.parametrize("url", ["hub.corp", "https://user:pw@hub.corp", "ftp://hub.corp", "https://h?x=1"])
 def test_addresses_are_checked(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"github\.api_url"):
+    with pytest.raises(ConfigError, match="api-url: expected an address"):
         settings(tmp_path, api_url=url)

@@ -133,6 +133,8 @@ class GithubFetcher:
             if self._raw.get(revision) is False:
                 continue
             data = await self._api.raw_file(state.name, revision, file)
+            if isinstance(data, Refused) and data.status_code is not None:
+                data = Gone(status_code=data.status_code)  # a raw host that wants people to sign in
             if not isinstance(data, Gone) or data.status_code is None:
                 self._raw[revision] = True
             if not isinstance(data, Gone):

@@ -96,6 +96,8 @@ class GithubApi:
         await self._client.close()
 
     async def _content(self, url: str, headers: Mapping[str, str], file: File) -> bytes | Trouble:
+        if (file.size or 0) > self._largest:
+            return _too_large(self._largest)
         answer = await self._get(url, headers, self._largest)
         if not isinstance(answer, Answer):
             return answer
@@ -126,8 +128,7 @@ class GithubApi:
         try:
             return await self._client.get(url, headers, self._timeout, largest=largest)
         except ApiTooLarge:
-            most = f"{largest // 1024 // 1024} MB" if largest >= 1024 * 1024 else f"{largest} bytes"
-            return Refused(outcome=Outcome.FAILED, reason=f"larger than {most}")
+            return _too_large(largest)
         except ApiLate as late:
             return Failed(outcome=Outcome.TIMEOUT, reason=str(late))
         except ApiError as error:
@@ -200,6 +201,11 @@ def _etag(value: str | None) -> str | None:
 
 def _refused(reason: str, status: int) -> Refused:
     return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=status)
+
+
+def _too_large(largest: int) -> Refused:
+    most = f"{largest // 1024 // 1024} MB" if largest >= 1024 * 1024 else f"{largest // 1024} KB"
+    return Refused(outcome=Outcome.FAILED, reason=f"larger than {most}")
 
 
 def _odd(wrong: WrongAnswer) -> Failed:

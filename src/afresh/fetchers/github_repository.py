@@ -12,6 +12,7 @@ from afresh.fetchers.github_api import GithubApi, Listing
 from afresh.fetchers.github_levels import by_levels, is_at
 
 TOO_LONG = "with a name too long for an address"
+_MOST_TRIES = 3
 WIKI_ALONE = "wiki"  # stands for the ETag where no file is listed
 
 
@@ -50,6 +51,8 @@ class GithubRepository:
         self._most = most_files
         self.old = read_mark(mark, self._rules)  # the state that was listed before
         self._lock = asyncio.Lock()
+        self._tries = 0
+        self._trouble: Refused | Failed | None = None
         self.seen: Snapshot | None = None
 
     @property
@@ -63,11 +66,22 @@ class GithubRepository:
         """The state now, asked for once; `anew` wants the files even if nothing changed since the mark."""
         async with self._lock:
             if self.seen is None or (anew and self.seen.files is None):
+                if self._trouble is not None:
+                    return self._trouble
                 found = await self._find(None if anew else self.old)
                 if not isinstance(found, Snapshot):
-                    return found
+                    return self._count(found)
                 self.seen = found
             return self.seen
+
+    def _count(self, trouble: Refused | Failed) -> Refused | Failed:
+        """Trouble that lasts is not asked for by every page anew."""
+        self._tries += 1
+        if isinstance(trouble, Refused):
+            self._trouble = trouble
+        elif self._tries >= _MOST_TRIES:
+            self._trouble = replace(trouble, hopeless=True)
+        return trouble
 
     def drop_wiki(self) -> None:
         """The wiki turned out to have no pages; it is asked for again when the repository changes."""

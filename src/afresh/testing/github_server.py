@@ -44,7 +44,7 @@ class GithubServer:
         self.reset_at = int(time.time()) + 3600
         self.most_entries = _MOST_ENTRIES  # of a tree in one answer
         self.raw_lags = False  # raw files of a branch are those before the last push
-        self.raw_works = True
+        self.raw_answer: Answer | None = None  # what the raw host says to everything
         self.script: list[Answer] = []  # what happens to the next questions to the API
         self.bend: Callable[[str, Any], Any] = lambda kind, body: body  # lies about what the API answers
         self.requests = RequestLog()
@@ -200,7 +200,9 @@ class GithubServer:
         return self._json("blob", {"sha": name, "size": len(data), "encoding": "base64", "content": content})
 
     def _raw(self, path: str) -> Answer:
-        data = self.repository.raw(unquote(path), lagging=self.raw_lags) if self.raw_works else None
+        if self.raw_answer is not None:
+            return self.raw_answer
+        data = self.repository.raw(unquote(path), lagging=self.raw_lags)
         if data is None or self.repository.private:
             return Answer(status=404, headers={"Content-Type": "text/plain"}, body=b"404: Not Found")
         return Answer(status=200, headers={"Content-Type": "text/plain; charset=utf-8"}, body=data)
