@@ -12,11 +12,11 @@ from afresh.fetchers.github import GithubFetcher
 from afresh.fetchers.github_open import GithubPlaces, open_github
 from afresh.fetchers.github_repository import GithubRepository
 from afresh.fetchers.http import HttpOptions
-from afresh.sources.github import GithubLister, Skip
+from afresh.sources.github import GithubLister
 from afresh.testing import GithubServer
 
 
-def only_markdown(path: str, size: int | None) -> str | None:
+def only_markdown(path: str) -> str | None:
     """Leaves out what the tests do not read."""
     return None if path.endswith(".md") else "of a kind that is not read"
 
@@ -44,7 +44,6 @@ async def opening(
     mark: str | None = None,
     token: str | None = None,
     wiki: bool = True,
-    skip: Skip = only_markdown,
     most_files: int = 1_000,
     environment: Mapping[str, str] | None = None,
     max_body_bytes: int = 100_000,
@@ -53,20 +52,22 @@ async def opening(
     """A source of one run, closed afterwards."""
     address = github_address(target or server.repository.name, (server.web_url, "https://github.com"))
     assert address is not None
-    repository, fetcher = await open_github(
+    repository, fetcher = open_github(
         address,
         GithubPlaces(web_url=server.web_url, api_url=server.api_url, raw_url=server.raw_url, token=token),
         HttpOptions(max_body_bytes=max_body_bytes),
         environment or {"PATH": ""},
         mark=mark,
         rules=rules,
+        refusal=only_markdown,
+        max_file_bytes=max_body_bytes,
         wiki=wiki,
         most_files=most_files,
         respect_robots=True,
         clock=utc_now,
     )
     try:
-        yield Opened(repository, fetcher, GithubLister(repository, fetcher, skip=skip))
+        yield Opened(repository, fetcher, GithubLister(repository, fetcher))
     finally:
         await fetcher.close()
 

@@ -39,3 +39,8 @@ class GithubSettings:
         },
     )
     wiki: bool = flag(True, "also read the wiki of a repository that is read as a whole")
+
+    @property
+    def web_urls(self) -> tuple[str, ...]:
+        """The servers whose repositories are known: the one that is set, and the public one."""
+        return tuple(dict.fromkeys((self.web_url, WEB_URL)))

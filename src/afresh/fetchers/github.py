@@ -71,8 +71,8 @@ class GithubFetcher:
         return await self._web.refusal(url) if self.walks(url) else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Seconds between requests that the site asks for."""
-        return await self._web.crawl_delay(url) if self.walks(url) else 0.0
+        """Seconds between requests that the site asks for, where its wiki is read; it holds for all of it."""
+        return await self._web.crawl_delay(url) if self._repository.wiki else 0.0
 
     def state(self, origin: str) -> str:
         """What is known of the robots.txt that rules the wiki."""
@@ -106,11 +106,15 @@ class GithubFetcher:
         if request.validators and request.validators.etag == file.etag:
             return NotModified(validators=request.validators, status_code=None)
         data = await self._content(file, snapshot)
+        known = Validators(etag=file.etag)
+        if isinstance(data, Refused) and data.status_code is None:
+            return replace(data, validators=known)
         if not isinstance(data, bytes):
             return data
         if len(data) <= _LONGEST_POINTER and data.startswith(_POINTER):
-            return _refused("kept in Git LFS, which is not read")
-        return Body(url=request.url, data=data, media_type="", validators=Validators(etag=file.etag))
+            reason = "kept in Git LFS, which is not read"
+            return Refused(outcome=Outcome.FAILED, reason=reason, validators=known)
+        return Body(url=request.url, data=data, media_type="", validators=known, proven=True)
 
     def _elsewhere(self, url: str, snapshot: Snapshot) -> Fetched:
         """Where a page went whose branch or repository has another name now, or nowhere."""
@@ -149,7 +153,3 @@ class GithubFetcher:
 
 def _blob_start(web: str, state: State) -> str:
     return f"{web}/{state.shown}/blob/{quoted(state.branch)}/"
-
-
-def _refused(reason: str) -> Refused:
-    return Refused(outcome=Outcome.FAILED, reason=reason)

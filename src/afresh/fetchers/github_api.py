@@ -14,6 +14,7 @@ from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_retry_after
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
 from afresh.fetchers.answers import REDIRECTS, status_words
 from afresh.fetchers.api import Answer, ApiClient, as_json
+from afresh.fetchers.github_token import Token
 from afresh.ports import Clock
 
 _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
@@ -41,7 +42,7 @@ class GithubApi:
         *,
         api_url: str,
         raw_url: str,
-        token: str | None,
+        token: Token,
         clock: Clock,
         timeout: float = 60.0,
         max_file_bytes: int = 10 * 1024 * 1024,
@@ -53,10 +54,9 @@ class GithubApi:
         self._timeout = timeout
         self._largest = max_file_bytes
 
-    @property
-    def has_token(self) -> bool:
+    async def has_token(self) -> bool:
         """Whether it asks as somebody."""
-        return self._token is not None
+        return await self._token.get() is not None
 
     async def facts(self, name: str) -> Facts | Trouble:
         """What is known of a repository, wherever it moved to."""
@@ -89,7 +89,7 @@ class GithubApi:
     async def blob(self, name: str, file: File) -> bytes | Trouble:
         """A file by the id of its content."""
         url = f"{self._api}/repos/{name}/git/blobs/{file.id}"
-        return await self._content(url, self._headers(_BYTES), file)
+        return await self._content(url, await self._headers(_BYTES), file)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -102,14 +102,14 @@ class GithubApi:
         if not isinstance(answer, Answer):
             return answer
         if answer.status != 200:
-            return self._trouble(answer)
+            return await self._trouble(answer)
         if blob_id(answer.data, file.id) != file.id:
             return Gone(status_code=None)  # another version of it: what was asked for is not there
         return answer.data
 
     async def _ask(self, url: str, accept: str, etag: str | None = None) -> Answer | NotModified | Trouble:
         """An answer of the API, followed to where a renamed repository went, within the API."""
-        headers = self._headers(accept) | ({"If-None-Match": etag} if etag else {})
+        headers = await self._headers(accept) | ({"If-None-Match": etag} if etag else {})
         for _ in range(_MOST_HOPS + 1):
             answer = await self._get(url, headers, _LARGEST_JSON)
             if not isinstance(answer, Answer):
@@ -120,7 +120,7 @@ class GithubApi:
                 return NotModified()
             target = self._target(url, answer)
             if target is None:
-                return self._trouble(answer)
+                return await self._trouble(answer)
             url = target
         return Refused(outcome=Outcome.FAILED, reason="GitHub's API redirects in circles")
 
@@ -134,9 +134,9 @@ class GithubApi:
         except ApiError as error:
             return Failed(outcome=Outcome.FAILED, reason=str(error))
 
-    def _headers(self, accept: str) -> dict[str, str]:
-        own = {"Accept": accept, "X-GitHub-Api-Version": _VERSION}
-        return own | ({"Authorization": f"Bearer {self._token}"} if self._token else {})
+    async def _headers(self, accept: str) -> dict[str, str]:
+        own, token = {"Accept": accept, "X-GitHub-Api-Version": _VERSION}, await self._token.get()
+        return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: Answer) -> str | None:
         """Where a redirect of the API leads; None for what is none, or leads out of it."""
@@ -149,14 +149,14 @@ class GithubApi:
             return None
         return target if target.startswith(f"{self._api}/") else None
 
-    def _trouble(self, answer: Answer) -> Trouble:
+    async def _trouble(self, answer: Answer) -> Trouble:
         """What an answer without content means."""
         status, words = answer.status, status_words(answer.status)
         if status in (404, 410, 422):
             return Gone(status_code=status)
         if status == 401:
             return _refused("401 Unauthorized: GitHub does not take this token", status)
-        if status in (403, 429) and (limit := self._limit(answer)):
+        if status in (403, 429) and (limit := await self._limit(answer)):
             return limit
         if status == 409:
             return _refused("the repository is empty", status)
@@ -168,7 +168,7 @@ class GithubApi:
             return Failed(outcome=blocked, reason=words, status_code=status, retry_after=wait)
         return _refused(words, status)
 
-    def _limit(self, answer: Answer) -> Failed | None:
+    async def _limit(self, answer: Answer) -> Failed | None:
         """A rate limit, told with its end; None where an answer speaks of none."""
         now, headers = self._clock(), answer.headers
         wait = parse_retry_after(headers.get("retry-after"), now)
@@ -178,7 +178,8 @@ class GithubApi:
             return None
         wait = 60.0 if wait is None else wait  # as GitHub asks where a limit does not say
         end = f"{now + timedelta(seconds=wait):%H:%M} UTC"
-        reason = f"GitHub's rate limit is used up until {end}{'' if self._token else _RAISED_BY}"
+        way_out = "" if await self.has_token() else _RAISED_BY
+        reason = f"GitHub's rate limit is used up until {end}{way_out}"
         return Failed(
             outcome=Outcome.BLOCKED_4XX,
             reason=reason,

@@ -1,6 +1,6 @@
 """Puts together what looks at one GitHub repository: the API, the state of the repository, its wiki."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from yarl import URL
@@ -11,7 +11,7 @@ from afresh.fetchers.api import ApiClient
 from afresh.fetchers.github import GithubFetcher
 from afresh.fetchers.github_api import GithubApi
 from afresh.fetchers.github_repository import GithubRepository
-from afresh.fetchers.github_token import VARIABLES, find_token
+from afresh.fetchers.github_token import VARIABLES, Token
 from afresh.fetchers.guard import AddressPolicy
 from afresh.fetchers.http import HttpFetcher, HttpOptions
 from afresh.fetchers.robots import RobotsGate
@@ -30,7 +30,7 @@ class GithubPlaces:
     token: str | None = None
 
 
-async def open_github(
+def open_github(
     address: GithubAddress,
     places: GithubPlaces,
     options: HttpOptions,
@@ -39,17 +39,18 @@ async def open_github(
     allow: tuple[str, ...] = (),
     mark: str | None,
     rules: str,
+    refusal: Callable[[str], str | None],
+    max_file_bytes: int,
     wiki: bool,
     most_files: int,
     respect_robots: bool,
     clock: Clock,
 ) -> tuple[GithubRepository, GithubFetcher]:
-    """What looks at a repository; `rules` is what else decides which of its files are listed."""
+    """What looks at a repository; `refusal` leaves out paths, `rules` stands for what it obeys."""
     if address.web != places.web_url:  # github.com beside an Enterprise server: its token is not for it
         places = GithubPlaces()
         environment = {name: value for name, value in environment.items() if name not in VARIABLES}
     web = URL(places.web_url)
-    token = await find_token(places.token, environment, web.host or "")
     api = GithubApi(
         ApiClient(
             [places.api_url, places.raw_url],
@@ -58,21 +59,23 @@ async def open_github(
         ),
         api_url=places.api_url,
         raw_url=places.raw_url,
-        token=token,
+        token=Token(places.token, environment, web.host or ""),
         clock=clock,
         timeout=options.total_seconds,
-        max_file_bytes=options.max_body_bytes,
+        max_file_bytes=max_file_bytes,
     )
-    repository = GithubRepository(api, address, mark=mark, rules=rules, wiki=wiki, most_files=most_files)
+    repository = GithubRepository(
+        api, address, mark=mark, rules=rules, refusal=refusal, wiki=wiki, most_files=most_files
+    )
     options = replace(options, policy=AddressPolicy([*allow, f"{web.host_subcomponent}:{web.port}"]))
 
-    async def refusal(url: str) -> Refused | Failed | None:
+    async def barred(url: str) -> Refused | Failed | None:
         root = repository.wiki
         outside = odd_wiki_page(url, root) if root else "no wiki"
         if outside is not None:
             return Refused(outcome=Outcome.FAILED, reason=outside)
         return await gate.refusal(url)
 
-    http = HttpFetcher(options, clock=clock, refusal=refusal)
+    http = HttpFetcher(options, clock=clock, refusal=barred)
     gate = RobotsGate(http, http, respect=respect_robots, clock=clock)
     return repository, GithubFetcher(repository, api, gate)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from afresh.core.github_address import GithubAddress, blob_url, wiki_root
 from afresh.core.github_tree import Facts, File, State, Tree, read_mark
@@ -41,6 +42,7 @@ class GithubRepository:
         *,
         mark: str | None = None,
         rules: str = "",
+        refusal: Callable[[str], str | None] = lambda path: None,
         wiki: bool = True,
         most_files: int = 100_000,
     ) -> None:
@@ -48,6 +50,7 @@ class GithubRepository:
         self.address = address
         self._wiki = wiki and address.has_wiki
         self._rules = f"{address.url} {self._wiki} {rules}"
+        self._refusal = refusal  # why a path is left out by the rules
         self._most = most_files
         self.old = read_mark(mark, self._rules)  # the state that was listed before
         self._lock = asyncio.Lock()
@@ -127,7 +130,9 @@ class GithubRepository:
         facts = await self._api.facts(name)
         if not isinstance(facts, Gone):
             return facts
-        why = "the token may not read it" if self._api.has_token else "it is private and needs a token"
+        why = (
+            "the token may not read it" if await self._api.has_token() else "it is private and needs a token"
+        )
         return _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, listing: Listing, name: str, ref: str, path: str) -> Snapshot | Refused | Failed:
@@ -142,10 +147,13 @@ class GithubRepository:
                 return found
             tree, missing = found
             errors = [missing] if missing else []
+        if path and not any(is_at(each.path, path) for each in tree.files):
+            return _refused(f"{name} has nothing at {path} on {ref}")
         state = self._state(facts, ref, path, tree.id, listing.etag)
         files, left_out = self._files(tree, state)
-        if path and not files:
-            return _refused(f"{name} has nothing at {path} on {ref}")
+        if len(files) > self._most:
+            errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
+            files = dict(islice(files.items(), self._most))
         return Snapshot(state=state, files=files, left_out=left_out, errors=errors)
 
     def _state(self, facts: Facts, ref: str, path: str, commit: str, etag: str | None) -> State:
@@ -167,12 +175,14 @@ class GithubRepository:
         files: dict[str, File] = {}
         left_out = Counter(tree.left_out)
         for file in tree.files:
-            if is_at(file.path, state.path):
-                url = blob_url(self.address.web, state.shown, state.branch, file.path)
-                if url is None:
-                    left_out[TOO_LONG] += 1
-                else:
-                    files[url] = file
+            if not is_at(file.path, state.path):
+                continue
+            url = blob_url(self.address.web, state.shown, state.branch, file.path)
+            why = TOO_LONG if url is None else self._refusal(file.path)
+            if url is None or why is not None:
+                left_out[why or TOO_LONG] += 1
+            else:
+                files[url] = file
         return files, left_out
 
 

@@ -10,6 +10,22 @@ _SECONDS = 5.0
 _LONGEST = 1_024
 
 
+class Token:
+    """The token for one server, looked for when it is first needed."""
+
+    def __init__(self, setting: str | None, environment: Mapping[str, str], host: str) -> None:
+        self._setting = setting
+        self._environment = environment
+        self._host = host
+        self._found: asyncio.Future[str | None] | None = None
+
+    async def get(self) -> str | None:
+        """The token, or None where there is none."""
+        if self._found is None:
+            self._found = asyncio.ensure_future(find_token(self._setting, self._environment, self._host))
+        return await asyncio.shield(self._found)
+
+
 async def find_token(
     setting: str | None, environment: Mapping[str, str], host: str, *, seconds: float = _SECONDS
 ) -> str | None:

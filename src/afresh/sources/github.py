@@ -1,7 +1,6 @@
 """A GitHub repository as a source: its files as the listing tells them, its wiki as pages that are walked."""
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from afresh.core.errors import SourceError
@@ -9,8 +8,9 @@ from afresh.core.github_address import odd_wiki_page
 from afresh.core.github_tree import File
 from afresh.core.looks import Failed, Refused, Validators
 from afresh.core.model import Listed
+from afresh.sources.sieve import HIDDEN, UNWANTED
 
-Skip = Callable[[str, int | None], str | None]  # a path and its size: why it is left out, or None
+_UNTOLD = frozenset({HIDDEN, UNWANTED})  # what nobody needs to be told
 
 
 class Seen(Protocol):
@@ -58,11 +58,9 @@ class GithubLister:
 
     kind = "github"
 
-    def __init__(self, repository: Repository, wiki: Wiki, *, skip: Skip) -> None:
+    def __init__(self, repository: Repository, wiki: Wiki) -> None:
         self._repository = repository
         self._wiki = wiki
-        self._skip = skip
-        self._listed: set[str] = set()
         self.listing_errors: list[str] = []
         self.dropped: Mapping[str, int] = {}
 
@@ -86,22 +84,17 @@ class GithubLister:
         if isinstance(seen, Refused | Failed):
             raise SourceError(seen.reason)
         self.listing_errors = [*seen.errors]
-        dropped = Counter(seen.left_out)
+        self.dropped = {why: number for why, number in seen.left_out.items() if why not in _UNTOLD}
         for url, file in (seen.files or {}).items():
-            why = self._skip(file.path, file.size)
-            if why is not None:
-                dropped[why] += 1
-                continue
-            self._listed.add(url)
-            yield Listed(url, 0, Validators(etag=file.etag))
-        self.dropped = dropped
+            yield Listed(url, file.path.count("/"), Validators(etag=file.etag))
         root = self._repository.wiki if seen.files is None else await self._wiki.find_wiki()
         if root is not None:
             yield Listed(root, 0)
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why an address is not part of the source: it is neither a listed file nor a page of the wiki."""
-        if url in self._listed:
+        seen = self._repository.seen
+        if seen is not None and url in (seen.files or {}):
             return None
         root = self._repository.wiki
         return odd_wiki_page(url, root) if root else "not a file of the repository"
