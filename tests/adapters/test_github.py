@@ -49,8 +49,6 @@ async def test_A19_files_are_pages_that_people_can_open(server: GithubServer) ->
             assert (seen.url, seen.data) == (server.page(path), data)
             assert seen.validators == listed[seen.url].validators
             assert not opened.lister.walks(seen.url)
-            assert opened.lister.refusal(seen.url, 0) is None
-        assert opened.lister.refusal(server.page("logo.png"), 0) is not None
         assert not opened.lister.unchanged
     assert server.kinds == {"tree": 1, "repo": 1, "raw": 3, "robots": 1, "wiki": 1}
 
@@ -539,9 +537,8 @@ async def test_A19_the_wiki_is_walked_from_its_first_page(server: GithubServer) 
         assert isinstance(page, Body)
         assert home.index, "X-Robots-Tag: none is meant for search engines"
         for tool in ("Home/_history", "_new", "Home/_edit", f"Home/{'a' * 40}"):
-            assert opened.lister.refusal(server.wiki(tool), 1) is not None
-        assert opened.lister.refusal(server.wiki("Set-up"), 1) is None
-        assert opened.lister.refusal(f"{server.web_url}/octo/other/wiki", 1) is not None
+            assert not opened.lister.walks(server.wiki(tool))
+        assert not opened.lister.walks(f"{server.web_url}/octo/other/wiki")
         mark = opened.lister.mark
     assert (server.kinds["wiki"], server.kinds["robots"]) == (2, 1)
     server.forget()
@@ -607,7 +604,7 @@ async def test_the_pages_of_a_wiki_move_with_its_repository(server: GithubServer
         moved = await opened.look(old)
         assert isinstance(moved, Moved)
         assert moved.to == server.wiki("Set-up")
-        assert opened.lister.refusal(moved.to, 0) is None
+        assert opened.lister.walks(moved.to)
 
 
 async def test_only_the_wiki(server: GithubServer) -> None:

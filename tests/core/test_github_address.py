@@ -82,6 +82,7 @@ def test_what_is_typed(typed: str, url: str, readings: list[tuple[str, str]]) ->
         "octo/docs@a..b",
         "-x/docs",
         "example.org/docs",
+        "localhost/docs",
         "https://example.org/octo/docs",
         "https://github.com.evil.example/octo/docs",
         "https://evil.example/github.com/octo/docs",

@@ -30,7 +30,17 @@ _MOST_REF_PARTS = 6  # a branch whose name has more is given as `owner/repo@ref`
 _NO_OWNERS = frozenset(
     (
         *("about", "apps", "collections", "contact", "customer-stories", "enterprise", "events", "explore"),
-        *("features", "issues", "login", "logout", "marketplace", "new", "notifications", "organizations"),
+        *(
+            "features",
+            "issues",
+            "localhost",
+            "login",
+            "logout",
+            "marketplace",
+            "new",
+            "notifications",
+            "organizations",
+        ),
         *("orgs", "pricing", "pulls", "readme", "search", "security", "sessions", "settings", "signup"),
         *("site", "sponsors", "stars", "team", "topics", "trending", "users"),
     )

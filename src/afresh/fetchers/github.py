@@ -44,6 +44,8 @@ class GithubFetcher:
         if snapshot.files is None and request.validators:
             return NotModified(validators=request.validators, status_code=None)
         if snapshot.files is None:
+            if not request.url.startswith(_blob_start(self._repository.address.web, snapshot.state)):
+                return Gone(status_code=None)
             snapshot = await self._repository.look(anew=True)
             if not isinstance(snapshot, Snapshot):
                 return snapshot

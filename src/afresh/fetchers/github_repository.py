@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import islice
 
 from afresh.core.github_address import GithubAddress, blob_url, wiki_root
@@ -49,7 +50,8 @@ class GithubRepository:
         self._api = api
         self.address = address
         self._wiki = wiki and address.has_wiki
-        self._rules = f"{address.url} {self._wiki} {rules}"
+        text = f"{address.url} {self._wiki} {rules}"
+        self._rules = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         self._refusal = refusal  # why a path is left out by the rules
         self._most = most_files
         self.old = read_mark(mark, self._rules)  # the state that was listed before

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from afresh.core.errors import SourceError
-from afresh.core.github_address import odd_wiki_page
 from afresh.core.github_tree import File
 from afresh.core.looks import Failed, Refused, Validators
 from afresh.core.model import Listed
@@ -61,18 +60,15 @@ class GithubLister:
     def __init__(self, repository: Repository, wiki: Wiki) -> None:
         self._repository = repository
         self._wiki = wiki
-        self.listing_errors: list[str] = []
+        self._listed = False
+        self.unchanged = False
+        self.listing_errors: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}
 
     @property
     def mark(self) -> str | None:
-        """The state that was listed, as text."""
-        return self._repository.seen.mark if self._repository.seen else None
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether GitHub said that nothing changed since the mark."""
-        return self._repository.seen is not None and self._repository.seen.files is None
+        """The state that was listed, as text; also whether the wiki turned out to have pages."""
+        return self._repository.seen.mark if self._listed and self._repository.seen else None
 
     def walks(self, url: str) -> bool:
         """Whether a page is of the wiki, where links lead from one to the next."""
@@ -83,18 +79,15 @@ class GithubLister:
         seen = await self._repository.look()
         if isinstance(seen, Refused | Failed):
             raise SourceError(seen.reason)
-        self.listing_errors = [*seen.errors]
+        self.listing_errors, self.unchanged = seen.errors, seen.files is None
         self.dropped = {why: number for why, number in seen.left_out.items() if why not in _UNTOLD}
         for url, file in (seen.files or {}).items():
             yield Listed(url, file.path.count("/"), Validators(etag=file.etag))
         root = self._repository.wiki if seen.files is None else await self._wiki.find_wiki()
         if root is not None:
             yield Listed(root, 0)
+        self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Why an address is not part of the source: it is neither a listed file nor a page of the wiki."""
-        seen = self._repository.seen
-        if seen is not None and url in (seen.files or {}):
-            return None
-        root = self._repository.wiki
-        return odd_wiki_page(url, root) if root else "not a file of the repository"
+        """Nothing is refused beforehand: links count only within the wiki, and of files the listing tells."""
+        return None
