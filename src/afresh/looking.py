@@ -155,7 +155,7 @@ class Looking:
             respect_robots=own.crawl.respect_robots,
             clock=self._clock,
         )
-        return fetcher, GithubLister(repository, fetcher)
+        return fetcher, GithubLister(repository, fetcher, most_walked=own.crawl.max_pages)
 
     def _options(self) -> "HttpOptions":
         from afresh.fetchers.guard import AddressPolicy

@@ -12,8 +12,11 @@ from tests.adapters.github import Reader, opening
 
 from afresh.app import utc_now
 from afresh.core.errors import SourceError
+from afresh.core.labels import name_for
 from afresh.core.looks import Body, Failed, Gone, Moved, NotModified, Refused
 from afresh.fetchers.github_token import find_token
+from afresh.sources.github import GithubLister
+from afresh.sources.recognise import recognise
 from afresh.testing import GithubServer
 from afresh.testing.answers import Answer
 from afresh.testing.git_objects import Submodule, Symlink
@@ -621,3 +624,54 @@ async def test_without_the_wiki_nothing_but_the_api_is_asked(server: GithubServe
         assert server.wiki() not in await opened.list()
         assert not opened.lister.walks(server.wiki())
     assert server.kinds == {"tree": 1, "repo": 1}
+
+
+def test_P13_a_wiki_ends_where_its_pages_are_too_many(server: GithubServer) -> None:
+    class Endless:
+        seen = wiki = None
+
+        async def look(self) -> Refused:
+            raise NotImplementedError
+
+        async def find_wiki(self) -> None:
+            raise NotImplementedError
+
+        def walks(self, url: str) -> bool:
+            return "/wiki/" in url
+
+    lister = GithubLister(Endless(), Endless(), most_walked=3)
+    refused = [lister.refusal(f"/wiki/{number % 5}", 1) for number in range(10)]
+    assert [each is None for each in refused] == [True, True, True, False, False] * 2
+    assert lister.refusal(server.page("README.md"), 1) is None
+
+
+# ---- which server is meant -----------------------------------------------------------------------
+
+
+async def test_P19_the_token_of_an_own_server_is_not_shown_to_the_public_one(server: GithubServer) -> None:
+    environment = {"GITHUB_TOKEN": "env", "PATH": ""}
+    for target, shown in (("octo/docs", "own"), ("https://github.com/octo/docs", None)):
+        async with opening(server, target, token="own", environment=environment) as opened:
+            assert await opened.repository.has_token() is (shown is not None)
+            assert (opened.repository.address.web == server.web_url) is (shown is not None)
+
+
+def test_what_is_on_this_machine_comes_before_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recognise("octo/docs") == ("github", "https://github.com/octo/docs")
+    corp = ("https://hub.corp", "https://github.com")
+    assert recognise("octo/docs@v1", corp) == ("github", "https://hub.corp/octo/docs/tree/v1")
+    assert recognise("https://github.com/octo/docs/wiki", corp)[0] == "github"
+    assert recognise("https://github.com/octo/docs/issues", corp)[0] == "web"
+    assert recognise("localhost/docs")[0] == "web"
+    (tmp_path / "octo/docs").mkdir(parents=True)
+    assert recognise("octo/docs")[0] == "folder"
+
+
+def test_a_source_is_called_as_its_repository() -> None:
+    for url in (
+        "https://github.com/octo/docs",
+        "https://github.com/octo/docs@a/b",
+        "https://github.com/octo/docs/wiki",
+    ):
+        assert name_for(url, "github") == "octo/docs"

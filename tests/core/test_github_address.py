@@ -9,6 +9,7 @@ import pytest
 from afresh.core.github_address import (
     GithubAddress,
     blob_id,
+    blob_start,
     blob_url,
     github_address,
     is_ref,
@@ -114,15 +115,19 @@ def test_the_wiki_comes_only_with_a_whole_repository() -> None:
 
 @pytest.mark.parametrize("path", ["a.md", "a b/ü#?.md", "a;sid=1/(S(x))/b.md", "%2e%2e/x", "a+b&c=d@e/f.md"])
 def test_the_page_of_a_file_has_one_canonical_address_of_its_own(path: str) -> None:
-    url = blob_url(WEB, "o/r", "feature/x", path)
+    start = blob_start(WEB, "o/r", "feature/x")
+    url = blob_url(start, path)
     assert url is not None
     assert canonical(url) == url
     assert url.startswith(f"{WEB}/o/r/blob/feature/x/")
-    assert blob_url(WEB, "o/r", "feature/x", f"{path}.") != url
+    assert blob_url(start, f"{path}.") != url
 
 
 def test_a_path_too_long_for_an_address_has_no_page() -> None:
-    assert blob_url(WEB, "o/r", "main", "ü" * 900) is None
+    start = blob_start(WEB, "o/r", "main")
+    assert blob_url(start, "ü" * 900) is None
+    assert blob_url(start, "a" * 1_990) is None
+    assert blob_url(start, "a" * 1_900) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +166,23 @@ def test_pages_of_a_wiki_and_its_tools(url: str, ok: bool) -> None:
 def test_refs_are_what_git_takes_for_one() -> None:
     for name in ("main", "feature/x", "v1.2", ID, "a-b_c"):
         assert is_ref(name), name
-    for name in ("", "a..b", "-x", "a b", "a:b", "a~1", "x^", "a?", "a*", "a[", "x.lock", "/a", "a/", "a//b"):
+    for name in (
+        "",
+        "a..b",
+        "-x",
+        "a b",
+        "a:b",
+        "a~1",
+        "x^",
+        "a?",
+        "a*",
+        "a[",
+        "x.lock",
+        "/a",
+        "a/",
+        "a//b",
+        "a/./b",
+    ):
         assert not is_ref(name), name
 
 
@@ -232,6 +253,7 @@ def test_facts_are_checked_and_doubt_means_private() -> None:
     assert read_facts({**good, "private": None}).private is True
     for wrong in (
         {"full_name": "o/r/../x"},
+        {"full_name": "o/.."},
         {"full_name": 3},
         {"default_branch": "a b"},
         {"default_branch": None},

@@ -16,15 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from afresh.core.urls import canonical
+from afresh.core.urls import MAX_LENGTH, canonical
 
 PUBLIC_WEB = "https://github.com"
 _OWNER = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
 _REPO = r"(?!\.{1,2}(?:$|[/@]))[A-Za-z0-9._-]{1,100}"
 _SHORT = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+))?")
 _LONG = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+)|/(?P<rest>.*))?/?")
-_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
 _SAFE = "-._~!$&'*+,=:@"  # of a part of a path; `;` and `(` could be taken for a session
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 _LONGEST_PATH = 1_024
 _MOST_REF_PARTS = 6  # a branch whose name has more is given as `owner/repo@ref`
 _NO_OWNERS = frozenset(
@@ -159,9 +160,16 @@ def odd_path(path: str) -> str | None:
     return None
 
 
-def blob_url(web: str, name: str, branch: str, path: str) -> str | None:
+def blob_start(web: str, name: str, branch: str) -> str:
+    """What the addresses of all files of a branch begin with."""
+    return f"{web}/{name}/blob/{quoted(branch)}/"
+
+
+def blob_url(start: str, path: str) -> str | None:
     """The page of a file that people can open; None where it is too long to be an address."""
-    url = f"{web}/{name}/blob/{quoted(branch)}/{quoted(path)}"
+    if _PLAIN.fullmatch(path) and len(start) + len(path) <= MAX_LENGTH:
+        return start + path
+    url = start + quoted(path)
     return url if canonical(url) == url else None
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from afresh.core.github_address import is_ref, odd_path
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _SYMLINK, _FILES = "120000", ("100644", "100755", "100664")
 LINKS, MODULES, ODD = "symbolic links", "submodules", "with a name that cannot be a path"
 

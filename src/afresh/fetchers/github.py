@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from afresh.core.github_address import odd_wiki_page, quoted, wiki_root
+from afresh.core.github_address import blob_start, odd_wiki_page, wiki_root
 from afresh.core.github_tree import File, State
 from afresh.core.looks import (
     Body,
@@ -44,7 +44,7 @@ class GithubFetcher:
         if snapshot.files is None and request.validators:
             return NotModified(validators=request.validators, status_code=None)
         if snapshot.files is None:
-            if not request.url.startswith(_blob_start(self._repository.address.web, snapshot.state)):
+            if not request.url.startswith(_start(self._repository.address.web, snapshot.state)):
                 return Gone(status_code=None)
             snapshot = await self._repository.look(anew=True)
             if not isinstance(snapshot, Snapshot):
@@ -124,7 +124,7 @@ class GithubFetcher:
         if old is None:
             return Gone(status_code=None)
         web = self._repository.address.web
-        target = url.replace(_blob_start(web, old), _blob_start(web, now), 1)
+        target = url.replace(_start(web, old), _start(web, now), 1)
         if target != url and target in (snapshot.files or {}):
             return Moved(to=target, status_code=None)
         target = url.replace(wiki_root(web, old.name), wiki_root(web, now.name), 1)
@@ -153,5 +153,5 @@ class GithubFetcher:
         return data
 
 
-def _blob_start(web: str, state: State) -> str:
-    return f"{web}/{state.shown}/blob/{quoted(state.branch)}/"
+def _start(web: str, state: State) -> str:
+    return blob_start(web, state.shown, state.branch)

@@ -1,5 +1,6 @@
 """GitHub's REST API and its raw files, as far as afresh asks them: every answer is a value, and checked."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -77,7 +78,8 @@ class GithubApi:
         if not isinstance(answer, Answer):
             return answer
         try:
-            return Listing(read_tree(as_json(answer.data), below), _etag(answer.headers.get("etag")))
+            tree = await asyncio.to_thread(lambda: read_tree(as_json(answer.data), below))
+            return Listing(tree, _etag(answer.headers.get("etag")))
         except WrongAnswer as wrong:
             return _odd(wrong)
 

@@ -67,7 +67,8 @@ def open_github(
     repository = GithubRepository(
         api, address, mark=mark, rules=rules, refusal=refusal, wiki=wiki, most_files=most_files
     )
-    options = replace(options, policy=AddressPolicy([*allow, f"{web.host_subcomponent}:{web.port}"]))
+    if places.web_url != PUBLIC_WEB:
+        options = replace(options, policy=AddressPolicy([*allow, f"{web.host_subcomponent}:{web.port}"]))
 
     async def barred(url: str) -> Refused | Failed | None:
         root = repository.wiki

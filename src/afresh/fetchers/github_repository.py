@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 
-from afresh.core.github_address import GithubAddress, blob_url, wiki_root
+from afresh.core.github_address import GithubAddress, blob_start, blob_url, wiki_root
 from afresh.core.github_tree import Facts, File, State, Tree, read_mark
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
 from afresh.fetchers.github_api import GithubApi, Listing
@@ -59,6 +59,10 @@ class GithubRepository:
         self._tries = 0
         self._trouble: Refused | Failed | None = None
         self.seen: Snapshot | None = None
+
+    async def has_token(self) -> bool:
+        """Whether it is asked for as somebody."""
+        return await self._api.has_token()
 
     @property
     def wiki(self) -> str | None:
@@ -132,9 +136,7 @@ class GithubRepository:
         facts = await self._api.facts(name)
         if not isinstance(facts, Gone):
             return facts
-        why = (
-            "the token may not read it" if await self._api.has_token() else "it is private and needs a token"
-        )
+        why = "the token may not read it" if await self.has_token() else "it is private and needs a token"
         return _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 
     async def _read(self, listing: Listing, name: str, ref: str, path: str) -> Snapshot | Refused | Failed:
@@ -152,7 +154,7 @@ class GithubRepository:
         if path and not any(is_at(each.path, path) for each in tree.files):
             return _refused(f"{name} has nothing at {path} on {ref}")
         state = self._state(facts, ref, path, tree.id, listing.etag)
-        files, left_out = self._files(tree, state)
+        files, left_out = await asyncio.to_thread(self._files, tree, state)
         if len(files) > self._most:
             errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
             files = dict(islice(files.items(), self._most))
@@ -176,10 +178,11 @@ class GithubRepository:
     def _files(self, tree: Tree, state: State) -> tuple[dict[str, File], Counter[str]]:
         files: dict[str, File] = {}
         left_out = Counter(tree.left_out)
+        start = blob_start(self.address.web, state.shown, state.branch)
         for file in tree.files:
             if not is_at(file.path, state.path):
                 continue
-            url = blob_url(self.address.web, state.shown, state.branch, file.path)
+            url = blob_url(start, file.path)
             why = TOO_LONG if url is None else self._refusal(file.path)
             if url is None or why is not None:
                 left_out[why or TOO_LONG] += 1

@@ -57,9 +57,11 @@ class GithubLister:
 
     kind = "github"
 
-    def __init__(self, repository: Repository, wiki: Wiki) -> None:
+    def __init__(self, repository: Repository, wiki: Wiki, *, most_walked: int = 10_000) -> None:
         self._repository = repository
         self._wiki = wiki
+        self._most_walked = most_walked
+        self._walked: set[str] = set()
         self._listed = False
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
@@ -89,5 +91,10 @@ class GithubLister:
         self._listed = True
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Nothing is refused beforehand: links count only within the wiki, and of files the listing tells."""
+        """Why a page of the wiki is one too many; of files the listing tells."""
+        if url in self._walked or not self.walks(url):
+            return None
+        if len(self._walked) >= self._most_walked:
+            return f"more than {self._most_walked:,} pages of a wiki (crawl.max_pages)"
+        self._walked.add(url)
         return None
