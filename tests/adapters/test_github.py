@@ -100,6 +100,23 @@ async def test_a_page_that_has_to_be_read_again_is_read_though_nothing_changed(s
         assert isinstance(await opened.look(server.page("nothing.md")), Gone)
 
 
+async def test_what_is_pushed_while_a_run_goes_on_waits_for_the_next_one(server: GithubServer) -> None:
+    async with opening(server) as opened:
+        await opened.list()
+        mark = opened.lister.mark
+    async with opening(server, mark=mark) as opened:
+        await opened.list()
+        server.push({**FILES, "README.md": b"# Later\n", "docs/a.md": b"# Later as well\n"})
+        seen = await opened.look(server.page("README.md"))
+        assert isinstance(seen, Body)
+        assert seen.data == FILES["README.md"], "of the commit that the run is about"
+        assert opened.lister.mark == mark
+        assert opened.lister.unchanged
+    async with opening(server, mark=mark) as opened:
+        await opened.list()
+        assert not opened.lister.unchanged
+
+
 async def test_pages_can_be_looked_at_without_a_listing(server: GithubServer) -> None:
     async with opening(server) as opened:
         listed = await opened.list()
@@ -152,6 +169,17 @@ async def test_a_branch_with_slashes_and_a_folder_are_told_apart_by_asking(serve
         assert len(await opened.list()) == 2
     async with opening(server, f"{base}/blob/main/docs/a.md") as opened:
         assert list(await opened.list()) == [server.page("docs/a.md")]
+
+
+async def test_a_short_name_that_lacks_the_path_is_not_the_one_that_is_meant(server: GithubServer) -> None:
+    server.push({"x/y.md": b"# Y\n"}, "release")  # as a tag may be called beside a branch release/2
+    server.push({"docs/y.md": b"# Y\n"}, "release/2")
+    base = f"{server.web_url}/octo/docs"
+    async with opening(server, f"{base}/tree/release/2/docs") as opened:
+        assert list(await opened.list()) == [f"{base}/blob/release/2/docs/y.md"]
+    async with opening(server, f"{base}/tree/release/nothing") as opened:
+        with pytest.raises(SourceError, match="nothing at nothing on release"):
+            await opened.list()
 
 
 async def test_a_commit_is_a_ref_as_well(server: GithubServer) -> None:
@@ -491,7 +519,7 @@ async def test_F75_limits_of_other_forms(
 
 @pytest.mark.parametrize(
     ("status", "why"),
-    [(451, "had to take the repository down"), (403, "403 Forbidden"), (500, "500"), (302, "302 Found")],
+    [(451, "had to be taken down"), (403, "403 Forbidden"), (500, "500"), (302, "302 Found")],
 )
 async def test_F30_F32_a_repository_that_cannot_be_read_is_an_error(
     server: GithubServer, status: int, why: str

@@ -16,6 +16,7 @@ from afresh.core.looks import (
     Request,
     Validators,
 )
+from afresh.fetchers.answers import REDIRECTS
 from afresh.fetchers.github_api import GithubApi
 from afresh.fetchers.github_repository import GithubRepository, Snapshot
 from afresh.fetchers.robots import RobotsGate
@@ -62,7 +63,7 @@ class GithubFetcher:
         if root is None:
             return None
         seen = await self._web.fetch(Request(url=root))
-        if isinstance(seen, Gone) or (isinstance(seen, Refused) and seen.status_code in (301, 302)):
+        if isinstance(seen, Gone) or (isinstance(seen, Refused) and seen.status_code in REDIRECTS):
             self._repository.drop_wiki()
             return None
         self._first_looks[root] = seen

@@ -153,17 +153,17 @@ class GithubApi:
 
     async def _trouble(self, answer: Answer) -> Trouble:
         """What an answer without content means."""
-        status, words = answer.status, status_words(answer.status)
+        status, words = answer.status, f"GitHub answered {status_words(answer.status)}"
         if status in (404, 410, 422):
             return Gone(status_code=status)
         if status == 401:
-            return _refused("401 Unauthorized: GitHub does not take this token", status)
+            return _refused(f"{words}: it does not take this token", status)
         if status in (403, 429) and (limit := await self._limit(answer)):
             return limit
         if status == 409:
             return _refused("the repository is empty", status)
         if status == 451:
-            return _refused(f"{words}: GitHub had to take the repository down", status)
+            return _refused(f"{words}: the repository had to be taken down", status)
         if status == 429 or status >= 500:
             blocked = Outcome.BLOCKED_5XX if status >= 500 else Outcome.BLOCKED_4XX
             wait = parse_retry_after(answer.headers.get("retry-after"), self._clock())

@@ -72,12 +72,12 @@ class GithubRepository:
         return wiki_root(self.address.web, name) if (state.wiki if state else self._wiki) else None
 
     async def look(self, *, anew: bool = False) -> Snapshot | Refused | Failed:
-        """The state now, asked for once; `anew` wants the files even if nothing changed since the mark."""
+        """The state, asked for once; `anew` wants its files even if nothing changed since the mark."""
         async with self._lock:
             if self.seen is None or (anew and self.seen.files is None):
                 if self._trouble is not None:
                     return self._trouble
-                found = await self._find(None if anew else self.old)
+                found = await (self._find() if self.seen is None else self._again(self.seen.state))
                 if not isinstance(found, Snapshot):
                     return self._count(found)
                 self.seen = found
@@ -97,7 +97,8 @@ class GithubRepository:
         if self.seen is not None:
             self.seen = replace(self.seen, state=replace(self.seen.state, wiki=False))
 
-    async def _find(self, old: State | None) -> Snapshot | Refused | Failed:
+    async def _find(self) -> Snapshot | Refused | Failed:
+        old = self.old
         if self.address.wiki_only:
             return Snapshot(state=self._alone(), files={})
         if old is not None:
@@ -108,13 +109,25 @@ class GithubRepository:
                 return await self._read(listing, old.name, old.ref, old.path)
             if not isinstance(listing, Gone):
                 return listing
+        found: tuple[Listing, str, str] | None = None
         for ref, path in self.address.readings():
             listing = await self._api.tree(self.address.name, ref)
             if isinstance(listing, Listing):
-                return await self._read(listing, self.address.name, ref, path)
-            if not isinstance(listing, Gone | NotModified):
+                found = listing, ref, path
+                if listing.tree.truncated or _holds(listing.tree, path):
+                    break  # else a longer name may be meant
+            elif not isinstance(listing, Gone | NotModified):
                 return listing
-        return await self._nowhere()
+        return await (self._read(found[0], self.address.name, *found[1:]) if found else self._nowhere())
+
+    async def _again(self, state: State) -> Snapshot | Refused | Failed:
+        """The files of a state that was not listed, being as it was; later commits are for later runs."""
+        listing = await self._api.tree(state.name, state.commit)
+        if not isinstance(listing, Listing):
+            if isinstance(listing, Gone | NotModified):
+                return Failed(outcome=Outcome.FAILED, reason="the commit that was read is no longer there")
+            return listing
+        return await self._listed(listing, state)
 
     def _alone(self) -> State:
         """Only the wiki is meant: its pages tell of themselves, and the API is not asked."""
@@ -144,32 +157,35 @@ class GithubRepository:
         facts = await self._facts(name)
         if not isinstance(facts, Facts):
             return facts
+        return await self._listed(listing, self._state(facts, ref, path, listing))
+
+    async def _listed(self, listing: Listing, state: State) -> Snapshot | Refused | Failed:
+        """The files of a state, all of them though one answer may not hold them."""
         tree, errors = listing.tree, []
         if tree.truncated:
-            found = await by_levels(self._api, facts.name, tree.id, path, self._most)
+            found = await by_levels(self._api, state.name, state.commit, state.path, self._most)
             if not isinstance(found, tuple):
                 return found
             tree, missing = found
             errors = [missing] if missing else []
-        if path and not any(is_at(each.path, path) for each in tree.files):
-            return _refused(f"{name} has nothing at {path} on {ref}")
-        state = self._state(facts, ref, path, tree.id, listing.etag)
+        if not _holds(tree, state.path):
+            return _refused(f"{state.name} has nothing at {state.path} on {state.ref}")
         files, left_out = await asyncio.to_thread(self._files, tree, state)
         if len(files) > self._most:
             errors.append(f"{len(files):,} files, more than {self._most:,} are not listed")
             files = dict(islice(files.items(), self._most))
         return Snapshot(state=state, files=files, left_out=left_out, errors=errors)
 
-    def _state(self, facts: Facts, ref: str, path: str, commit: str, etag: str | None) -> State:
+    def _state(self, facts: Facts, ref: str, path: str, listing: Listing) -> State:
         renamed = facts.name.lower() != self.address.name.lower()
         return State(
-            etag=etag or "",
+            etag=listing.etag or "",
             name=facts.name,
             shown=self.address.name if renamed else facts.name,
             ref=ref,
             path=path,
             branch=facts.branch if ref == "HEAD" else ref,
-            commit=commit,
+            commit=listing.tree.id,
             private=facts.private,
             wiki=self._wiki and facts.wiki and not facts.private,
             rules=self._rules,
@@ -189,6 +205,11 @@ class GithubRepository:
             else:
                 files[url] = file
         return files, left_out
+
+
+def _holds(tree: Tree, path: str) -> bool:
+    """Whether there is anything at a path; the whole of a repository may be empty."""
+    return not path or any(is_at(each.path, path) for each in tree.files)
 
 
 def _refused(reason: str) -> Refused:
