@@ -69,7 +69,16 @@ def home(_homes_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     for name in [each for each in os.environ if each.startswith(("AFRESH_", "XDG_"))]:
         monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+    for name in (
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "http_proxy",
+        "https_proxy",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     for kind in ("CACHE", "CONFIG", "DATA", "STATE"):

@@ -79,7 +79,7 @@ class Workshop:
         """The kind and the root of the source that is meant by what was typed."""
         from afresh.sources.recognise import recognise
 
-        return recognise(target)
+        return recognise(target, self.config.github.web_urls)
 
     def address(self, typed: str) -> str:
         """The address of a page that is meant by what was typed."""

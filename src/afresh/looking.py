@@ -18,6 +18,7 @@ from afresh.engine.offload import Offload
 from afresh.ports import Clock, Lister
 
 if TYPE_CHECKING:
+    from afresh.fetchers.http import HttpOptions
     from afresh.fetchers.robots import RobotsGate
 
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
@@ -65,6 +66,8 @@ class Looking:
                 return self._site(listed)
             case "folder":
                 return self._folder()
+            case "github":
+                return self._github()
             case "links":
                 return self._links(listed)
             case _:
@@ -98,23 +101,11 @@ class Looking:
 
     def _gate(self, refusal: Refusal) -> "RobotsGate":
         """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""
-        from afresh.fetchers.guard import AddressPolicy
-        from afresh.fetchers.http import HttpFetcher, HttpOptions
+        from afresh.fetchers.http import HttpFetcher
         from afresh.fetchers.robots import RobotsGate
 
-        own = self._own
-        network = own.network
-        options = HttpOptions(
-            user_agent=network.user_agent,
-            total_seconds=network.timeout_seconds,
-            connect_seconds=network.connect_seconds,
-            idle_seconds=network.idle_seconds,
-            max_body_bytes=network.max_body_bytes,
-            connections_per_host=own.crawl.concurrency,
-            policy=AddressPolicy(network.allow),
-        )
-        http = HttpFetcher(options, clock=self._clock, refusal=refusal)
-        return RobotsGate(http, http, respect=own.crawl.respect_robots, clock=self._clock)
+        http = HttpFetcher(self._options(), clock=self._clock, refusal=refusal)
+        return RobotsGate(http, http, respect=self._own.crawl.respect_robots, clock=self._clock)
 
     def _links(self, listed: bool) -> Eyes:
         from afresh.sources.links import LinkedWeb, LinkLister
@@ -147,3 +138,56 @@ class Looking:
         lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
         options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
         return FileFetcher(path, options, lister.why_not), lister
+
+    def _github(self) -> Eyes:
+        from afresh.core.github_address import github_address
+        from afresh.fetchers.github_open import GithubPlaces, open_github
+        from afresh.sources.github import GithubLister
+        from afresh.sources.sieve import BINARY, FolderRules, Sieve
+
+        own, rules, github = self._own, self._rules, self._own.github
+        address = github_address(rules.root, github.web_urls)
+        if address is None:
+            raise SourceError(f"{rules.root} is on no GitHub server that github.web_url names")
+        folder = FolderRules(
+            gitignore=False,  # whoever committed a file wants it
+            hidden=own.files.hidden,
+            symlinks=True,  # a tree tells them apart by itself: nothing is looked up on disk
+            ignore=own.files.ignore,
+            max_depth=rules.max_depth,
+        )
+        sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
+        most = min(own.files.max_files, rules.max_pages)
+        repository, fetcher = open_github(
+            address,
+            GithubPlaces(
+                web_url=github.web_url, api_url=github.api_url, raw_url=github.raw_url, token=github.token
+            ),
+            self._options(),
+            os.environ,
+            allow=own.network.allow,
+            mark=self._mark,
+            rules=f"{sieve.rules!r}{sieve.wishes!r}{most}{sorted(BINARY)}",
+            refusal=sieve.why_not,
+            max_file_bytes=own.files.max_file_bytes,
+            wiki=github.wiki,
+            most_files=most,
+            respect_robots=own.crawl.respect_robots,
+            clock=self._clock,
+        )
+        return fetcher, GithubLister(repository, fetcher, most_walked=own.crawl.max_pages)
+
+    def _options(self) -> "HttpOptions":
+        from afresh.fetchers.guard import AddressPolicy
+        from afresh.fetchers.http import HttpOptions
+
+        network = self._own.network
+        return HttpOptions(
+            user_agent=network.user_agent,
+            total_seconds=network.timeout_seconds,
+            connect_seconds=network.connect_seconds,
+            idle_seconds=network.idle_seconds,
+            max_body_bytes=network.max_body_bytes,
+            connections_per_host=self._own.crawl.concurrency,
+            policy=AddressPolicy(network.allow),
+        )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.adapters.servers import Answer, Asked, Names, Raw, Wire, answer, redirect, serving
 
-from afresh.core.errors import ApiError, ApiLate
+from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
 from afresh.fetchers.api import ApiClient
 from afresh.ports import Reply
 
@@ -158,3 +158,17 @@ async def test_a_cancelled_call_is_cancelled() -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+
+
+async def test_what_is_asked_for_comes_as_bytes_up_to_a_limit_of_its_own() -> None:
+    routes: dict[str, Answer] = {"/a": answer(200, b"x" * 2_000, etag='"1"'), "/b": answer(404, b"no")}
+    async with serving(routes) as wire, calling(wire.url()) as client:
+        found = await client.get(wire.url("/a"), {"If-None-Match": '"0"'}, SECONDS)
+        missing = await client.get(wire.url("/b"), {}, SECONDS)
+        with pytest.raises(ApiTooLarge, match="larger than 1 KB"):
+            await client.get(wire.url("/a"), {}, SECONDS, largest=1_999)
+        with pytest.raises(ApiError, match="not an API that the settings name"):
+            await client.get("http://127.0.0.1:1/a", {}, SECONDS)
+    assert (found.status, found.data, found.headers["etag"]) == (200, b"x" * 2_000, '"1"')
+    assert (missing.status, missing.data) == (404, b"no")
+    assert (wire.asked[0].method, wire.asked[0].if_none_match) == ("GET", '"0"')

@@ -9,6 +9,7 @@ from afresh import __version__
 from afresh.config import forms
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
+from afresh.config.github import GithubSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -219,6 +220,7 @@ class Config:
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    github: GithubSettings = field(default_factory=GithubSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -238,6 +240,7 @@ SECTIONS = {
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,
+    "github": GithubSettings,
     "log": LogSettings,
 }
 

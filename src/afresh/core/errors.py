@@ -9,7 +9,8 @@ AfreshError
 │   ├── ParserCrashed  the process that read it ended or had to be ended
 │   └── ParserMissing  no process could be started to read it
 ├── ApiError           an API that the settings name gave no answer
-│   └── ApiLate        it did not answer in time
+│   ├── ApiLate        it did not answer in time
+│   └── ApiTooLarge    its answer is larger than it may be
 ├── EmbedError         a text could not be turned into a vector
 │   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
 └── StoreError         the store cannot be used
@@ -60,6 +61,10 @@ class ApiError(AfreshError):
 
 class ApiLate(ApiError):
     """An API did not answer in time."""
+
+
+class ApiTooLarge(ApiError):
+    """An API answered with more than may be read."""
 
 
 class EmbedError(AfreshError):

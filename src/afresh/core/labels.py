@@ -31,8 +31,10 @@ def check_version(version: str | None) -> None:
         raise UsageError(f"{version!r} cannot be a version: use letters, digits, dots, dashes and slashes")
 
 
-def name_for(url: str) -> str:
+def name_for(url: str, kind: str = "web") -> str:
     """A short name for a web address: its host and its path, without what says nothing."""
+    if kind == "github":
+        return "/".join(url.split("/")[3:5]).partition("@")[0]
     if url.startswith("file://"):
         return _OTHER.sub("-", url.rstrip("/").rpartition("/")[2]).strip("-.")[:100] or "files"
     host = host_of(url).removeprefix("www.").strip("[]")

@@ -21,7 +21,7 @@ async def add_source(
 ) -> Source:
     """The source with that root, made if it is new; a name that belongs to another root is refused."""
     known = None if name else await store.find_source_by_url(url, version)
-    name = check_name(name) if name else known.name if known else name_for(url)
+    name = check_name(name) if name else known.name if known else name_for(url, kind)
     check_version(version)
     same = known or await store.find_source(name, version)
     if same is not None and same.url != url:

@@ -3,13 +3,13 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from afresh.core.errors import ApiError, ApiLate
+from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.tls import trusted
@@ -17,6 +17,14 @@ from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Reply
 
 _LARGEST_ANSWER = 64 * 1024 * 1024
+
+
+class Answer(NamedTuple):
+    """What an API answered, whatever its form."""
+
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    data: bytes
 
 
 class ApiClient:
@@ -47,7 +55,14 @@ class ApiClient:
         """The answer to a JSON body; `timeout` is for all of it, from the connection to the last byte."""
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
-        return await self._ask("POST", url, typed, data, timeout)
+        status, found, answer = await self._ask("POST", url, typed, data, timeout, self._largest)
+        return Reply(status, found, as_json(answer))
+
+    async def get(
+        self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
+    ) -> Answer:
+        """What stands at an address, as bytes; more than `largest` of them is an ApiTooLarge."""
+        return await self._ask("GET", url, headers, None, timeout, largest or self._largest)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -56,8 +71,14 @@ class ApiClient:
             await session.close()
 
     async def _ask(
-        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
-    ) -> Reply:
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: bytes | None,
+        timeout: float,
+        largest: int,
+    ) -> Answer:
         origin = _origin(url)
         host = (origin and origin.raw_host) or ""
         if not host or origin not in self._origins:
@@ -66,15 +87,15 @@ class ApiClient:
         asked_host.set(host)
         try:
             async with asyncio.timeout(timeout) as deadline:
-                return await self._exchange(method, target, headers, data)
+                return await self._exchange(method, target, headers, data, largest)
         except RAISED as error:
             if deadline.expired():
                 raise ApiLate(f"{host} gave no answer within {timeout:g} s") from None
             raise ApiError(trouble(error, host, self._connect_seconds).reason) from None
 
     async def _exchange(
-        self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None
-    ) -> Reply:
+        self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None, largest: int
+    ) -> Answer:
         session = self._session or self._open()
         tls = trusted() if target.scheme == "https" else True
         response = await session.request(
@@ -82,23 +103,23 @@ class ApiClient:
         )
         try:
             found = {name.lower(): value for name, value in response.headers.items()}
-            return Reply(response.status, found, _parsed(await self._read(response)))
+            return Answer(response.status, found, bytes(await self._read(response, largest)))
         finally:
             response.release()
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytearray:
+    async def _read(self, response: aiohttp.ClientResponse, largest: int) -> bytearray:
         host = response.url.raw_host
         coding = coding_of(response.headers.getall("Content-Encoding", []))
         if coding is None:
             raise ApiError(f"{host} answered in a content coding that was not asked for")
         try:
-            data = await gather(response.content, coding, self._largest, _unheard)
+            data = await gather(response.content, coding, largest, _unheard)
         except CodingError as error:
             raise ApiError(f"the answer of {host} cannot be read: {error}") from None
         except TooLarge:
-            data = bytearray(self._largest + 1)
-        if len(data) > self._largest:
-            raise ApiError(f"the answer of {host} is larger than {self._largest // 1024} KB")
+            data = bytearray(largest + 1)
+        if len(data) > largest:
+            raise ApiTooLarge(f"the answer of {host} is larger than {largest // 1024} KB")
         return data
 
     def _open(self) -> aiohttp.ClientSession:
@@ -131,7 +152,7 @@ def _unheard() -> None:
     """The deadline is for the whole call, so no piece extends it."""
 
 
-def _parsed(data: bytearray) -> Any:
+def as_json(data: bytes) -> Any:
     """The JSON of a body, or None; nesting that is too deep for the parser counts as no JSON."""
     try:
         return json.loads(data)

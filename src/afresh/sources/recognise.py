@@ -2,10 +2,12 @@
 
 import os
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url, is_file_url, path_of
+from afresh.core.github_address import PUBLIC_WEB, github_address
 from afresh.core.link_list import LINKS, is_link_list
 from afresh.core.typed import typed_address
 
@@ -21,7 +23,7 @@ class Target(NamedTuple):
     url: str
 
 
-def recognise(text: str) -> Target:
+def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> Target:
     """The source that is meant by what was typed; what stands on this machine comes first."""
     typed = text.strip()
     path = path_of(typed) if is_file_url(typed) else os.path.expanduser(typed)
@@ -29,6 +31,8 @@ def recognise(text: str) -> Target:
         return _on_disk(os.path.abspath(path))
     if _PATH.match(typed) or is_file_url(typed):
         raise UsageError(f"there is no file or folder {path}")
+    if repository := github_address(typed, github_urls):
+        return Target("github", repository.url)
     return Target("web", typed_address(typed))
 
 

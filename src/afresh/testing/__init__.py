@@ -7,6 +7,7 @@ from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
+from afresh.testing.github_server import GithubServer
 from afresh.testing.hostile import HostileSite
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.tinysite import TinySite
@@ -18,6 +19,7 @@ __all__ = [
     "FakeEmbedder",
     "FrozenClock",
     "Gate",
+    "GithubServer",
     "HostileSite",
     "MemoryStore",
     "RequestLog",

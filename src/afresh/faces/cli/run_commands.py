@@ -103,8 +103,8 @@ def crawl(
     """Add a source if it is new, and read it now.
 
     A source is a site, a folder, a file, a repository or a list of links. A first crawl reads every page that
-    belongs to it. A later one asks what changed and processes only that. Rules given as flags are remembered for the source,
-    until others are given.
+    belongs to it. A later one asks what changed and processes only that. Rules given as flags are remembered
+    for the source, until others are given.
     """
     check_label(name, version)
     own = given(flags)
