@@ -66,6 +66,7 @@ class GithubLister:
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}
+        self.notes: Sequence[str] = ()
 
     @property
     def mark(self) -> str | None:
