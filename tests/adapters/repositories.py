@@ -1,4 +1,4 @@
-"""Git repositories for tests: made by the real git, served over HTTP by its own back end, requests counted."""
+"""Git repositories for tests: made by the real git, served by its own back end, requests counted."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     **{f"GIT_{who}_{what}": "t@t.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
 }
-Tree = Mapping[str | bytes, str | bytes]
+Tree = Mapping[str, str] | Mapping[str, bytes] | Mapping[bytes, str] | Mapping[str, str | bytes]
 
 
 class Repo:
@@ -191,7 +191,11 @@ def _handler(served: GitServer) -> type[BaseHTTPRequestHandler]:
                 "REMOTE_ADDR": "127.0.0.1",
             }
             done = subprocess.run(
-                ["git", "http-backend"], env=env, input=body, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+                ["git", "http-backend"],
+                env=env,
+                input=body,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
             )
             head, _, data = done.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)

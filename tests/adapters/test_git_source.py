@@ -236,7 +236,16 @@ async def test_rules_that_changed_make_another_state(repo: Repo, cache: Path) ->
 
 
 async def test_F83_names_of_any_bytes_are_read(tmp_path: Path, cache: Path) -> None:
-    names = [b"a\nb.md", b"caf\xe9.md", "ü ✓.md".encode(), b'q"uote\\.md', b"-rf.md", b"n" * 250, b"A.md", b"a.md"]
+    names = [
+        b"a\nb.md",
+        b"caf\xe9.md",
+        "ü ✓.md".encode(),
+        b'q"uote\\.md',
+        b"-rf.md",
+        b"n" * 250,
+        b"A.md",
+        b"a.md",
+    ]
     repo = Repo(tmp_path / "odd@place #1.git")
     repo.commit({name: name.hex() for name in names})
     from afresh.sources.git import bare_repository
@@ -263,7 +272,9 @@ async def test_F78_links_and_submodules_are_counted_and_left_alone(tmp_path: Pat
         assert isinstance(await run.fetcher.fetch(Request(url=f"{repo.url}@HEAD/link.md")), Gone)
 
 
-async def test_F83_large_files_and_lfs_pointers_are_refused_with_a_reason(tmp_path: Path, cache: Path) -> None:
+async def test_F83_large_files_and_lfs_pointers_are_refused_with_a_reason(
+    tmp_path: Path, cache: Path
+) -> None:
     repo = Repo(tmp_path / "r.git")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
     repo.commit({"big.md": "x" * 5_000, "film.md": pointer, "fits.md": "x" * 1_000})
@@ -284,7 +295,9 @@ async def test_repositories_with_long_ids_are_read(tmp_path: Path, cache: Path) 
     assert await read_all(repo.url, cache) == {"a.md": "# A"}
 
 
-async def test_a_server_that_cannot_send_parts_is_read_whole(repo: Repo, server: GitServer, cache: Path) -> None:
+async def test_a_server_that_cannot_send_parts_is_read_whole(
+    repo: Repo, server: GitServer, cache: Path
+) -> None:
     repo.git("config", "uploadpack.allowFilter", "false")
     assert (await read_all(server.at("r.git"), cache))["docs/a.md"] == "# A"
     repo.commit({**PAGES, "docs/a.md": "# A2"})

@@ -96,7 +96,9 @@ def test_what_could_steer_git_or_means_nothing_is_refused(typed: str) -> None:
         parse_git(typed)
 
 
-@pytest.mark.parametrize("typed", ["https://docs.example.org/", "owner/repo", "./docs", "ana@example.org", "x.git"])
+@pytest.mark.parametrize(
+    "typed", ["https://docs.example.org/", "owner/repo", "./docs", "ana@example.org", "x.git"]
+)
 def test_other_targets_are_no_git_addresses(typed: str) -> None:
     assert not is_git(typed)
 
@@ -104,9 +106,17 @@ def test_other_targets_are_no_git_addresses(typed: str) -> None:
 @pytest.mark.parametrize(
     ("address", "kind", "page"),
     [
-        ("git+https://github.com/o/r@main", RefKind.BRANCH, "https://github.com/o/r/blob/main/a%20b/%C3%A9.md"),
+        (
+            "git+https://github.com/o/r@main",
+            RefKind.BRANCH,
+            "https://github.com/o/r/blob/main/a%20b/%C3%A9.md",
+        ),
         ("git@github.com:o/r.git", RefKind.HEAD, "https://github.com/o/r/blob/HEAD/a%20b/%C3%A9.md"),
-        ("git+https://gitlab.com/g/s/r@v1", RefKind.TAG, "https://gitlab.com/g/s/r/-/blob/v1/a%20b/%C3%A9.md"),
+        (
+            "git+https://gitlab.com/g/s/r@v1",
+            RefKind.TAG,
+            "https://gitlab.com/g/s/r/-/blob/v1/a%20b/%C3%A9.md",
+        ),
         (
             "git+https://gitlab.corp.example:8443/g/r@x/y",
             RefKind.BRANCH,
@@ -117,17 +127,37 @@ def test_other_targets_are_no_git_addresses(typed: str) -> None:
             RefKind.BRANCH,
             "https://codeberg.org/o/r/src/branch/main/a%20b/%C3%A9.md",
         ),
-        ("git+https://codeberg.org/o/r@v1", RefKind.TAG, "https://codeberg.org/o/r/src/tag/v1/a%20b/%C3%A9.md"),
-        ("git+https://codeberg.org/o/r", RefKind.HEAD, "https://codeberg.org/o/r/src/branch/trunk/a%20b/%C3%A9.md"),
-        ("git+https://bitbucket.org/o/r@main", RefKind.BRANCH, "https://bitbucket.org/o/r/src/main/a%20b/%C3%A9.md"),
-        ("git+https://host.org/r.git@x/y", RefKind.BRANCH, "git+https://host.org/r.git@x%2Fy/a%20b/%C3%A9.md"),
+        (
+            "git+https://codeberg.org/o/r@v1",
+            RefKind.TAG,
+            "https://codeberg.org/o/r/src/tag/v1/a%20b/%C3%A9.md",
+        ),
+        (
+            "git+https://codeberg.org/o/r",
+            RefKind.HEAD,
+            "https://codeberg.org/o/r/src/branch/trunk/a%20b/%C3%A9.md",
+        ),
+        (
+            "git+https://bitbucket.org/o/r@main",
+            RefKind.BRANCH,
+            "https://bitbucket.org/o/r/src/main/a%20b/%C3%A9.md",
+        ),
+        (
+            "git+https://host.org/r.git@x/y",
+            RefKind.BRANCH,
+            "git+https://host.org/r.git@x%2Fy/a%20b/%C3%A9.md",
+        ),
         ("git+file:///srv/r.git", RefKind.HEAD, "git+file:///srv/r.git@HEAD/a%20b/%C3%A9.md"),
         (
             "git+https://github.com/o/r.wiki.git",
             RefKind.HEAD,
             "git+https://github.com/o/r.wiki.git@HEAD/a%20b/%C3%A9.md",
         ),
-        ("git+https://github.com/o/r@refs/tags/v1", RefKind.TAG, "https://github.com/o/r/blob/v1/a%20b/%C3%A9.md"),
+        (
+            "git+https://github.com/o/r@refs/tags/v1",
+            RefKind.TAG,
+            "https://github.com/o/r/blob/v1/a%20b/%C3%A9.md",
+        ),
     ],
 )
 def test_pages_are_what_people_can_open(address: str, kind: RefKind, page: str) -> None:
@@ -144,7 +174,11 @@ NAMES = st.binary(min_size=1, max_size=40).filter(
 
 @given(NAMES)
 def test_F83_whatever_bytes_a_name_holds_its_address_leads_back(name: bytes) -> None:
-    for address in ("git+https://github.com/o/r@main", "git+https://host.org/r.git@a/b", "git+file:///r%40x.git"):
+    for address in (
+        "git+https://github.com/o/r@main",
+        "git+https://host.org/r.git@a/b",
+        "git+file:///r%40x.git",
+    ):
         pages = pages_of(parse_git(address), RefKind.BRANCH)
         url = pages.url(name)
         assert url is not None
@@ -154,7 +188,9 @@ def test_F83_whatever_bytes_a_name_holds_its_address_leads_back(name: bytes) -> 
         assert (canonical(url) if url.startswith("https") else plain_page(url)) == url
 
 
-@pytest.mark.parametrize("name", [b"a;jsessionid=1.md", b"(S(x))/a.md", b"100%.md", b"a?b#c.md", b"%2e%2e/x", b"\xff\xfe.md"])
+@pytest.mark.parametrize(
+    "name", [b"a;jsessionid=1.md", b"(S(x))/a.md", b"100%.md", b"a?b#c.md", b"%2e%2e/x", b"\xff\xfe.md"]
+)
 def test_F83_names_that_look_like_parts_of_an_address_stay_whole(name: bytes) -> None:
     pages = pages_of(parse_git("git+https://github.com/o/r@main"), RefKind.BRANCH)
     url = pages.url(name) or ""
@@ -184,7 +220,10 @@ def test_a_branch_goes_before_a_tag_and_a_tag_leads_to_its_commit() -> None:
     both = f"{A}\trefs/heads/v1\n{B}\trefs/tags/v1\n{C}\trefs/tags/v1^{{}}\n".encode()
     assert (state_of(both, "v1").commit, state_of(both, "v1").kind) == (A, RefKind.BRANCH)
     assert state_of(both, "refs/tags/v1").commit == C
-    assert (state_of(both.split(b"\n", 1)[1], "v1").commit, state_of(both, "refs/tags/v1").kind) == (C, RefKind.TAG)
+    assert (state_of(both.split(b"\n", 1)[1], "v1").commit, state_of(both, "refs/tags/v1").kind) == (
+        C,
+        RefKind.TAG,
+    )
 
 
 def test_the_tail_of_another_name_is_not_taken_for_it() -> None:

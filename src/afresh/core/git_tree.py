@@ -55,7 +55,7 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
     if ref is None:
         if "HEAD" not in known:
             raise SourceError(
-                "the repository has no commits, or its HEAD names no branch that exists: name one with @branch"
+                "the repository has no commits, or its HEAD names no branch there is: name one with @branch"
             )
         return GitState(commit=known["HEAD"], kind=RefKind.HEAD, branch=branch)
     for name, kind in _meanings(ref):

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from afresh.core.errors import SourceError
 from afresh.core.git_pages import GitPages, pages_of
-from afresh.core.git_tree import GitState
+from afresh.core.git_tree import GitFile, GitState
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.fetchers.git_blobs import BlobReader
 from afresh.fetchers.git_cache import GitCache, Lease
@@ -22,11 +22,10 @@ TOO_LONG = "names longer than an address may be"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One state of a repository: the files that are let in, by their paths."""
+    """One state of a repository: the files that are let in, and how many were not."""
 
-    pages: GitPages
-    files: Mapping[bytes, str]
-    dropped: Mapping[str, int]
+    files: Mapping[str, GitFile]  # by their addresses
+    dropped: Mapping[str, int]  # why to how many
 
 
 @dataclass(slots=True)
@@ -123,21 +122,14 @@ class GitRepository:
         if not found:
             raise GitError(f"{self.address.url} holds no files there: all its pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
-        files: dict[bytes, str] = {}
-        dropped: Counter[str] = Counter()
-        for path, blob, unread in found:
-            reason = unread or self._refusal(path.decode("utf-8", "surrogateescape"))
-            reason = reason or (TOO_LONG if pages.url(path) is None else None)
-            if reason is None:
-                files[path] = blob
-            else:
-                dropped[reason] += 1
-        return Snapshot(pages=pages, files=files, dropped=dropped)
+        return await asyncio.to_thread(_let_in, found, pages, self._refusal)
 
     async def _brought(self, blob: str) -> int:
         opened = await self._opened()
         if blob not in opened.sizes and not opened.brought:
-            wanted = {blob, *(self._snapshot.files.values() if self._snapshot else ())}
+            wanted = (
+                {blob, *(file.blob for file in self._snapshot.files.values())} if self._snapshot else {blob}
+            )
             opened.sizes.update(await opened.clone.sizes(wanted))
             missing = wanted - opened.sizes.keys()
             if missing:
@@ -165,6 +157,19 @@ class GitRepository:
         opened.sizes.clear()
         opened.brought = False
         await opened.clone.files((await self._known_state()).commit, self.address.folder)
+
+
+def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[str], str | None]) -> Snapshot:
+    files: dict[str, GitFile] = {}
+    dropped: Counter[str] = Counter()
+    for file in found:
+        reason = file.unread or refusal(file.path.decode("utf-8", "surrogateescape"))
+        url = None if reason else pages.url(file.path)
+        if url is None:
+            dropped[reason or TOO_LONG] += 1
+        else:
+            files[url] = file
+    return Snapshot(files=files, dropped=dropped)
 
 
 class GitFetcher:
@@ -201,10 +206,10 @@ class GitFetcher:
 
     async def _look(self, request: Request) -> Fetched:
         snapshot = await self._repository.snapshot()
-        path = snapshot.pages.path(request.url)
-        blob = snapshot.files.get(path) if path is not None else None
-        if blob is None:
+        file = snapshot.files.get(request.url)
+        if file is None:
             return Gone(status_code=None)
+        blob = file.blob
         held = Validators(etag=blob)
         if request.validators is not None and request.validators.etag == blob:
             return NotModified(validators=held, status_code=None)

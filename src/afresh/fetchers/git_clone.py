@@ -66,9 +66,7 @@ class GitClone:
     async def _listing(self, commit: str) -> bytes | None:
         try:
             return await self._look(("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit))
-        except GitError as error:
-            if error.late:
-                raise
+        except GitDamage:
             return None
 
     async def _fetch_commit(self, commit: str) -> None:
@@ -92,7 +90,12 @@ class GitClone:
         async with self._lease.writing(seconds) as locks:
             await asyncio.to_thread(_forget_old, self.path)
             called = (*_origin(remote.address.remote), *settings, *_FETCH, *args)
-            await remote.ask(called, self.path, seconds, stdin, locks)
+            try:
+                await remote.ask(called, self.path, seconds, stdin, locks)
+            except GitError as error:
+                if error.explained:
+                    raise
+                raise GitDamage(str(error)) from None
             if len(list(self.path.glob("objects/pack/*.pack"))) > MOST_PACKS:
                 await self._repack(locks)
 
@@ -105,7 +108,9 @@ class GitClone:
         try:
             return await output_of(self._call(args, stdin, folder=folder))
         except GitError as error:
-            raise GitError(in_words(str(error)), late=error.late) from None
+            if error.late:
+                raise
+            raise GitDamage(f"the clone of {self.remote.address.url}: {in_words(str(error))}") from None
 
     def _call(
         self,

@@ -22,9 +22,10 @@ _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 class GitError(SourceError):
     """A call of git did not end well."""
 
-    def __init__(self, reason: str, *, late: bool = False) -> None:
+    def __init__(self, reason: str, *, late: bool = False, explained: bool = True) -> None:
         super().__init__(reason)
         self.late = late
+        self.explained = explained  # it is known to be no fault of the clone
 
 
 class GitDamage(GitError):

@@ -35,7 +35,7 @@ _COMPLAINTS = (
         r"not our ref|no such remote ref|unadvertised object",
         "the repository does not have this commit (any more)",
     ),
-    (r"File size limit exceeded|File too large", "what it sends is larger than git.max_fetch_bytes"),
+    (r"died of signal 25|File size limit exceeded|File too large", "what it sends is larger than git.max_fetch_bytes"),
     (r"[Oo]ut of memory|No space left", "there is no room for what it sends"),
     (r"SSL certificate|certificate verif", "its TLS certificate is not valid"),
     (r"Operation too slow|timed out|Connection timed out", "it does not answer, or too slowly"),
@@ -107,7 +107,9 @@ class GitRemote:
         try:
             return await output_of(call)
         except GitError as error:
-            raise GitError(f"{self.address.url}: {in_words(str(error))}", late=error.late) from None
+            words = in_words(str(error))
+            known = error.late or any(words == each for _, each in _COMPLAINTS)
+            raise GitError(f"{self.address.url}: {words}", late=error.late, explained=known) from None
 
     def offline(self) -> dict[str, str]:
         """The variables of calls that reach nothing."""

@@ -3,12 +3,13 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from afresh.core.git_address import GitAddress, at_path
 from afresh.core.git_pages import GitPages, pages_of
-from afresh.core.git_tree import GitState
+from afresh.core.git_tree import GitFile, GitState
 from afresh.core.looks import Validators
 from afresh.core.model import Listed
 from afresh.sources.sieve import HIDDEN, UNWANTED
@@ -20,8 +21,8 @@ class Files(Protocol):
     """The files of one state of a repository."""
 
     @property
-    def files(self) -> Mapping[bytes, str]:
-        """Paths to the ids of what they hold."""
+    def files(self) -> Mapping[str, GitFile]:
+        """Those that are let in, by their addresses."""
         ...
 
     @property
@@ -72,10 +73,8 @@ class GitLister:
             self.listing_errors = [
                 f"{len(found.files):,} files, more than {self._max_files:,} are not listed"
             ]
-        for path, blob in list(found.files.items())[: self._max_files]:
-            url = pages.url(path)
-            if url is not None:
-                yield Listed(url, path.count(b"/"), Validators(etag=blob))
+        for url, file in islice(found.files.items(), self._max_files):
+            yield Listed(url, file.path.count(b"/"), Validators(etag=file.blob))
 
     def walks(self, url: str) -> bool:
         """No file is found by links."""
