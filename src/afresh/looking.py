@@ -43,6 +43,8 @@ class Looking:
                 return self._site(listed)
             case "folder":
                 return self._folder()
+            case "git":
+                return self._repository()
             case _:
                 raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
 
@@ -103,3 +105,45 @@ class Looking:
         lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
         options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
         return FileFetcher(path, options, lister.why_not), lister
+
+    def _repository(self) -> Eyes:
+        from pathlib import Path
+
+        from afresh.config.git import default_cache_dir
+        from afresh.core.git_address import parse_git
+        from afresh.fetchers.git import GitFetcher, GitRepository
+        from afresh.fetchers.git_cache import GitCache
+        from afresh.fetchers.git_environment import GitOptions
+        from afresh.fetchers.git_remote import GitRemote
+        from afresh.fetchers.guard import AddressPolicy
+        from afresh.sources.git import GitLister
+        from afresh.sources.sieve import BINARY, FolderRules, Sieve
+
+        own, rules, git = self._own, self._rules, self._own.git
+        options = GitOptions(
+            user_agent=own.network.user_agent,
+            connect_seconds=own.network.connect_seconds,
+            answer_seconds=own.network.timeout_seconds,
+            total_seconds=git.timeout_seconds,
+            max_fetch_bytes=git.max_fetch_bytes,
+            max_file_bytes=own.files.max_file_bytes,
+            credential_helper=git.credential_helper,
+            token=git.token,
+            token_host=git.token_host,
+            policy=AddressPolicy(own.network.allow),
+        )
+        folder = FolderRules(
+            gitignore=False,  # whoever committed a file wants it
+            hidden=own.files.hidden,
+            symlinks=True,  # a tree tells them apart by itself: nothing is looked up on disk
+            ignore=own.files.ignore,
+            max_depth=rules.max_depth,
+        )
+        sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
+        cache = GitCache(Path(git.cache_dir or default_cache_dir()).expanduser(), git.cache_max_bytes)
+        remote = GitRemote(parse_git(rules.root), options, cache.folder)
+        repository = GitRepository(remote, cache, sieve.why_not)
+        most = min(own.files.max_files, rules.max_pages)
+        terms = f"{sieve.rules!r}{sieve.wishes!r}{most}{sorted(BINARY)}"
+        lister = GitLister(repository, mark=self._mark, rules=terms, max_files=most)
+        return GitFetcher(repository, options.max_file_bytes), lister

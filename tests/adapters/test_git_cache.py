@@ -183,7 +183,6 @@ def age_of(path: Path) -> float:
     return path.stat().st_mtime
 
 
-
 async def test_many_refreshes_leave_few_packs_and_one_end_of_history(
     repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,12 @@ class GitRepository:
         if not found:
             raise GitError(f"{self.address.url} holds no files there: all its pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
-        return await asyncio.to_thread(_let_in, found, pages, self._refusal)
+        return await asyncio.to_thread(_let_in, found, pages, self._inside)
+
+    def _inside(self, path: bytes) -> str | None:
+        """Why a file is left out by the rules, which see it from the folder that is read."""
+        seen = path[len(self.address.folder) :].lstrip(b"/")
+        return self._refusal(seen.decode("utf-8", "surrogateescape"))
 
     async def _brought(self, blob: str) -> int:
         opened = await self._opened()
@@ -159,11 +164,11 @@ class GitRepository:
         await opened.clone.files((await self._known_state()).commit, self.address.folder)
 
 
-def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[str], str | None]) -> Snapshot:
+def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> Snapshot:
     files: dict[str, GitFile] = {}
     dropped: Counter[str] = Counter()
     for file in found:
-        reason = file.unread or refusal(file.path.decode("utf-8", "surrogateescape"))
+        reason = file.unread or refusal(file.path)
         url = None if reason else pages.url(file.path)
         if url is None:
             dropped[reason or TOO_LONG] += 1

@@ -35,7 +35,10 @@ _COMPLAINTS = (
         r"not our ref|no such remote ref|unadvertised object",
         "the repository does not have this commit (any more)",
     ),
-    (r"died of signal 25|File size limit exceeded|File too large", "what it sends is larger than git.max_fetch_bytes"),
+    (
+        r"died of signal 25|File size limit exceeded|File too large",
+        "what it sends is larger than git.max_fetch_bytes",
+    ),
     (r"[Oo]ut of memory|No space left", "there is no room for what it sends"),
     (r"SSL certificate|certificate verif", "its TLS certificate is not valid"),
     (r"Operation too slow|timed out|Connection timed out", "it does not answer, or too slowly"),

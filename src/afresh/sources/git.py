@@ -73,8 +73,9 @@ class GitLister:
             self.listing_errors = [
                 f"{len(found.files):,} files, more than {self._max_files:,} are not listed"
             ]
+        above = address.folder.count(b"/") + 1 if address.folder else 0
         for url, file in islice(found.files.items(), self._max_files):
-            yield Listed(url, file.path.count(b"/"), Validators(etag=file.blob))
+            yield Listed(url, file.path.count(b"/") - above, Validators(etag=file.blob))
 
     def walks(self, url: str) -> bool:
         """No file is found by links."""
@@ -90,17 +91,14 @@ class GitLister:
         return f"{state.commit} {blake2b(os.fsencode(terms), digest_size=8).hexdigest()}"
 
 
-def bare_repository(path: str) -> GitAddress | None:
-    """The repository that a path means: a bare one or a `.git` folder, with or without `@ref`."""
-    for place, ref in ((path, None), _with_ref(path)):
-        if place and _is_bare(Path(place)):
-            return at_path(os.fsencode(os.path.realpath(place)), ref)
+def bare_repository(typed: str) -> GitAddress | None:
+    """The repository that a path means: a bare one or a `.git` folder, also as `path@ref#folder`."""
+    path, _, folder = typed.rpartition("#") if "#" in typed else (typed, "", "")
+    place, _, ref = path.rpartition("@") if "@" in path else (path, "", "")
+    for each, name, part in ((typed, "", ""), (path, "", folder), (place, ref, folder)):
+        if each and _is_bare(Path(each)):
+            return at_path(os.fsencode(os.path.realpath(each)), name or None, os.fsencode(part))
     return None
-
-
-def _with_ref(path: str) -> tuple[str, str | None]:
-    place, at, ref = path.rpartition("@")
-    return (place, ref or None) if at else ("", None)
 
 
 def _is_bare(path: Path) -> bool:
