@@ -57,7 +57,7 @@ def mode_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize("harm", ["empty packs", "no objects", "no head", "garbage"])
-async def test_F17_a_damaged_clone_is_made_anew(repo: Repo, cache: Path, harm: str) -> None:
+async def test_a_damaged_clone_is_made_anew(repo: Repo, cache: Path, harm: str) -> None:
     assert await read(repo, cache) == BOTH
     (clone,) = clones(cache)
     packs = [*clone.glob("objects/pack/*.pack")]
@@ -80,7 +80,7 @@ async def test_F17_a_damaged_clone_is_made_anew(repo: Repo, cache: Path, harm: s
     assert await read(repo, cache) == BOTH
 
 
-async def test_F17_a_damaged_clone_that_another_uses_is_left_alone(repo: Repo, cache: Path) -> None:
+async def test_a_damaged_clone_that_another_uses_is_left_alone(repo: Repo, cache: Path) -> None:
     assert await read(repo, cache) == BOTH
     (clone,) = clones(cache)
     other = await GitCache(cache, 0).open(parse_git(repo.url))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.adapters.repositories import HERE, GitServer, Repo, Run, options
+from tests.adapters.repositories import GitServer, Repo, Run, options
 
 from afresh.core.errors import SourceError
 from afresh.core.git_address import parse_git
@@ -283,5 +283,39 @@ async def test_a_missing_git_names_the_fix(
     assert "apt install git" in await trouble(Run(repo.url, cache))
 
 
-def test_the_policy_of_tests_allows_loopback_only() -> None:
-    assert HERE.check("10.0.0.1", "x", 80) is not None
+async def test_ssh_asks_nothing_and_goes_to_the_address_that_was_checked(
+    repo: Repo, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program in the place of ssh notes what it is told and runs the far side here."""
+    told = stand_in_for_ssh(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    remote = GitRemote(parse_git(f"git@docs.invalid:{repo.path}"), options(), cache, resolve=resolve)
+    assert (await remote.state()).branch == "main"
+    said = lines_of(told)
+    assert {
+        "-oBatchMode=yes",
+        "-oHostName=127.0.0.1",
+        "-oHostKeyAlias=docs.invalid",
+        "-oForwardAgent=no",
+    } <= said
+    other = parse_git("ssh://git@docs.invalid:2222/r.git")
+    command = environment(other, options(), ("127.0.0.1",), os.devnull)["GIT_SSH_COMMAND"]
+    assert "HostKeyAlias=[docs.invalid]:2222" in command
+
+
+def stand_in_for_ssh(folder: Path) -> Path:
+    folder.mkdir()
+    told = folder / "told"
+    (folder / "ssh").write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}\nfor last; do :; done\neval "$last"\n'
+    )
+    (folder / "ssh").chmod(0o755)
+    return told
+
+
+def lines_of(file: Path) -> set[str]:
+    return set(file.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""Git repositories through the knowledge base: real git over loopback, a real history, every request counted."""
+"""Git repositories through the knowledge base: real git over loopback, real files, requests counted."""
 
 import json
 import tarfile
@@ -16,6 +16,7 @@ from afresh.kb import KnowledgeBase
 
 FOLDER = "docs/en/docs"
 ASK = ["GET /r.git/info/refs"]  # the one question of every refresh
+WORDS = {"embedding.provider": "none"}
 FETCH = ["GET /r.git/info/refs", "POST /r.git/git-upload-pack"]
 
 
@@ -49,14 +50,14 @@ def manifest(shared: Path) -> Mapping[str, Any]:
     return loaded
 
 
-async def test_P6_P7_F84_four_versions_of_a_repository_are_followed_exactly(
+async def test_P6_P7_four_versions_of_a_repository_are_followed_exactly(
     shared: Path, repo: Repo, server: GitServer, tmp_path: Path, work: type[InProcess]
 ) -> None:
     trees, steps = versions(shared), manifest(shared)["steps"]
     target = f"{server.at('r.git')}#{FOLDER}"
     prefix = f"{server.at('r.git')}@HEAD/{FOLDER}/"
     store = tmp_path / "kept.db"
-    async with opened(store) as kb:
+    async with opened(store, WORDS) as kb:
         repo.commit(trees["s1"])
         first = await kb.crawl(target, name="docs")
         assert (first.state, counts(first)) == ("completed", {"new": len(trees["s1"]) - 1})
@@ -86,10 +87,20 @@ async def test_P6_P7_F84_four_versions_of_a_repository_are_followed_exactly(
             (again,) = await kb.refresh(["docs"])
             assert (again.state, counts(again)) == ("completed", {"not_modified": len(trees[step["to"]]) - 1})
             assert server.requests == ASK
-    async with opened(tmp_path / "fresh.db") as kb:
+    async with opened(tmp_path / "fresh.db", WORDS) as kb:
         await kb.crawl(target, name="docs")
     assert index_of(store) == index_of(tmp_path / "fresh.db")
     assert_sound(store)
+
+
+async def test_F84_a_file_that_was_renamed_embeds_nothing(repo: Repo, kb: KnowledgeBase) -> None:
+    repo.commit({"old.md": "# Anchor\n\nhold fast", "b.md": "# B"})
+    assert (await kb.crawl(repo.url, name="docs")).chunks_embedded == 2
+    repo.commit({"new/name.md": "# Anchor\n\nhold fast", "b.md": "# B"})
+    (report,) = await kb.refresh(["docs"])
+    assert counts(report) == {"new": 1, "deleted": 1, "not_modified": 1}
+    assert report.chunks_embedded == 0
+    assert await found(kb, "anchor") == {f"{repo.url}@HEAD/new/name.md"}
 
 
 async def test_F30_a_server_that_is_down_keeps_everything(

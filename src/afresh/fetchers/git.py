@@ -24,6 +24,7 @@ TOO_LONG = "names longer than an address may be"
 class Snapshot:
     """One state of a repository: the files that are let in, and how many were not."""
 
+    pages: GitPages
     files: Mapping[str, GitFile]  # by their addresses
     dropped: Mapping[str, int]  # why to how many
 
@@ -122,11 +123,14 @@ class GitRepository:
         if not found:
             raise GitError(f"{self.address.url} holds no files there: all its pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
-        return await asyncio.to_thread(_let_in, found, pages, self._inside)
+        return await asyncio.to_thread(_let_in, found, pages, self.why_not)
 
-    def _inside(self, path: bytes) -> str | None:
+    def why_not(self, path: bytes) -> str | None:
         """Why a file is left out by the rules, which see it from the folder that is read."""
-        seen = path[len(self.address.folder) :].lstrip(b"/")
+        above = self.address.folder + b"/" if self.address.folder else b""
+        seen = path.removeprefix(above)
+        if not seen or not path.startswith(above):
+            return None
         return self._refusal(seen.decode("utf-8", "surrogateescape"))
 
     async def _brought(self, blob: str) -> int:
@@ -174,7 +178,7 @@ def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes]
             dropped[reason or TOO_LONG] += 1
         else:
             files[url] = file
-    return Snapshot(files=files, dropped=dropped)
+    return Snapshot(pages=pages, files=files, dropped=dropped)
 
 
 class GitFetcher:
@@ -213,7 +217,8 @@ class GitFetcher:
         snapshot = await self._repository.snapshot()
         file = snapshot.files.get(request.url)
         if file is None:
-            return Gone(status_code=None)
+            left_out = self._repository.why_not(snapshot.pages.path(request.url) or b"")
+            return Gone(status_code=None, reason=f"left out: {left_out}" if left_out else None)
         blob = file.blob
         held = Validators(etag=blob)
         if request.validators is not None and request.validators.etag == blob:

@@ -19,14 +19,17 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _COMPLAINTS = (
     (
         r"Authentication failed|could not read (?:Username|Password)|terminal prompts disabled"
-        r"|Permission denied|returned error: 40[13]",
+        r"|Permission denied \(|returned error: 40[13]",
         f"the repository is not open to everybody, or does not exist: {HOW_TO_SIGN_IN}",
     ),
     (
         r"Host key verification failed",
         "its ssh key is unknown: connect once by ssh, so that it is remembered",
     ),
-    (r"returned error: 30\d|redirect", "it moved: use the address that it leads to (does .git end it?)"),
+    (
+        r"returned error: 30\d|from redirection",
+        "it moved: use the address that it leads to (does .git end it?)",
+    ),
     (
         r"returned error: 404|[Rr]epository .*not found|does not appear to be a git repo",
         "there is no such repository",
