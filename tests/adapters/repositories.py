@@ -123,6 +123,7 @@ class GitServer:
         self.requests: list[str] = []  # method and path, in order
         self.redirect: str | None = None  # answer everything with this place
         self.needs: str | None = None  # the Authorization header that has to come
+        self.down = False  # answer everything with 503
         self.heard: list[str | None] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -166,7 +167,9 @@ def _handler(served: GitServer) -> type[BaseHTTPRequestHandler]:
             path, _, query = self.path.partition("?")
             served.requests.append(f"{self.command} {path}")
             served.heard.append(self.headers.get("Authorization"))
-            if served.redirect is not None:
+            if served.down:
+                self.send_error(503)
+            elif served.redirect is not None:
                 self.send_response(301)
                 self.send_header("Location", served.redirect + self.path)
                 self.end_headers()

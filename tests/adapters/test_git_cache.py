@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.adapters.repositories import Repo, Run, options
+from tests.adapters.repositories import GitServer, Repo, Run, options
 
 from afresh.core.git_address import parse_git
-from afresh.core.looks import Body, Request
+from afresh.core.looks import Body, Failed, Request
 from afresh.fetchers import git_clone
 from afresh.fetchers.git_cache import GitCache
 from afresh.fetchers.git_process import GitError
@@ -208,3 +208,25 @@ async def test_a_clone_in_work_elsewhere_is_not_waited_for_for_ever(repo: Repo, 
                 await run.listed()
     finally:
         os.close(lock)
+
+
+async def test_a_damaged_clone_of_a_server_that_is_down_is_asked_for_once(repo: Repo, cache: Path) -> None:
+    with GitServer(repo.path.parent).running() as server:
+        address = server.at("r.git")
+        await read_ref(address, cache)
+        async with Run(address, cache) as run:
+            listed = await run.listed()
+            (clone,) = clones(cache)
+            spoil(clone)
+            server.down = True
+            server.requests.clear()
+            seen = [await run.fetcher.fetch(Request(url=url)) for url in listed]
+        assert all(isinstance(each, Failed) for each in seen)
+        assert len(server.requests) == 1
+        server.down = False
+        assert await read_ref(address, cache) == BOTH
+
+
+def spoil(clone: Path) -> None:
+    for pack in clone.glob("objects/pack/*"):
+        pack.unlink()

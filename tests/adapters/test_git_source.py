@@ -90,6 +90,24 @@ def packed(run: Run) -> int:
     return counted.stdout.count(b" blob ")
 
 
+async def test_F32_a_server_that_fails_in_the_middle_is_not_asked_for_each_file(
+    repo: Repo, server: GitServer, cache: Path
+) -> None:
+    async with Run(server.at("r.git"), cache) as first:
+        for url in await first.listed():
+            await first.fetcher.fetch(Request(url=url))
+    repo.commit({**PAGES, "docs/a.md": "# A2", "docs/b.md": "# B2"})
+    async with Run(server.at("r.git"), cache) as run:
+        listed = await run.listed()
+        server.down = True
+        server.requests.clear()
+        seen = {url.rpartition("/")[2]: await run.fetcher.fetch(Request(url=url)) for url in listed}
+        assert len(server.requests) == 1
+        assert isinstance(seen["a.md"], Failed)
+        assert isinstance(seen["b.md"], Failed)
+        assert text(seen["x.py"]) == "x = 1"  # that was here
+
+
 async def test_files_that_the_rules_leave_out_are_never_fetched(repo: Repo, cache: Path) -> None:
     async with Run(repo.url, cache) as run:
         listed = await run.listed()

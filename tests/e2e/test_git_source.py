@@ -147,7 +147,7 @@ async def test_F34_a_branch_that_lost_most_files_waits_for_a_word(repo: Repo, kb
 
 
 async def test_a_repository_is_named_shown_and_opened(repo: Repo, kb: KnowledgeBase) -> None:
-    repo.commit({"guide/é t.md": "# Anchor\n\nhold fast", "logo.png": b"\x89PNG", ".env.md": "# Secret"})
+    repo.commit({"guide/é t.md": b"# Anchor\n\nhold fast", "logo.png": b"\x89PNG", ".env.md": b"# Secret"})
     report = await kb.crawl(str(repo.path))
     assert counts(report) == {"new": 1}
     (shown,) = await kb.sources()

@@ -22,9 +22,7 @@ from afresh.core.masking import MASK
 from afresh.core.urls import MAX_LENGTH, canonical
 
 PREFIX = "git+"
-HOW_TO_SIGN_IN = (
-    "leave it out of the address: git.credential_helper, git.token or GIT_ASKPASS tell git who you are"
-)
+HOW_TO_SIGN_IN = "git.credential_helper, git.token or GIT_ASKPASS tell git who you are"
 _EXPECTED = "write it as git+https://host/repo.git, git@host:repo.git or git+file:///path"
 _SCHEMES = ("https", "http", "ssh", "file")
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
@@ -142,7 +140,7 @@ def _split(path: str, typed: str) -> tuple[str, str | None]:
 def _authority(scheme: str, authority: str, typed: str) -> tuple[str | None, str, int | None]:
     user, at, place = authority.rpartition("@")
     if at and (scheme != "ssh" or not _USER.fullmatch(user)):
-        raise UsageError(f"{_shown(typed)} holds a user name or a password; {HOW_TO_SIGN_IN}")
+        raise UsageError(f"{_shown(typed)} holds a user name or a password; leave it out: {HOW_TO_SIGN_IN}")
     if scheme == "file":
         if place not in ("", "localhost"):
             raise UsageError(

@@ -38,6 +38,7 @@ class _Opened:
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
     brought: bool = False  # whatever the far side gives is here
+    trouble: GitError | None = None  # why it gave less than was wanted
 
 
 class GitRepository:
@@ -84,12 +85,14 @@ class GitRepository:
 
     async def read(self, blob: str) -> bytes:
         """What a file holds; a clone that turns out to be damaged is made anew, once."""
+        before = self._renewed
         size = await self.size(blob)
         try:
             return await (await self._opened()).reader.read(blob, size)
         except GitDamage:
             async with self._turn:
-                await self._renew()
+                if self._renewed == before:  # else somebody else met the damage first
+                    await self._renew()
             size = await self.size(blob)
             return await (await self._opened()).reader.read(blob, size)
 
@@ -142,12 +145,21 @@ class GitRepository:
             opened.sizes.update(await opened.clone.sizes(wanted))
             missing = wanted - opened.sizes.keys()
             if missing:
-                await opened.clone.fetch_blobs(missing)
-                opened.sizes.update(await opened.clone.sizes(missing))
+                await self._fetch(opened, missing)
             opened.brought = True
         if blob not in opened.sizes:
-            raise GitDamage(f"a file of {self.address.url} cannot be had")
+            raise opened.trouble or GitDamage(f"a file of {self.address.url} cannot be had")
         return opened.sizes[blob]
+
+    async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
+        """Bring files; a far side that fails is not asked again for each of them."""
+        try:
+            await opened.clone.fetch_blobs(missing)
+        except GitDamage:
+            raise
+        except GitError as trouble:
+            opened.trouble = trouble
+        opened.sizes.update(await opened.clone.sizes(missing))
 
     async def _opened(self) -> _Opened:
         if self._open is None:
@@ -164,8 +176,12 @@ class GitRepository:
             raise GitError(f"the clone of {self.address.url} is damaged, and stays so or is in use")
         self._renewed = True
         opened.sizes.clear()
-        opened.brought = False
-        await opened.clone.files((await self._known_state()).commit, self.address.folder)
+        opened.brought, opened.trouble = False, None
+        try:
+            await opened.clone.files((await self._known_state()).commit, self.address.folder)
+        except GitError as trouble:
+            self._trouble = trouble  # there is nothing left to read from
+            raise
 
 
 def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> Snapshot:

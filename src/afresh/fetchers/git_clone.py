@@ -79,11 +79,12 @@ class GitClone:
         """An empty clone, in its place only when it is whole."""
         form = "sha256" if len(commit) == 64 else "sha1"
         async with self._lease.writing(self.remote.options.total_seconds):
+            if self.path.exists():
+                return
             fresh = self.path.with_suffix(".fresh")
             args = ("init", "--quiet", "--bare", "--template=", f"--object-format={form}", "--", str(fresh))
             await self._look(args, folder=self.path.parent)
-            if not self.path.exists():
-                fresh.rename(self.path)
+            fresh.rename(self.path)
 
     async def _fetch(self, settings: Sequence[str], args: Sequence[str], stdin: bytes = b"") -> None:
         remote, seconds = self.remote, self.remote.options.total_seconds

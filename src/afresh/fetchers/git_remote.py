@@ -46,7 +46,18 @@ _COMPLAINTS = (
     (r"SSL certificate|certificate verif", "its TLS certificate is not valid"),
     (r"Operation too slow|timed out|Connection timed out", "it does not answer, or too slowly"),
     (r"Failed to connect|Connection refused|Could not connect|Empty reply", "no connection to it"),
+    (r"returned error: 5\d\d", "it answers with an error of its own"),
+    (
+        r"RPC failed|hung up|early EOF|unexpected disconnect|Connection reset|Broken pipe|transfer closed",
+        "the connection broke",
+    ),
     (r"dumb http", "it is served as plain files, which git cannot read in part"),
+)
+# What git says of a clone that is not whole, unlike what the far side says of itself (`remote: …`).
+_DAMAGE = re.compile(
+    r"^(?!remote:).*(?:not a git repository:|bad object|unknown object type|packfile|corrupt|loose object"
+    r"|inflate|unable to (?:read|parse)|index file|bad config|unresolved deltas)",
+    re.MULTILINE,
 )
 
 
@@ -103,7 +114,8 @@ class GitRemote:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         call = Call(
             args=args,
-            env=self._environment(pins, self._settings_file()),
+            env=self._environment(pins, self._settings_file())
+            | ({} if folder == self._folder else {"GIT_DIR": str(folder)}),
             folder=str(folder),
             seconds=seconds,
             stdin=stdin,
@@ -114,8 +126,10 @@ class GitRemote:
             return await output_of(call)
         except GitError as error:
             words = in_words(str(error))
-            known = error.late or any(words == each for _, each in _COMPLAINTS)
-            raise GitError(f"{self.address.url}: {words}", late=error.late, explained=known) from None
+            known = any(words == each for _, each in _COMPLAINTS) and not _DAMAGE.search(str(error))
+            raise GitError(
+                f"{self.address.url}: {words}", late=error.late, explained=known or error.late
+            ) from None
 
     def offline(self) -> dict[str, str]:
         """The variables of calls that reach nothing."""
