@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -182,17 +183,23 @@ def written(folder: Path) -> int:
 @pytest.fixture
 async def silence() -> AsyncIterator[tuple[str, asyncio.Event]]:
     """A repository that says nothing, and the event that it was asked."""
-    asked = asyncio.Event()
+    asked, ended = asyncio.Event(), asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readline()
-        asked.set()
-        await reader.read()
+        with suppress(OSError):
+            await reader.readline()
+            asked.set()
+            await reader.read()
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+        ended.set()
 
     listener = await asyncio.start_server(silent, "127.0.0.1", 0)
     yield f"git+http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/r.git", asked
     listener.close()
+    if asked.is_set():
+        await ended.wait()
 
 
 async def test_F53_a_server_that_says_nothing_is_left_in_time(

@@ -333,7 +333,7 @@ def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
     config = settings(tmp_path, env={"AFRESH_STORE": "sqlite:///kb.db?password=hush"})
     told = describe(config)
     assert told["store"]["url"] == "sqlite:///kb.db?password=***"
-    assert set(told) == {"store", "network", "crawl", "files", "policy", "storage", "embedding", "log"}
+    assert set(told) == {"store", "network", "crawl", "files", "git", "policy", "storage", "embedding", "log"}
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
     assert "hush" not in repr(config)
