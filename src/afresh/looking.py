@@ -20,6 +20,7 @@ from afresh.ports import Clock, Lister
 if TYPE_CHECKING:
     from afresh.fetchers.http import HttpOptions
     from afresh.fetchers.robots import RobotsGate
+    from afresh.sources.sieve import Sieve
 
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
 _ELSEWHERE = "crawl that address instead or widen the scope"
@@ -70,6 +71,8 @@ class Looking:
                 return self._github()
             case "links":
                 return self._links(listed)
+            case "git":
+                return self._repository()
             case _:
                 raise SourceError(f"this afresh cannot look at a source of the kind {kind}; update it")
 
@@ -143,21 +146,12 @@ class Looking:
         from afresh.core.github_address import github_address
         from afresh.fetchers.github_open import GithubPlaces, open_github
         from afresh.sources.github import GithubLister
-        from afresh.sources.sieve import BINARY, FolderRules, Sieve
 
         own, rules, github = self._own, self._rules, self._own.github
         address = github_address(rules.root, github.web_urls)
         if address is None:
             raise SourceError(f"{rules.root} is on no GitHub server that github.web_url names")
-        folder = FolderRules(
-            gitignore=False,  # whoever committed a file wants it
-            hidden=own.files.hidden,
-            symlinks=True,  # a tree tells them apart by itself: nothing is looked up on disk
-            ignore=own.files.ignore,
-            max_depth=rules.max_depth,
-        )
-        sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
-        most = min(own.files.max_files, rules.max_pages)
+        sieve, most, terms = self._tree_sieve()
         repository, fetcher = open_github(
             address,
             GithubPlaces(
@@ -167,7 +161,7 @@ class Looking:
             os.environ,
             allow=own.network.allow,
             mark=self._mark,
-            rules=f"{sieve.rules!r}{sieve.wishes!r}{most}{sorted(BINARY)}",
+            rules=terms,
             refusal=sieve.why_not,
             max_file_bytes=own.files.max_file_bytes,
             wiki=github.wiki,
@@ -191,3 +185,49 @@ class Looking:
             connections_per_host=self._own.crawl.concurrency,
             policy=AddressPolicy(network.allow),
         )
+
+    def _repository(self) -> Eyes:
+        from afresh.config.git import default_cache_dir
+        from afresh.core.git_address import parse_git
+        from afresh.fetchers.git import GitFetcher, GitRepository
+        from afresh.fetchers.git_cache import GitCache
+        from afresh.fetchers.git_environment import GitOptions
+        from afresh.fetchers.git_remote import GitRemote
+        from afresh.fetchers.guard import AddressPolicy
+        from afresh.sources.git import GitLister
+
+        own, rules, git = self._own, self._rules, self._own.git
+        options = GitOptions(
+            user_agent=own.network.user_agent,
+            connect_seconds=own.network.connect_seconds,
+            answer_seconds=own.network.timeout_seconds,
+            total_seconds=git.timeout_seconds,
+            max_fetch_bytes=git.max_fetch_bytes,
+            max_file_bytes=own.files.max_file_bytes,
+            credential_helper=git.credential_helper,
+            token=git.token,
+            token_host=git.token_host,
+            policy=AddressPolicy(own.network.allow),
+        )
+        sieve, most, terms = self._tree_sieve()
+        cache = GitCache(Path(git.cache_dir or default_cache_dir()).expanduser(), git.cache_max_bytes)
+        remote = GitRemote(parse_git(rules.root), options, cache.folder)
+        repository = GitRepository(remote, cache, sieve.why_not)
+        lister = GitLister(repository, mark=self._mark, rules=terms, max_files=most)
+        return GitFetcher(repository, options.max_file_bytes), lister
+
+    def _tree_sieve(self) -> "tuple[Sieve, int, str]":
+        """Which files of a repository are let in, how many at most, and that as text."""
+        from afresh.sources.sieve import BINARY, FolderRules, Sieve
+
+        own, rules = self._own, self._rules
+        folder = FolderRules(
+            gitignore=False,  # whoever committed a file wants it
+            hidden=own.files.hidden,
+            symlinks=True,  # a tree tells them apart by itself: nothing is looked up on disk
+            ignore=own.files.ignore,
+            max_depth=rules.max_depth,
+        )
+        sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
+        most = min(own.files.max_files, rules.max_pages)
+        return sieve, most, f"{sieve.rules!r}{sieve.wishes!r}{most}{sorted(BINARY)}"

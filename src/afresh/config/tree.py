@@ -9,6 +9,7 @@ from afresh import __version__
 from afresh.config import forms
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
+from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
@@ -217,6 +218,7 @@ class Config:
     network: NetworkSettings = field(default_factory=NetworkSettings)
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
     files: FilesSettings = field(default_factory=FilesSettings)
+    git: GitSettings = field(default_factory=GitSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
@@ -237,6 +239,7 @@ SECTIONS = {
     "network": NetworkSettings,
     "crawl": CrawlSettings,
     "files": FilesSettings,
+    "git": GitSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,

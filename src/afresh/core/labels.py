@@ -3,6 +3,7 @@
 import re
 
 from afresh.core.errors import UsageError
+from afresh.core.git_address import PREFIX, parse_git
 from afresh.core.urls import host_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
@@ -37,6 +38,8 @@ def name_for(url: str, kind: str = "web") -> str:
         return "/".join(url.split("/")[3:5]).partition("@")[0]
     if url.startswith("file://"):
         return _OTHER.sub("-", url.rstrip("/").rpartition("/")[2]).strip("-.")[:100] or "files"
+    if url.startswith(PREFIX):
+        return parse_git(url).name[:100]
     host = host_of(url).removeprefix("www.").strip("[]")
     path = url.split("://", 1)[1].partition("/")[2].partition("?")[0]
     path = _INDEX.sub("", path).strip("/")

@@ -98,6 +98,11 @@ class AddressPolicy:
         kinds = (self._kind(address, name, port) for address in _unwrapped(outer))
         return next((kind for kind in kinds if kind), None)
 
+    def names(self, ip: str, host: str, port: int) -> bool:
+        """Whether the operator named this place, in whatever network it is."""
+        address, name = ipaddress.ip_address(ip.partition("%")[0]), host.rstrip(".").lower()
+        return any(entry.covers(address, name, port) for entry in self._allowed)
+
     def _kind(self, address: Address, host: str, port: int) -> str | None:
         kind = _denied(address)
         name = "" if kind is SERVICE else host

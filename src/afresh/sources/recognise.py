@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url, is_file_url, path_of
+from afresh.core.git_address import is_git, parse_git
+from afresh.core.git_pages import plain_page
 from afresh.core.github_address import PUBLIC_WEB, github_address
 from afresh.core.link_list import LINKS, is_link_list
 from afresh.core.typed import typed_address
+from afresh.sources.git import bare_repository
 
 _PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
 
@@ -26,13 +29,17 @@ class Target(NamedTuple):
 def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> Target:
     """The source that is meant by what was typed; what stands on this machine comes first."""
     typed = text.strip()
+    if is_git(typed):
+        return Target("git", parse_git(typed).url)
     path = path_of(typed) if is_file_url(typed) else os.path.expanduser(typed)
+    if repository := bare_repository(path):
+        return Target("git", repository.url)
     if typed and "://" not in path and os.path.exists(path):
         return _on_disk(os.path.abspath(path))
     if _PATH.match(typed) or is_file_url(typed):
         raise UsageError(f"there is no file or folder {path}")
-    if repository := github_address(typed, github_urls):
-        return Target("github", repository.url)
+    if on_github := github_address(typed, github_urls):
+        return Target("github", on_github.url)
     return Target("web", typed_address(typed))
 
 
@@ -41,6 +48,8 @@ def address(text: str) -> str:
     typed = text.strip()
     if is_file_url(typed):
         return typed
+    if page := plain_page(typed):
+        return page
     if _PATH.match(typed) or (typed and "://" not in typed and os.path.exists(typed)):
         return file_url(os.path.abspath(os.path.expanduser(typed)))
     return typed_address(typed)
