@@ -61,13 +61,15 @@ class Debounce:
         return min((stir.at(self._quiet) for stir in stirs), default=None)
 
     def take(self, now: float) -> Due | None:
-        """What is due now, which is forgotten here; None if nothing is."""
+        """What is due now, which is forgotten here, with what has rested half as long; None if nothing is."""
         if self._everything is not None:
             if self._everything.at(self._quiet) > now:
                 return None
             self._everything = None
             return Due(everything=True)
-        due = frozenset(path for path, stir in self._paths.items() if stir.at(self._quiet) <= now)
+        if all(stir.at(self._quiet) > now for stir in self._paths.values()):
+            return None
+        due = frozenset(path for path, stir in self._paths.items() if stir.at(self._quiet / 2) <= now)
         for path in due:
             del self._paths[path]
-        return Due(due) if due else None
+        return Due(due)
