@@ -172,3 +172,11 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(docs: Path) -> None:
     (docs / "link.md").symlink_to(docs / "guide" / "use.md")
     assert at(docs).sift([str(docs / "link.md")]) == Sifted([], [file_url(str(docs / "link.md"))])
     assert len(at(docs, symlinks=True).sift([str(docs / "link.md")]).there) == 1
+
+
+def test_a_file_in_the_place_of_a_folder_is_no_trouble(docs: Path) -> None:
+    (docs / "guide" / "use.md").unlink()
+    (docs / "guide").rmdir()
+    (docs / "guide").write_text("a file now")
+    old, new = str(docs / "guide" / "use.md"), str(docs / "guide")
+    assert at(docs).sift([old, new]) == Sifted([Listed(file_url(new), 0)], [file_url(old)])

@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.program import PATIENCE, Program
+from tests.e2e.sites import lay, looks
 
 from afresh.core.file_urls import file_url
+from afresh.testing import TinySite
 
 DEBOUNCE = "0.1s"
 SHOWN = ("mode", "checked", "changed", "new", "deleted", "unchanged", "not_modified", "held", "failed")
@@ -250,6 +252,34 @@ async def test_F85_a_kill_during_a_batch_leaves_a_store_that_the_next_watch_make
     finally:
         assert again.end() == 0
     assert_sound(store)
+
+
+async def test_E29_a_list_of_links_is_read_when_it_is_saved_and_only_what_is_new_is_asked_for(
+    tmp_path: Path, store: Path, work: object, tiny: TinySite
+) -> None:
+    links = tmp_path / "links.txt"
+    lay(tiny, {"/a": [], "/b": [], "/c": []})
+    a, b, c = (f"{tiny.url.rstrip('/')}{path}" for path in ("/a", "/b", "/c"))
+    links.write_text(f"{a}\n{b}\n")
+    async with opened(store) as kb:
+        assert (await kb.crawl(str(links), name="links")).new == 2
+    tiny.requests.clear()
+    watching = Watching(Program(store, in_process=True))
+    try:
+        watching.notice("links is watched")
+        (tmp_path / "other.txt").write_text(f"{b}\n{c}\n")
+        (tmp_path / "other.txt").replace(links)
+        said = watching.said()
+        assert (said["mode"], said["new"], said["deleted"]) == ("due", 1, 1)
+        links.unlink()
+        assert "is not there: everything is kept" in watching.said()["error"]
+        links.write_text(f"{b}\n{a}\n{c}\n")
+        assert watching.said()["new"] == 1
+    finally:
+        assert watching.end() == 0
+    assert looks(tiny)["/a"] == looks(tiny)["/c"] == 1
+    assert "/b" not in looks(tiny)
+    assert set(index_of(store, "links")) == {a, b, c}
 
 
 async def test_a_store_and_a_log_inside_the_folder_wake_nothing(docs: Path, work: object) -> None:

@@ -85,17 +85,17 @@ class FileEvents:
     def _judge(self, path: str, relative: str, sieve: Sieve) -> Listed | str | bool:
         """A file, an address where a page may have been, True for all of the source, False for nothing."""
         folder, _, name = relative.rpartition("/")
-        if name == IGNORE_FILE and sieve.rules.gitignore:
-            return sieve.why_not_within(folder) is None
-        reason = sieve.why_not(relative)
-        if reason in (HIDDEN, IGNORED):
-            return False
         try:
+            if name == IGNORE_FILE and sieve.rules.gitignore:
+                return sieve.why_not_within(folder) is None
+            reason = sieve.why_not(relative)
+            if reason in (HIDDEN, IGNORED):
+                return False
             mode = os.stat(path, follow_symlinks=sieve.rules.symlinks).st_mode
-        except OSError:
+            if stat.S_ISDIR(mode):
+                return sieve.why_not_within(relative) is None
+        except OSError:  # it is gone, a folder above it is a file now, or it may not be looked at
             return file_url(path)
-        if stat.S_ISDIR(mode):
-            return sieve.why_not_within(relative) is None
         if reason is None and stat.S_ISREG(mode):
             return Listed(file_url(path), relative.count("/"))
         return True if reason == "binary" and sieve.rules.archives else file_url(path)
