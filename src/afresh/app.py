@@ -4,15 +4,17 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from afresh.config import Config
 from afresh.core.doubt import PROBE
+from afresh.core.errors import AfreshError
 from afresh.core.events import Listener, Notice
 from afresh.core.link_list import LINKS
+from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
@@ -29,9 +31,9 @@ from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
-from afresh.looking import Looking
+from afresh.looking import Looking, lookout_for
 from afresh.modelling import Modelling
-from afresh.ports import Access, Clock, Lister
+from afresh.ports import Access, Clock, Lister, Lookout
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
@@ -69,6 +71,7 @@ class Workshop:
         self.store = store
         self.models = models
         self.clock = clock
+        self._warm: Offload | None = None  # processes that outlive a run
 
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
         """What belongs to a source and the numbers that govern it."""
@@ -128,7 +131,7 @@ class Workshop:
         clock = Steady(self.clock)
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
-        offload = Offload()
+        offload = self._warm or Offload()
         looking = Looking(own, rules, clock, offload, source.mark, full=full)
         web, lister = looking.at(
             source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
@@ -144,8 +147,35 @@ class Workshop:
                 async with at_work(kit.vigil, stopping):
                     yield kit, rules
         finally:
-            await offload.close()
+            if offload is not self._warm:
+                await offload.close()
             await web.close()
+
+    def lookout(self, source: Source) -> Lookout:
+        """What hears of changes at the root of a source on this machine."""
+        return lookout_for(self._own(source), self.bounds(source)[0], source.kind)
+
+    @asynccontextmanager
+    async def kept_warm(self) -> AsyncIterator[None]:
+        """Start what a run needs beforehand, and keep it from one run to the next."""
+        self._warm = Offload()
+        warming = asyncio.create_task(self._warm_up(self._warm))
+        try:
+            yield
+        finally:
+            warming.cancel()
+            await asyncio.wait({warming})
+            warm, self._warm = self._warm, None
+            await warm.close()
+
+    async def _warm_up(self, offload: Offload) -> None:
+        """Trouble is no matter here: whoever needs what cannot be started is told."""
+        body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
+        with suppress(AfreshError):
+            await offload.everywhere(Named("afresh.extractors", "extract"), body)
+            document = await offload.call(Named("afresh.extractors", "extract"), body)
+            await offload.everywhere(Named("afresh.chunkers.markdown", "chunk"), document)
+            await self.models.warm_up()
 
     def _own(self, source: Source) -> Config:
         return self.config.with_overrides(source.rules, source.policy)

@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
 
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
@@ -15,14 +13,11 @@ from afresh.core.model import (
     Listed,
     Page,
     PageStatus,
-    Policy,
     RunId,
     RunMode,
     Source,
     SourceId,
-    Worker,
 )
-from afresh.core.scope import Rules
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
@@ -39,76 +34,21 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
-from afresh.engine.kit import Kit
 from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
-from afresh.engine.reindex import Remake, reindex
+from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
 from afresh.engine.search import answer, older_pages, told_of_check
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
+from afresh.engine.tools import Models, Tools
+from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
-from afresh.ports import Clock, Embedder, Library
-
-if TYPE_CHECKING:
-    from afresh.core.cron import Cron
-
-
-class Tools(Protocol):
-    """What makes the tools of each run."""
-
-    def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
-
-    def open(
-        self,
-        source: Source,
-        full: bool,
-        trust: bool,
-        redetect: bool,
-        listener: Listener,
-        stopping: asyncio.Event,
-    ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
-
-    def recognise(self, target: str) -> tuple[str, str]:
-        """The kind and the root of the source that is meant by what was typed."""
-        ...
-
-    def address(self, typed: str) -> str:
-        """The address of a page that is meant by what was typed."""
-        ...
-
-    def keeps_text(self, source: Source) -> bool:
-        """Whether the text of its pages is stored."""
-        ...
-
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
-        ...
-
-    def identity(self) -> tuple[Worker, float]:
-        """Who this process is as a worker, and how long a silent one counts as alive."""
-        ...
-
-    async def examine(self) -> list[Finding]: ...
-
-
-class Models(Protocol):
-    """The models that the store works with."""
-
-    def wanted(self) -> str | None:
-        """The model that the settings name; None where search goes by words alone."""
-        ...
-
-    def for_questions(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
-        """What turns questions into vectors, and what there is to say about it."""
-        ...
-
-    def for_remake(
-        self, listener: Listener, stopping: asyncio.Event
-    ) -> AbstractAsyncContextManager[Remake]: ...
+from afresh.ports import Clock, Library
 
 
 class KnowledgeBase:
@@ -176,6 +116,25 @@ class KnowledgeBase:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
         return reports
+
+    async def watch(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        times: WatchTimes = USUAL,
+        tell: Sights = ignore_sight,
+        listener: Listener = ignore,
+    ) -> None:
+        """Keep files on this machine fresh until `stop`: what changes is looked at when it changes."""
+        meant = {label: await exact_sources(self._store, label) for label in labels}
+        sources = watched_of(meant, await self._store.sources())
+
+        async def look(source: Source, mode: RunMode, pages: Sequence[Listed]) -> RunReport:
+            return await self._run(source, mode, False, False, False, listener, pages=pages)
+
+        async with self._tools.kept_warm():
+            watch = Watch(self._store, self._tools.lookout, look, self._stopping, times, tell)
+            await watch.keep(sources)
 
     async def search(
         self,

@@ -1,6 +1,7 @@
 """What looks at a source of each kind: the lister that tells what there is, and the web that fetches it."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -15,7 +16,7 @@ from afresh.core.scope import Globs, Rules
 from afresh.engine.kit import Web
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
-from afresh.ports import Clock, Lister
+from afresh.ports import Clock, Lister, Lookout
 
 if TYPE_CHECKING:
     from afresh.fetchers.http import HttpOptions
@@ -123,21 +124,11 @@ class Looking:
     def _folder(self) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions
         from afresh.sources.folder import FolderLister
-        from afresh.sources.sieve import FolderRules, Sieve
 
-        files, rules = self._own.files, self._rules
-        path = os.path.realpath(path_of(rules.root))
+        files = self._own.files
+        path = os.path.realpath(path_of(self._rules.root))
         single = os.path.basename(path) if os.path.isfile(path) else None
-        folder = FolderRules(
-            gitignore=files.gitignore,
-            hidden=files.hidden,
-            symlinks=files.symlinks,
-            archives=files.archives,
-            ignore=files.ignore,
-            max_files=min(files.max_files, rules.max_pages),
-            max_depth=rules.max_depth,
-        )
-        sieve = Sieve(os.path.dirname(path) if single else path, folder, Globs(rules.include, rules.exclude))
+        sieve = sieve_for(self._own, self._rules, os.path.dirname(path) if single else path)
         lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
         options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
         return FileFetcher(path, options, lister.why_not), lister
@@ -231,3 +222,43 @@ class Looking:
         sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
         most = min(own.files.max_files, rules.max_pages)
         return sieve, most, f"{sieve.rules!r}{sieve.wishes!r}{most}{sorted(BINARY)}"
+
+
+def sieve_for(own: Config, rules: Rules, root: str) -> "Sieve":
+    """Which files of a folder are let in; those that afresh itself writes never are."""
+    from afresh.sources.sieve import FolderRules, Sieve
+
+    files = own.files
+    folder = FolderRules(
+        gitignore=files.gitignore,
+        hidden=files.hidden,
+        symlinks=files.symlinks,
+        archives=files.archives,
+        ignore=(*files.ignore, *_written_below(root, own)),
+        max_files=min(files.max_files, rules.max_pages),
+        max_depth=rules.max_depth,
+    )
+    return Sieve(root, folder, Globs(rules.include, rules.exclude))
+
+
+def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
+    """What hears of changes at the root of a source; single files tell something only of a folder."""
+    from afresh.sources.events import FileEvents
+
+    path = path_of(rules.root)
+    sieve = sieve_for(own, rules, os.path.realpath(path)) if kind == "folder" else None
+    return FileEvents(path, sieve)
+
+
+def _written_below(root: str, own: Config) -> list[str]:
+    """Patterns for the store and the log, where they stand inside a folder."""
+    from afresh.store.open import sqlite_path
+
+    ways = [(str(sqlite_path(own.store.url)), "-*"), *([(own.log.file, ".*")] if own.log.file else [])]
+    patterns = []
+    for name, more in ways:
+        path = os.path.realpath(name)
+        if path.startswith(root.rstrip("/") + "/"):
+            plain = re.sub(r"([\\*?\[\]!# ])", r"\\\1", path[len(root.rstrip("/")) :])
+            patterns += [plain, plain + more]
+    return patterns

@@ -62,6 +62,14 @@ class Modelling:
             finally:
                 await _close(embedding)
 
+    async def warm_up(self) -> None:
+        """Load the model that new text will need, if it runs in this process."""
+        from afresh.models.local import LocalEmbedder
+
+        async with self._chosen() as models:
+            if isinstance(models.acting, LocalEmbedder):
+                await models.acting.embed(["warm"])
+
     @asynccontextmanager
     async def for_remake(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[Remake]:
         """The tools to make an index anew from stored text."""

@@ -1,6 +1,6 @@
 """The places where afresh meets the world: the protocols that adapters fulfil."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -97,6 +97,34 @@ class Lister(Protocol):
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Why an address is not part of the source, or None if it is."""
+        ...
+
+
+class Sifted(NamedTuple):
+    """What paths mean that something happened to."""
+
+    there: Sequence[Listed] = ()  # files that belong to the source
+    others: Sequence[str] = ()  # addresses with no such file: pages at or below them may be on record
+    everything: bool = False  # more than single files may have changed
+
+
+class Lookout(Protocol):
+    """Hears of changes at the root of a source, without ever reading a file; all of it may block."""
+
+    place: str
+
+    def open(self, heard: Callable[[Sequence[str]], None], lost: Callable[[str], None]) -> None:
+        """Tell of paths from now on, or why that ended, from another thread; OSError if it cannot."""
+        ...
+
+    def close(self) -> None: ...
+
+    def stands(self) -> bool:
+        """Whether the root is still the one that changes are heard of."""
+        ...
+
+    def sift(self, paths: Iterable[str]) -> Sifted:
+        """What is to be looked at for some paths."""
         ...
 
 
@@ -209,6 +237,7 @@ class Store(Protocol):
     # listings
     async def on_record(self, source: SourceId, recipe: str) -> Sequence[OnRecord]: ...
     async def unsound(self, source: SourceId, recipe: str) -> Sequence[Listed]: ...
+    async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> Sequence[Listed]: ...
     async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int: ...
     async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None: ...
     async def forget_mark(self, source: SourceId) -> None: ...

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.ending import Ending
-from afresh.core.looks import Failed, Outcome, Refused, Seen, Validators
+from afresh.core.looks import Failed, Gone, Outcome, Refused, Seen, Validators
 from afresh.core.model import Listed, RunMode, RunState
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", etag='"1"'), "b": read("Page b")}
@@ -97,3 +97,18 @@ async def test_a_source_as_it_was_is_noted_once_and_its_pages_show_it(desk: Desk
     assert found[0][1].checked_at == desk.clock()
     seen = await desk.store.source_view(desk.source)
     assert seen.oldest_check is not None
+
+
+async def test_pages_are_found_by_their_address_or_that_of_a_folder_above(desk: Desk) -> None:
+    pages = ("dir/x", "dir/sub/y", "dir", "dir0", "dir-old/z", "dir.md")
+    await desk.crawl({"": read("Root", *pages), **{path: read(f"Page {path}") for path in pages}})
+    found = await desk.store.on_record_at(desk.source.id, [at("dir"), at("dir/x"), at("nowhere")])
+    assert found == [Listed(at("dir"), 1), Listed(at("dir/sub/y"), 1), Listed(at("dir/x"), 1)]
+    assert await desk.store.on_record_at(desk.source.id, []) == []
+    assert await desk.store.on_record_at(desk.source.id, [at("di")]) == []
+
+
+async def test_a_page_that_is_gone_is_not_on_record(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.crawl({**SITE, "b": Gone()}, RunMode.REFRESH)
+    assert await desk.store.on_record_at(desk.source.id, [at("a"), at("b")]) == [Listed(at("a"), 1)]

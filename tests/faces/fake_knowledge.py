@@ -25,6 +25,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.ports import Access
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
@@ -256,6 +257,22 @@ class FakeKnowledge:
         self._asked("refresh", tuple(labels), due, budget, full, trust, redetect)
         await self._work(listener)
         return self.reports
+
+    async def watch(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        times: WatchTimes = USUAL,
+        tell: Sights = ignore_sight,
+        listener: Listener = ignore,
+    ) -> None:
+        """Tells the scripted reports one after the other."""
+        self._asked("watch", tuple(labels), times.debounce, times.rescan)
+        tell(Notice(text="python-docs is watched"))
+        for each in self.reports:
+            tell(each)
+        if self.waits:
+            await self.waits()
 
     async def _work(self, listener: Listener) -> None:
         listener(Notice(text="a run was resumed"))

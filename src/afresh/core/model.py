@@ -32,7 +32,7 @@ class RunMode(StrEnum):
     CRAWL = "crawl"
     REFRESH = "refresh"
     DUE = "due"
-    CHECK = "check"  # a few pages, before a search answers from them
+    CHECK = "check"  # a few pages: before a search answers from them, or as their files changed
 
 
 class RunState(StrEnum):

@@ -38,6 +38,10 @@ class Offload:
                 return cast("R", value)
             raise ExtractError(str(value))
 
+    async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Make a call in each process, so that it has started and knows the function."""
+        await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
+
     async def _answer(self, call: object) -> Buffer:
         slot = await self._free.get()
         try:

@@ -17,6 +17,8 @@ BINARY = frozenset(
     "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
 )
 COMMON = frozenset({"md", "html", "txt", "py"})  # known at first sight
+TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
+_BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
 
 
@@ -68,8 +70,8 @@ class Sieve:
         if name[0] == "." and not self._shows_hidden:
             return HIDDEN
         suffix = name[name.rfind(".") + 1 :]
-        if suffix in BINARY or (suffix not in COMMON and suffix.lower() in BINARY):
-            return "binary"
+        if suffix not in COMMON and (reason := _by_name(name, suffix)) is not None:
+            return reason
         if (levels or self._own) and self._is_ignored(path, levels, is_folder=False):
             return IGNORED
         return UNWANTED if self._has_wishes and self._is_unwanted(path) else None
@@ -77,16 +79,9 @@ class Sieve:
     def why_not(self, path: str) -> str | None:
         """Why a single file is left out, by all that holds on the way to it."""
         *folders, name = path.split("/")
-        if len(folders) > self.rules.max_depth:
-            return "too deep"
-        levels, prefix = self.levels("", ()), ""
-        for folder in folders:
-            if reason := self.why_not_folder(prefix + folder, folder, levels):
-                return reason
-            prefix += folder + "/"
-            if not self.rules.symlinks and os.path.islink(os.path.join(self.root, prefix[:-1])):
-                return "symbolic link"
-            levels = self.levels(prefix, levels)
+        reason, levels = self._on_the_way(folders)
+        if reason is not None:
+            return reason
         if not self.rules.symlinks and os.path.islink(os.path.join(self.root, path)):
             return "symbolic link"
         return self.why_not_file(path, name, levels)
@@ -94,10 +89,35 @@ class Sieve:
     def _is_unwanted(self, path: str) -> bool:
         return self.wishes is not None and self.wishes.refusal(f"/{path}") is not None
 
+    def why_not_within(self, path: str) -> str | None:
+        """Why nothing in a folder is looked at, by all that holds on the way to it and for itself."""
+        return self._on_the_way(path.split("/") if path else [])[0]
+
+    def _on_the_way(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
+        """Why what a folder holds is left out, or the ignore rules that hold in it."""
+        if len(folders) > self.rules.max_depth:
+            return "too deep", ()
+        levels, prefix = self.levels("", ()), ""
+        for folder in folders:
+            if reason := self.why_not_folder(prefix + folder, folder, levels):
+                return reason, ()
+            prefix += folder + "/"
+            if not self.rules.symlinks and os.path.islink(os.path.join(self.root, prefix[:-1])):
+                return "symbolic link", ()
+            levels = self.levels(prefix, levels)
+        return None, levels
+
     def _is_ignored(self, path: str, levels: tuple[Level, ...], *, is_folder: bool) -> bool:
         if self._own and ignored_by(self._own, path, is_folder) is not None:
             return True
         return bool(levels) and ignored_by(levels, path, is_folder) is not None
+
+
+def _by_name(name: str, suffix: str) -> str | None:
+    """Why nobody wants to read a file of that name: it is no text, or will be gone soon."""
+    if name[-1] == "~" or (name[-1] == "#" and name[0] == "#"):
+        return "temporary"
+    return _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower())
 
 
 def _open_plainly(path: str, flags: int) -> int:

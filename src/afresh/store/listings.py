@@ -31,6 +31,18 @@ class Listings:
             rows = await tx.all("unsound", source=source, recipe=recipe)
             return [Listed(row["url"], row["depth"]) for row in rows]
 
+    async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[Listed]:
+        """The pages that may be there still at some addresses, or below them as files in folders."""
+        async with self.db.read() as tx:
+            rows = [
+                row
+                for url in urls
+                for row in await tx.all(
+                    "on_record_at", source=source, url=url, below=f"{url}/", beyond=f"{url}0"
+                )
+            ]
+            return [Listed(*each) for each in dict.fromkeys((row["url"], row["depth"]) for row in rows)]
+
     async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
         """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
         async with self.db.write() as tx:

@@ -118,7 +118,7 @@ class Runs:
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
         if run.mode is RunMode.CHECK:
-            return False  # a search that is over
+            return False  # whoever wanted it is gone
         if mode is RunMode.CHECK:
             raise RunBusy(f"run {run.id} was interrupted; `afresh refresh` goes on with it")
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything

@@ -59,6 +59,13 @@ def write(value: object, file: TextIO) -> None:
     file.flush()
 
 
+def write_line(value: object, file: TextIO) -> None:
+    """Writes one document on a line of its own, at once."""
+    text = json.dumps(plain(value), ensure_ascii=not _is_utf8(file))
+    file.write(UNSEEN.sub(_escaped, text) + "\n")
+    file.flush()
+
+
 def _write_items(items: Iterable[object], file: TextIO) -> None:
     before = "[\n  "
     for item in items:
@@ -68,6 +75,13 @@ def _write_items(items: Iterable[object], file: TextIO) -> None:
 
 
 def _document(value: object, file: TextIO) -> str:
-    readable = (file.encoding or "").lower().replace("-", "") in {"utf8", ""}
-    text = json.dumps(plain(value), indent=2, ensure_ascii=not readable)
-    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = json.dumps(plain(value), indent=2, ensure_ascii=not _is_utf8(file))
+    return UNSEEN.sub(_escaped, text)
+
+
+def _is_utf8(file: TextIO) -> bool:
+    return (file.encoding or "").lower().replace("-", "") in {"utf8", ""}
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

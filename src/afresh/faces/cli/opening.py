@@ -22,6 +22,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
 )
+from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.ports import Access
 
 
@@ -53,6 +54,15 @@ class Knowledge(Protocol):
         redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
+
+    async def watch(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        times: WatchTimes = USUAL,
+        tell: Sights = ignore_sight,
+        listener: Listener = ignore,
+    ) -> None: ...
 
     async def search(
         self,

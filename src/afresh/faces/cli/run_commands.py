@@ -10,6 +10,7 @@ from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit,
 from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.faces.cli.watch_command import watch
 from afresh.ports import Access
 
 if TYPE_CHECKING:
@@ -222,4 +223,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, plan, confirm, reindex)
+COMMANDS = (crawl, refresh, watch, plan, confirm, reindex)

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from afresh.config import Config
@@ -25,13 +25,14 @@ def run(
     config: Config | None = None,
     *,
     access: Access = Access.CREATE,
+    shown: Callable[[Session], AbstractContextManager[Watch]] = watching,
 ) -> Answer:
     """The answer of a run, shown while it works; the first Ctrl-C asks it to end, the second quits."""
 
     async def going() -> Answer:
         kb = await opening.open_kb(config or session.config, access)
         try:
-            with watching(session) as watch, signals(Brake(kb.stop, watch)):
+            with shown(session) as watch, signals(Brake(kb.stop, watch)):
                 return await work(kb, watch.hear)
         finally:
             await kb.close()

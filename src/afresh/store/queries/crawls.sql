@@ -182,6 +182,12 @@ select id, url, depth, etag, last_modified, size, mtime_ns, validators_url,
         and (content_hash is not null or etag is not null or size is not null) as sound
 from pages where source_id = :source and status not in ('deleted', 'redirect')
 
+-- on_record_at
+select url, depth from pages
+where source_id = :source and status not in ('deleted', 'redirect')
+    and (url = :url or (url >= :below and url < :beyond))
+order by url
+
 -- unsound
 select url, depth from pages
 where source_id = :source and status not in ('deleted', 'redirect') and not (

@@ -26,6 +26,12 @@ class MemoryListings:
         """The pages that are to be looked at although the source is as it was."""
         return [Listed(page.url, page.depth) for page in self._there(source) if not _is_sound(page, recipe)]
 
+    async def on_record_at(self, source: SourceId, urls: Sequence[str]) -> list[Listed]:
+        """The pages that may be there still at some addresses, or below them as files in folders."""
+        there = sorted((page.url, page.depth) for page in self._there(source))
+        found = [each for url in urls for each in there if each[0] == url or each[0].startswith(f"{url}/")]
+        return [Listed(*each) for each in dict.fromkeys(found)]
+
     async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
         """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
         told = [

@@ -1,0 +1,79 @@
+"""What the use cases are given: the tools of each run, and the models."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from afresh.core.events import Listener
+from afresh.core.model import Policy, Source, Worker
+from afresh.core.scope import Rules
+from afresh.core.views import Finding
+from afresh.engine.kit import Kit
+from afresh.engine.reindex import Remake
+from afresh.ports import Embedder, Lookout
+
+if TYPE_CHECKING:
+    from afresh.core.cron import Cron
+
+
+class Tools(Protocol):
+    """What makes the tools of each run."""
+
+    def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
+
+    def open(
+        self,
+        source: Source,
+        full: bool,
+        trust: bool,
+        redetect: bool,
+        listener: Listener,
+        stopping: asyncio.Event,
+    ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
+
+    def recognise(self, target: str) -> tuple[str, str]:
+        """The kind and the root of the source that is meant by what was typed."""
+        ...
+
+    def address(self, typed: str) -> str:
+        """The address of a page that is meant by what was typed."""
+        ...
+
+    def keeps_text(self, source: Source) -> bool:
+        """Whether the text of its pages is stored."""
+        ...
+
+    def schedule(self, source: Source) -> "Cron | None":
+        """When a source is due, if its settings name times."""
+        ...
+
+    def identity(self) -> tuple[Worker, float]:
+        """Who this process is as a worker, and how long a silent one counts as alive."""
+        ...
+
+    async def examine(self) -> list[Finding]: ...
+
+    def lookout(self, source: Source) -> Lookout:
+        """What hears of changes at the root of a source on this machine."""
+        ...
+
+    def kept_warm(self) -> AbstractAsyncContextManager[None]:
+        """While it is open, what a run starts up is there for the next one."""
+        ...
+
+
+class Models(Protocol):
+    """The models that the store works with."""
+
+    def wanted(self) -> str | None:
+        """The model that the settings name; None where search goes by words alone."""
+        ...
+
+    def for_questions(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
+        """What turns questions into vectors, and what there is to say about it."""
+        ...
+
+    def for_remake(
+        self, listener: Listener, stopping: asyncio.Event
+    ) -> AbstractAsyncContextManager[Remake]: ...
