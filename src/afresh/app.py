@@ -140,6 +140,7 @@ class Workshop:
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)
         kit.trim, kit.modified = looking.trim, looking.modified
+        kit.tells_news = looking.tells_news
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:

@@ -59,6 +59,7 @@ class Looking:
         self.modified: Callable[[str], datetime | None] = lambda url: (
             None
         )  # when the source says a page changed
+        self.tells_news = False  # whether a listing shows which pages changed lately
         self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
@@ -101,6 +102,7 @@ class Looking:
             full=self._full,
         )
         self.trim, self.modified = lister.trim, lister.hints.modified.get
+        self.tells_news = lister.tells_news
         return HintedWeb(gate, lister.hints, markdown=self._own.crawl.markdown == "auto"), lister
 
     def _gate(self, refusal: Refusal) -> "RobotsGate":

@@ -433,3 +433,23 @@ async def test_F76_pages_with_old_dates_are_not_asked_only_where_that_was_chosen
         tiny.requests.clear()
         await kb.refresh(["docs"], full=True)
         assert looks(tiny)["/a"] == 1
+
+
+async def test_A28_what_the_site_says_is_news_is_due_at_once(
+    store: Path, work: type[InProcess], tiny: TinySite
+) -> None:
+    lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
+    dated(tiny, a="2026-05-01", b="2026-05-01")
+    clock = FrozenClock(datetime(2026, 5, 20, tzinfo=UTC))
+    async with opened(store, clock=clock) as kb:
+        await kb.crawl(tiny.url, name="docs")
+        clock.advance(3600)
+        tiny.requests.clear()
+        (report,) = await kb.refresh(["docs"], due=True)
+        assert (counts(report), looks(tiny)) == ({}, {})
+        tiny.edit("/a", add_paragraph="news")
+        lay(tiny, {"/c": []})
+        dated(tiny, a="2026-05-20T00:30:00Z", b="9999-01-01", c="2026-05-20T00:30:00Z")
+        (report,) = await kb.refresh(["docs"], due=True)
+        assert counts(report) == {"changed": 1, "new": 1, "not_modified": 1}
+        assert looks(tiny) == {"/": 1, "/a": 1, "/c": 1}  # the root tells whether the site is well

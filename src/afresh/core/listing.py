@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from afresh.core.looks import Validators
@@ -16,6 +17,7 @@ class OnRecord(NamedTuple):
     depth: int
     validators: Validators
     sound: bool  # read well, by the present recipe, and nothing speaks against it
+    checked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.errors import SourceError
+from afresh.core.hints import is_news
 from afresh.core.listing import OnRecord, compare
 from afresh.core.model import Listed, RunMode
 from afresh.engine.course import Course
@@ -29,11 +30,23 @@ async def fill(course: Course, pages: Sequence[Listed]) -> None:
 async def _fill_due(course: Course, now: datetime) -> None:
     store, run, limits = course.kit.store, course.run, course.limits
     await store.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
+    if course.kit.tells_news:
+        await store.enqueue(run, await _news(course, now), limits, now)
     if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
         await store.enqueue(run, await store.frontier(course.source.id), limits, now)
     if (await store.backlog(run.id)).open:
         root = [Listed(course.rules.root, 0)]  # is the site well at all?
         await store.enqueue(run, root, replace(limits, budget=None), now)
+
+
+async def _news(course: Course, now: datetime) -> list[Listed]:
+    """What the site lists as new or as changed since it was last looked at."""
+    listed = await _listed(course) or []
+    record = await course.kit.store.on_record(course.source.id, course.kit.policy.recipe)
+    checked = {page.url: page.checked_at for page in record}
+    return [
+        item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)
+    ]
 
 
 async def _fill_from_root(course: Course, now: datetime) -> None:

@@ -81,6 +81,7 @@ class Kit:
     crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
     modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
+    tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:
         """How many pages a run may queue: a budget is for runs of what is due."""

@@ -42,6 +42,7 @@ class Mark:
     feeds: tuple[str, ...] = ()  # that were there
     named: tuple[str, ...] = ()  # feeds that the root names and nobody asked for yet
     form: str | None = None  # how its Markdown files are named (core/twins.py); None: nobody knows
+    dated: bool = False  # something that was listed came with the time of its last change
     files: Mapping[str, Remembered] = field(default_factory=dict)
 
     @property
@@ -53,6 +54,7 @@ class Mark:
             "feeds": self.feeds,
             "named": self.named,
             "form": self.form,
+            "dated": self.dated,
             "files": {url: _told(kept) for url, kept in self.files.items()},
         }
         return json.dumps(told, separators=(",", ":"), sort_keys=True)
@@ -70,6 +72,7 @@ def mark_from(text: str | None) -> Mark:
             feeds=tuple(map(str, told["feeds"])),
             named=tuple(map(str, told["named"])),
             form=None if told["form"] is None else str(told["form"]),
+            dated=bool(told["dated"]),
             files={str(url): _kept(row) for url, row in told["files"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -79,8 +79,14 @@ class WebLister:
             feeds=tuple(there),
             named=tuple(url for url in told if url not in found.tried),
             form=self.hints.form,
+            dated=found.dated,
             files=found.files,
         ).text
+
+    @property
+    def tells_news(self) -> bool:
+        """Whether the site gave dates when it was last listed: then its lists show what changed."""
+        return self._before.dated
 
     def walks(self, url: str) -> bool:
         """Every page of a site is asked by itself."""

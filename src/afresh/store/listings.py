@@ -8,7 +8,7 @@ from afresh.core.listing import OnRecord
 from afresh.core.model import Listed, PageId, Run, SourceId
 from afresh.core.tally import total
 from afresh.store.dialect import Database
-from afresh.store.records import run_from, validators_from
+from afresh.store.records import at, run_from, validators_from
 
 
 class Listings:
@@ -21,7 +21,14 @@ class Listings:
         async with self.db.read() as tx:
             rows = await tx.all("on_record", source=source, recipe=recipe)
             return [
-                OnRecord(row["id"], row["url"], row["depth"], validators_from(row), bool(row["sound"]))
+                OnRecord(
+                    row["id"],
+                    row["url"],
+                    row["depth"],
+                    validators_from(row),
+                    bool(row["sound"]),
+                    at(row["checked_at"]),
+                )
                 for row in rows
             ]
 

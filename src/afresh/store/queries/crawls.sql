@@ -177,7 +177,7 @@ select distinct locked_by from page_crawls where locked_by is not null
 
 
 -- on_record
-select id, url, depth, etag, last_modified, size, mtime_ns, validators_url,
+select id, url, depth, etag, last_modified, size, mtime_ns, validators_url, checked_at,
     recipe = :recipe and failures = 0 and gone_count = 0 and doomed_by is null and doubt is null and moved_to is null
         and (content_hash is not null or etag is not null or size is not null) as sound
 from pages where source_id = :source and status not in ('deleted', 'redirect')

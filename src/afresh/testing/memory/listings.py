@@ -18,7 +18,7 @@ class MemoryListings:
     async def on_record(self, source: SourceId, recipe: str) -> list[OnRecord]:
         """The pages of a source that may be there still, as they were last read."""
         return [
-            OnRecord(page.id, page.url, page.depth, page.validators, _is_sound(page, recipe))
+            OnRecord(page.id, page.url, page.depth, page.validators, _is_sound(page, recipe), page.checked_at)
             for page in self._there(source)
         ]
 
