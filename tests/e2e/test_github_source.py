@@ -205,7 +205,9 @@ async def test_a_renamed_repository_goes_on_under_its_pages_addresses(
     await hub.crawl("octo/docs", name="docs")
     files = {server.page(path) for path in FILES}
     server.rename("octo/handbook")
-    assert await refreshed(hub) == {"new": 2, "moved": 2, "not_modified": 3}
+    (report,) = await hub.refresh(["docs"])
+    assert counts(report) == {"new": 2, "moved": 2, "not_modified": 3}
+    assert report.notes == ("octo/docs is called octo/handbook now",)
     assert set(index_of(store)) == {*files, server.wiki(), server.wiki("Set-up")}
     server.forget()
     assert await refreshed(hub) == {"not_modified": 5}
