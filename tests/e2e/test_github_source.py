@@ -136,6 +136,16 @@ async def test_only_the_wiki_of_a_repository(hub: KnowledgeBase, server: GithubS
     assert set(index_of(store)) == {server.wiki(), server.wiki("Set-up")}
 
 
+async def test_a_folder_of_a_repository_and_what_a_refresh_of_it_would_do(
+    hub: KnowledgeBase, server: GithubServer, store: Path
+) -> None:
+    await hub.crawl(f"{server.web_url}/octo/docs/tree/main/docs", name="docs")
+    assert set(index_of(store)) == {server.page("docs/guide.md"), server.page("docs/api.md")}
+    server.forget()
+    plan = await hub.plan("docs")
+    assert (plan.conditional, plan.not_looked_at, len(server.requests)) == (2, 0, 0)
+
+
 async def test_F30_P4_a_server_that_is_down_takes_nothing_away(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
@@ -205,7 +215,9 @@ async def test_a_renamed_repository_goes_on_under_its_pages_addresses(
     await hub.crawl("octo/docs", name="docs")
     files = {server.page(path) for path in FILES}
     server.rename("octo/handbook")
-    assert await refreshed(hub) == {"new": 2, "moved": 2, "not_modified": 3}
+    (report,) = await hub.refresh(["docs"])
+    assert counts(report) == {"new": 2, "moved": 2, "not_modified": 3}
+    assert report.notes == ("octo/docs is called octo/handbook now",)
     assert set(index_of(store)) == {*files, server.wiki(), server.wiki("Set-up")}
     server.forget()
     assert await refreshed(hub) == {"not_modified": 5}

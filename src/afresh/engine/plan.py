@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.decide import request_for
-from afresh.core.link_list import LINKS
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
 from afresh.core.schedule import due
 from afresh.core.scope import Rules
@@ -20,7 +19,7 @@ async def plan_of(
 ) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
-    listed = source.kind == LINKS  # by a file, which knows no rules
+    listed = source.kind != "web"  # of all others the listing tells, or where their links lead
     looked_at = [page for page in pages if listed or rules.refusal(page.url, page.depth) is None]
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]

@@ -28,6 +28,12 @@ class Snapshot:
     errors: Sequence[str] = ()  # why the listing is incomplete
 
     @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the report should know."""
+        name, shown = self.state.name, self.state.shown
+        return () if name.lower() == shown.lower() else (f"{shown} is called {name} now",)
+
+    @property
     def mark(self) -> str | None:
         """What names this state; None where nothing would vouch for it."""
         return self.state.as_text() if self.state.etag and not self.errors else None

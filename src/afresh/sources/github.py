@@ -27,6 +27,9 @@ class Seen(Protocol):
     def errors(self) -> Sequence[str]: ...
 
     @property
+    def notes(self) -> Sequence[str]: ...
+
+    @property
     def mark(self) -> str | None: ...
 
 
@@ -65,6 +68,7 @@ class GithubLister:
         self._listed = False
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
+        self.notes: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}
         self.notes: Sequence[str] = ()
 
@@ -82,7 +86,7 @@ class GithubLister:
         seen = await self._repository.look()
         if isinstance(seen, Refused | Failed):
             raise SourceError(seen.reason)
-        self.listing_errors, self.unchanged = seen.errors, seen.files is None
+        self.listing_errors, self.unchanged, self.notes = seen.errors, seen.files is None, seen.notes
         self.dropped = {why: number for why, number in seen.left_out.items() if why not in _UNTOLD}
         for url, file in (seen.files or {}).items():
             yield Listed(url, file.path.count("/"), Validators(etag=file.etag))
