@@ -320,6 +320,19 @@ async def test_A20_B16_politeness_holds_for_each_host_of_a_list(
         assert max(one.most, two.most) <= 2
 
 
+async def test_F10_a_run_that_is_stopped_before_the_list_is_read_goes_on_later_and_deletes_nothing(
+    store: Path, work: type[InProcess], tiny: TinySite, file: Path
+) -> None:
+    lay(tiny, {path: [] for path in PATHS})
+    write(file, *urls(tiny, *PATHS))
+    async with opened(store) as kb:
+        kb.stop()
+        assert (await kb.crawl(str(file))).state == "cancelled"
+    async with opened(store) as kb:
+        (report,) = await kb.refresh()
+        assert (report.state, counts(report)) == ("completed", {"new": 3})
+
+
 async def test_plan_tells_what_a_refresh_of_a_list_looks_at(
     store: Path, work: type[InProcess], tiny: TinySite, file: Path
 ) -> None:

@@ -129,6 +129,13 @@ async def test_F86_a_file_without_end_is_not_read_to_its_end(file: Path) -> None
         await listed(LinkLister(file))
 
 
+async def test_F86_a_file_that_the_system_refuses_to_open_is_an_error(file: Path) -> None:
+    """Also as root, who may read whatever there is."""
+    write(file, A)
+    with pytest.raises(SourceError, match=r"cannot be read \(Not a directory\): everything is kept"):
+        await listed(LinkLister(file / "below", expects_links=True))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 async def test_F86_an_unreadable_file_is_an_error(file: Path) -> None:  # pragma: no cover
     write(file, A)

@@ -21,6 +21,7 @@ class Course:
     stopping: asyncio.Event
     notes: list[str] = field(default_factory=list)
     unlisted: str | None = None  # why the source could not be read at all
+    unfilled: bool = False  # told to stop before it was known what there is to look at
     filled: int = 0  # chunks of earlier runs that got the vectors they lacked
     began: float = field(default_factory=time.monotonic)
 

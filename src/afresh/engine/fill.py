@@ -128,10 +128,12 @@ async def _listed(course: Course) -> list[Listed] | None:
         return [item async for item in course.kit.lister.list()]
 
     try:
-        return await _unless_stopped(items(), course.stopping)
+        listed = await _unless_stopped(items(), course.stopping)
     except SourceError as error:
         course.unlisted = str(error)
         return []
+    course.unfilled = listed is None
+    return listed
 
 
 async def _unless_stopped(

@@ -129,7 +129,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             root_failed=await _root_failure(course) if asked_root or not due else None,
             robots_unreachable=no_robots,
             listing_complete=not due and not kit.lister.listing_errors and not run.counts.get("cut_pages"),
-            stopped=course.stopping.is_set() and (await kit.store.backlog(run.id)).open > 0,
+            stopped=course.stopping.is_set() and (course.unfilled or await _has_more(course)),
             known=asked + unasked,
             known_failed=run.counts.get("known_failed", 0) + unasked,
             known_doubtful=run.counts.get("known_doubtful", 0),
@@ -145,6 +145,11 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             course.notes.append(f"{len(told) - MANY} more of the kind")
     course.notes.extend(dropped_notes(kit.lister))
     return verdict
+
+
+async def _has_more(course: Course) -> bool:
+    """Whether something is left to look at."""
+    return (await course.kit.store.backlog(course.run.id)).open > 0
 
 
 async def _root_failure(course: Course) -> str | None:
