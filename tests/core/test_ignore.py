@@ -1,6 +1,5 @@
 """Rules of ignore files: the same answers as git gives."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -77,7 +76,6 @@ PATHS = [
 ]
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not there to compare with")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_RULES, min_size=1, max_size=4))
 def test_git_itself_agrees(tmp_path_factory: pytest.TempPathFactory, rules: list[str]) -> None:

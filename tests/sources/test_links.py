@@ -136,14 +136,6 @@ async def test_F86_a_file_that_the_system_refuses_to_open_is_an_error(file: Path
         await listed(LinkLister(file / "below", expects_links=True))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-async def test_F86_an_unreadable_file_is_an_error(file: Path) -> None:  # pragma: no cover
-    write(file, A)
-    os.chmod(file, 0)  # noqa: PTH101
-    with pytest.raises(SourceError, match="cannot be read"):
-        await listed(LinkLister(file))
-
-
 # ---- a file that is being written
 
 
