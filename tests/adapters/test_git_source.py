@@ -214,6 +214,11 @@ async def test_a_branch_goes_before_a_tag_of_the_same_name(repo: Repo, cache: Pa
     repo.git("tag", "both", "main")
     repo.commit({"docs/c.md": "# Branch"}, "both")
     assert await read_all(repo.url + "@both", cache) == {"docs/c.md": "# Branch"}
+    async with Run(repo.url + "@both", cache) as run:
+        await run.listed()
+        assert run.lister.notes == [
+            "both is a branch and a tag: the branch is read, @refs/tags/both is the tag"
+        ]
     assert "docs/a.md" in await read_all(repo.url + "@refs/tags/both", cache)
 
 

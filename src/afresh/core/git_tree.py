@@ -30,6 +30,7 @@ class GitState:
     commit: str
     kind: RefKind
     branch: str | None = None  # which HEAD names
+    has_twin: bool = False  # a tag has the name of the branch that is read
 
 
 class GitFile(NamedTuple):
@@ -58,11 +59,11 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
                 "the repository has no commits, or its HEAD names no branch there is: name one with @branch"
             )
         return GitState(commit=known["HEAD"], kind=RefKind.HEAD, branch=branch)
-    for name, kind in _meanings(ref):
-        if name in known:
-            return GitState(
-                commit=known[f"{name}^{{}}"] if f"{name}^{{}}" in known else known[name], kind=kind
-            )
+    meant = [(name, kind) for name, kind in _meanings(ref) if name in known]
+    if meant:
+        name, kind = meant[0]
+        commit = known.get(f"{name}^{{}}") or known[name]
+        return GitState(commit=commit, kind=kind, has_twin=len(meant) > 1)
     hint = ": a commit is named by its whole id" if _SHORT_ID.fullmatch(ref) else ""
     raise SourceError(f"the repository has no branch or tag {ref}{hint}")
 

@@ -65,6 +65,9 @@ class GitLister:
         address = self._repository.address
         pages = pages_of(address, state.kind, state.branch)
         self.mark = self._mark(state, pages)
+        if state.has_twin:
+            name = address.ref
+            self.notes = [f"{name} is a branch and a tag: the branch is read, @refs/tags/{name} is the tag"]
         if self.mark == self._earlier:
             self.unchanged = True
             return
