@@ -68,7 +68,6 @@ class GithubLister:
         self._listed = False
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
-        self.notes: Sequence[str] = ()
         self.dropped: Mapping[str, int] = {}
         self.notes: Sequence[str] = ()
 
