@@ -4,7 +4,7 @@ import re
 
 import pyromark
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
@@ -289,6 +289,7 @@ def test_what_is_shown_stands_in_the_text_and_fits(text: str, query: list[str], 
 
 
 @briefly
+@example("https://a.org/zebra " + "retry " * 20 + "\n\n## zebra", ["zebra"], 40)
 @given(documents, st.lists(words, min_size=1, max_size=3), widths)
 def test_what_is_asked_for_is_shown_if_it_can_be_marked_at_all(
     text: str, query: list[str], width: int

@@ -98,7 +98,10 @@ def _read_around(content: str, words: Words, width: int) -> _Text:
         text, middle = text[low : low + LONGEST_READ], middle - low
         found = words.spots(text)
     low = min(middle - width // 2, len(text) - width)
-    return _placed(text, found, segments_of(text, _longest(width), (low, middle + width + width // 2)))
+    near = _placed(text, found, segments_of(text, _longest(width), (low, middle + width + width // 2)))
+    if any(near.spots) or not found:
+        return near
+    return _placed(text, found, segments_of(text, _longest(width)))  # there, words stood in addresses only
 
 
 def _densest(found: Sequence[Spot], words: Words, width: int) -> int:
