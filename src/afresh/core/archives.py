@@ -2,8 +2,8 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from afresh.core.file_urls import SCHEME, file_url, path_of
 from afresh.core.looks import Validators
 from afresh.core.urls import MAX_LENGTH
 
@@ -15,7 +15,6 @@ NESTED = "an archive within an archive"
 OUTSIDE = "its name leads out of the archive"
 TOO_LONG = "its name is too long"
 
-_SAFE = "/!$&'()*+,;=:@~"  # what a path may hold as it is, by RFC 3986
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SEPARATORS = re.compile(r"[/\\]")
 
@@ -37,15 +36,13 @@ def is_archive(name: str) -> bool:
 
 def entry_url(archive: str, name: str) -> str:
     """The address of an entry in the archive at an address."""
-    return archive + INSIDE + quote_from_bytes(name.encode("utf-8", "surrogateescape"), safe=_SAFE)
+    return archive + INSIDE + file_url(name).removeprefix(SCHEME)
 
 
 def entry_name(archive: str, url: str) -> str | None:
     """The name of the entry at an address, None if that is not in this archive."""
     start = archive + INSIDE
-    if not url.startswith(start):
-        return None
-    return unquote_to_bytes(url[len(start) :]).decode("utf-8", "surrogateescape")
+    return path_of(url[len(start) :]) if url.startswith(start) else None
 
 
 def plain_name(raw: str) -> str:

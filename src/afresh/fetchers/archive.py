@@ -67,9 +67,16 @@ class ArchiveFetcher:
     thread, one piece at a time.
     """
 
-    def __init__(self, path: Path, url: str, limits: Unpacking | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        url: str,
+        limits: Unpacking | None = None,
+        ignored: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self._path, self._url = path, url
         self._limits = limits or Unpacking()
+        self._ignored = ignored  # why the entry of a name is no part of the source, although it is there
         self._opened: _Opened | None = None
         self._turn = asyncio.Lock()
 
@@ -97,12 +104,13 @@ class ArchiveFetcher:
     async def refusal(self, url: str) -> None:
         """Nothing keeps us from an archive that can be read."""
 
-    async def crawl_delay(self, url: str) -> None:
-        """An archive asks for no pauses."""
+    async def crawl_delay(self, url: str) -> float | None:
+        """An archive needs no pause."""
+        return 0.0
 
     def state(self, origin: str) -> str:
-        """An archive has no robots.txt."""
-        return "none"
+        """Nothing has to be known about an archive."""
+        return "open"
 
     async def close(self) -> None:
         """Let go of the file."""
@@ -117,13 +125,22 @@ class ArchiveFetcher:
         entry = opened.archive.entries.get(name)
         if entry is None:
             return Gone(status_code=None)
+        if (reason := self._ignored(name)) is not None:
+            return Gone(status_code=None, reason=f"left out: {reason}")
         if request.validators is not None and request.validators.etag == entry.validators.etag:
-            return NotModified(status_code=None)
+            return NotModified(validators=entry.validators, status_code=None)
         if entry.refusal is not None:
-            return Refused(outcome=Outcome.FAILED, reason=entry.refusal)
+            return Refused(outcome=Outcome.FAILED, reason=entry.refusal, validators=entry.validators)
         data = opened.archive.read(entry)
         opened.check()
-        return Body(url=request.url, data=data, media_type="", validators=entry.validators)
+        return Body(
+            url=request.url,
+            data=data,
+            media_type="",
+            validators=entry.validators,
+            status_code=None,
+            proven=True,
+        )
 
     def _current(self) -> _Opened:
         """The archive as it is now: opened again where the file is not the one that was read."""

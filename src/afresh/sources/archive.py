@@ -64,7 +64,7 @@ class ArchiveLister:
         for entry in entries.values():
             reason = entry.refusal or self._ignored(entry.name)
             if reason is None:
-                yield Listed(entry_url(self._url, entry.name), 1)
+                yield Listed(entry_url(self._url, entry.name), entry.name.count("/"), entry.validators)
             else:
                 dropped[reason] += 1
         self.dropped = dropped
@@ -74,6 +74,5 @@ class ArchiveLister:
         return False
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Why an address is not part of the archive, or None."""
-        name = entry_name(self._url, url)
-        return "not in the archive" if name is None else self._ignored(name)
+        """Why an address is not part of the archive, or None; what the rules leave out is told as gone."""
+        return "not in the archive" if entry_name(self._url, url) is None else None
