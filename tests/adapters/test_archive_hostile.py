@@ -85,6 +85,14 @@ async def test_F108_entries_that_overlap_are_refused_with_their_archive(tmp_path
     assert isinstance(await shelf.fetch("0001"), Failed)
 
 
+async def test_F108_an_entry_that_quotes_the_next_one_is_refused_with_its_archive(tmp_path: Path) -> None:
+    data = bytearray(zip_of({"a.md": os.urandom(50), "b.md": os.urandom(50)}))
+    at = data.index(b"PK\x01\x02") + 20
+    data[at : at + 4] = struct.pack("<I", 120)  # packed, it reaches into the header of the next entry
+    with pytest.raises(SourceError, match="overlap"):
+        await shelf_of(tmp_path, "quoted.zip", bytes(data)).listed()
+
+
 async def test_F108_an_entry_larger_than_it_claims_is_damaged(tmp_path: Path) -> None:
     data = zip_of({"a.md": b"a" * 500_000, "b.md": b"# Fine"})
     lying = data.replace(struct.pack("<I", 500_000), struct.pack("<I", 1_000))

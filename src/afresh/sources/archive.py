@@ -48,6 +48,7 @@ class ArchiveLister:
         self.unchanged = False
         self.dropped: Mapping[str, int] = {}
         self.listing_errors: Sequence[str] = ()
+        self.notes: Sequence[str] = ()
 
     async def list(self) -> AsyncIterator[Listed]:
         """The entries that are pages; SourceError if the archive cannot be read or holds nothing at all."""
