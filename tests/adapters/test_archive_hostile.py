@@ -52,7 +52,7 @@ def with_room(pieces: int, piece: bytes = bytes(MEGABYTE)) -> bytes:
     return made.getvalue()
 
 
-async def test_F108_a_flat_bomb_is_refused_entry_by_entry(tmp_path: Path) -> None:
+async def test_a_flat_bomb_is_refused_entry_by_entry(tmp_path: Path) -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("good.md", b"# Good")
@@ -70,7 +70,7 @@ async def test_F108_a_flat_bomb_is_refused_entry_by_entry(tmp_path: Path) -> Non
     await shelf.fetcher.close()
 
 
-async def test_F108_a_nested_bomb_is_not_opened(tmp_path: Path) -> None:
+async def test_a_nested_bomb_is_not_opened(tmp_path: Path) -> None:
     inner = zip_of({"0.txt": bytes(MEGABYTE)})
     shelf = shelf_of(tmp_path, "42.zip", zip_of({f"lib {n}.zip": inner for n in range(16)}))
     assert await shelf.names() == []
@@ -78,14 +78,14 @@ async def test_F108_a_nested_bomb_is_not_opened(tmp_path: Path) -> None:
     await shelf.fetcher.close()
 
 
-async def test_F108_entries_that_overlap_are_refused_with_their_archive(tmp_path: Path) -> None:
+async def test_entries_that_overlap_are_refused_with_their_archive(tmp_path: Path) -> None:
     shelf = shelf_of(tmp_path, "better.zip", overlapping_zip(1_000, MEGABYTE))
     with pytest.raises(SourceError, match="overlap"):
         await shelf.listed()
     assert isinstance(await shelf.fetch("0001"), Failed)
 
 
-async def test_F108_an_entry_that_quotes_the_next_one_is_refused_with_its_archive(tmp_path: Path) -> None:
+async def test_an_entry_that_quotes_the_next_one_is_refused_with_its_archive(tmp_path: Path) -> None:
     data = bytearray(zip_of({"a.md": os.urandom(50), "b.md": os.urandom(50)}))
     at = data.index(b"PK\x01\x02") + 20
     data[at : at + 4] = struct.pack("<I", 120)  # packed, it reaches into the header of the next entry
@@ -93,7 +93,7 @@ async def test_F108_an_entry_that_quotes_the_next_one_is_refused_with_its_archiv
         await shelf_of(tmp_path, "quoted.zip", bytes(data)).listed()
 
 
-async def test_F108_an_entry_larger_than_it_claims_is_damaged(tmp_path: Path) -> None:
+async def test_an_entry_larger_than_it_claims_is_damaged(tmp_path: Path) -> None:
     data = zip_of({"a.md": b"a" * 500_000, "b.md": b"# Fine"})
     lying = data.replace(struct.pack("<I", 500_000), struct.pack("<I", 1_000))
     shelf = shelf_of(tmp_path, "lies.zip", lying)
@@ -126,7 +126,7 @@ async def test_F58_an_xz_stream_that_wants_much_memory_is_refused(tmp_path: Path
         await shelf_of(tmp_path, "big.tar.xz", bytes(data)).listed()
 
 
-async def test_F108_names_that_lead_out_are_dropped(tmp_path: Path) -> None:
+async def test_names_that_lead_out_are_dropped(tmp_path: Path) -> None:
     names = ["../up.md", "a/../../up.md", "/etc/passwd", "C:\\x.md", "..\\up.md", "\\\\host\\x.md"]
     shelf = shelf_of(tmp_path, "slip.zip", zip_of({"in.md": b"", **dict.fromkeys(names, b"x")}))
     assert await shelf.names() == ["in.md"]
@@ -139,7 +139,7 @@ async def test_F108_names_that_lead_out_are_dropped(tmp_path: Path) -> None:
     await other.fetcher.close()
 
 
-async def test_F78_F79_F108_links_devices_and_pipes_in_a_tar_are_dropped_with_their_reason(
+async def test_F78_F79_links_devices_and_pipes_in_a_tar_are_dropped_with_their_reason(
     tmp_path: Path,
 ) -> None:
     infos = []
@@ -182,7 +182,7 @@ async def test_F83_huge_and_sparse_files_in_a_tar_are_dropped(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("claim", [2**40, -1, 2**62])
-async def test_F108_a_size_that_the_file_cannot_hold_is_damage(tmp_path: Path, claim: int) -> None:
+async def test_a_size_that_the_file_cannot_hold_is_damage(tmp_path: Path, claim: int) -> None:
     info = tarfile.TarInfo("a.md")
     info.size = claim
     data = info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)
@@ -190,7 +190,7 @@ async def test_F108_a_size_that_the_file_cannot_hold_is_damage(tmp_path: Path, c
         await shelf_of(tmp_path, "a.tar", data).listed()
 
 
-async def test_F108_a_header_without_end_is_not_read_into_memory(tmp_path: Path) -> None:
+async def test_a_header_without_end_is_not_read_into_memory(tmp_path: Path) -> None:
     for kind in (b"x", b"L"):
         info = tarfile.TarInfo("a.md")
         info.type, info.size = kind, 30 * MEGABYTE
@@ -201,7 +201,7 @@ async def test_F108_a_header_without_end_is_not_read_into_memory(tmp_path: Path)
             await Shelf(path).listed()
 
 
-async def test_F108_a_directory_too_large_for_memory_is_not_read(tmp_path: Path) -> None:
+async def test_a_directory_too_large_for_memory_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "wide.zip"
     size = 300 * MEGABYTE
     end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 65_535, 65_535, size, 4, 0)
@@ -213,7 +213,7 @@ async def test_F108_a_directory_too_large_for_memory_is_not_read(tmp_path: Path)
         await Shelf(path).listed()
 
 
-async def test_F108_too_many_entries_are_refused(tmp_path: Path) -> None:
+async def test_too_many_entries_are_refused(tmp_path: Path) -> None:
     files = {f"{number}.md": b"" for number in range(11)}
     limits = Unpacking(entries=10)
     for name, data in (("many.zip", zip_of(files)), ("many.tar", tar_of(files))):
@@ -221,7 +221,7 @@ async def test_F108_too_many_entries_are_refused(tmp_path: Path) -> None:
             await shelf_of(tmp_path, name, data, limits).listed()
 
 
-async def test_F108_too_much_in_all_is_refused(tmp_path: Path) -> None:
+async def test_too_much_in_all_is_refused(tmp_path: Path) -> None:
     files = {f"{number}.md": os.urandom(MEGABYTE) for number in range(3)}
     limits = Unpacking(total_bytes=2 * MEGABYTE)
     for name, data in (
@@ -258,7 +258,7 @@ async def test_a_damaged_entry_fails_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz"])
-async def test_F55_F80_an_archive_cut_anywhere_proves_nothing(tmp_path: Path, name: str) -> None:
+async def test_F80_an_archive_cut_anywhere_proves_nothing(tmp_path: Path, name: str) -> None:
     files = {f"{number}.md": os.urandom(700) for number in range(6)}
     mode = {".gz": "w:gz", ".bz2": "w:bz2", ".xz": "w:xz"}.get(Path(name).suffix, "w")
     data = zip_of(files) if name == "a.zip" else tar_of(files, mode)
