@@ -14,7 +14,10 @@ OFFICE = "office-1"
 EPUB = "epub-1"
 NOTEBOOK = "notebook-1"
 DATA = "data-1"
-READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA))
+RST = "rst-1"
+ASCIIDOC = "asciidoc-1"
+CODE = "code-1"
+READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA, RST, ASCIIDOC, CODE))
 CHUNKER = "markdown-4"  # and the analysis of its words
 
 

@@ -12,6 +12,7 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.core.scope import WHOLE_SITE
 from afresh.core.sketch import sketch_of
+from afresh.extractors.code_names import ENDINGS
 
 if TYPE_CHECKING:
     from afresh.ports import Extractor
@@ -38,12 +39,7 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 _HTML = Format(
     "HTML", "html:HtmlExtractor", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml")
 )
-_TEXT = Format(
-    "text",
-    "text:TextExtractor",
-    ("text/x-rst", "text/prs.fallenstein.rst", "text/asciidoc"),
-    (".txt", ".text"),
-)
+_TEXT = Format("text", "text:TextExtractor", (), (".txt", ".text"))
 
 # The order matters only for ZIP files that nothing names: the first whose member is there reads them.
 FORMATS = (
@@ -52,8 +48,16 @@ FORMATS = (
         "Markdown",
         "markdown:MarkdownExtractor",
         ("text/markdown", "text/x-markdown"),
-        (".md", ".markdown", ".mdx", "llms.txt", WHOLE_SITE.strip("/")),
+        (".md", ".markdown", "llms.txt", WHOLE_SITE.strip("/")),
     ),
+    Format("MDX", "mdx:MdxExtractor", ("text/mdx",), (".mdx",)),
+    Format(
+        "reStructuredText",
+        "rst:RstExtractor",
+        ("text/x-rst", "text/prs.fallenstein.rst"),
+        (".rst", ".rest"),
+    ),
+    Format("AsciiDoc", "asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
     _TEXT,
     Format("PDF", "pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
     Format(
@@ -91,6 +95,7 @@ FORMATS = (
         ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
         (".yaml", ".yml"),
     ),
+    Format("code", "code:CodeExtractor", (), ENDINGS),
 )
 
 # What says nothing, or just what a server calls everything it does not know.

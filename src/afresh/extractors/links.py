@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from afresh.core.file_urls import link_target
 from afresh.core.looks import Link
-from afresh.core.urls import MAX_LENGTH, canonical
+from afresh.core.urls import MAX_LENGTH
 
 MOST_LINKS = 5_000
 LONGEST_TEXT = 300
@@ -70,7 +71,7 @@ def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
     found: dict[str, tuple[str, bool]] = {}
     too_long = 0
     for href, (text, follow) in by_href.items():
-        url = canonical(href, base)
+        url = link_target(href, base)
         if url is not None:
             known = found.get(url)
             found[url] = (text, follow) if known is None else (known[0] or text, known[1] or follow)

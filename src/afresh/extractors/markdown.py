@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from afresh.core import recipe
+from afresh.core.file_urls import link_target
 from afresh.core.looks import Body, Document, Link
 from afresh.core.scope import WHOLE_SITE
 from afresh.core.text import links_hash, normalise, text_hash
-from afresh.core.urls import canonical
 from afresh.extractors.decode import decode
 from afresh.extractors.head import LONGEST_TITLE, foreign_canonical, one_line, robot_wishes
 from afresh.extractors.language import language_of
@@ -85,7 +85,7 @@ def links_in(prose: str, base: str) -> tuple[Link, ...]:
     found: dict[str, Link] = {}
     for raw_url, text in _raw_links(_CODE_SPAN.sub(" ", prose)):
         target = raw_url.partition("#")[0]
-        url = canonical(target, base) if target else None
+        url = link_target(target, base) if target else None
         if url is not None and (url not in found or not found[url].text):
             found[url] = Link(url, _plain(text)[:LONGEST_TEXT].strip())
             if len(found) >= MOST_LINKS:

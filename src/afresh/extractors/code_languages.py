@@ -1,0 +1,304 @@
+"""The programming languages that are read by symbol: how their comments, strings and declarations look."""
+
+# ruff: noqa: E501 - patterns are cut where they can be read, not where they are long
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """A kind of declaration; `name` is a group of its pattern, `owner` may be one."""
+
+    pattern: re.Pattern[str]
+    holds: bool = False  # what is declared within it counts, too
+    body: bool = False  # only with a body; without one it is a call or a mention
+    inner: bool = False  # only within another declaration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """What has to be known of a language to cut its files by symbol."""
+
+    name: str  # as fences call it
+    skipped: re.Pattern[str]  # comments and strings
+    rules: tuple[Rule, ...] = ()
+    blocks: str = "brace"  # brace, end (as Ruby has it) or indent
+    line_comment: str = "//"
+    lines_end: bool = False  # a declaration without a body ends with its line
+
+
+def _rule(pattern: str, *, holds: bool = False, body: bool = False, inner: bool = False) -> Rule:
+    return Rule(re.compile(pattern, re.MULTILINE), holds, body, inner)
+
+
+_SLASHES = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
+_DOUBLE, _SINGLE = r'"(?:\\[\s\S]|[^"\\\n])*"', r"'(?:\\[\s\S]|[^'\\\n])*'"
+_CHARACTER = r"'(?:\\[^\n]{1,8}|[^'\\\n])'"
+_HASH = r"(?<!\S)#[^\n]*"
+_C_LIKE = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}")
+_TEMPLATE = r"`(?:\\[\s\S]|[^`\\])*`"
+_REGEX = r"(?<=[=(,:!&|?{};\n])[ \t]{0,8}/(?![/*\s])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){0,100}+\]|[^/\\\[\n]){1,300}+/[a-z]*"
+_SCRIPT = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}|{_TEMPLATE}|{_REGEX}")
+_SHELL = re.compile(rf"{_HASH}|\\[\s\S]|\"(?:\\[\s\S]|[^\"\\])*\"|'[^']*'")
+_NAMED_BY_HASH = re.compile(f"{_HASH}|{_DOUBLE}|{_SINGLE}")
+_RUBY = re.compile(rf"^=begin\b[\s\S]*?^=end\b|{_HASH}|{_DOUBLE}|{_SINGLE}", re.MULTILINE)
+_RUST = re.compile(rf"{_SLASHES}|\bb?r(?P<raw>#*)\"[\s\S]*?\"(?P=raw)|\"(?:\\[\s\S]|[^\"\\])*\"|{_CHARACTER}")
+_GO = re.compile(f"{_SLASHES}|{_DOUBLE}|{_CHARACTER}|`[^`]*`")
+_TRIPLE = re.compile(rf'{_SLASHES}|"""[\s\S]*?"""|{_DOUBLE}|{_CHARACTER}')
+_PHP = re.compile(rf"{_SLASHES}|#(?!\[)[^\n]*|{_DOUBLE}|{_SINGLE}")
+_LUA = re.compile(rf"--\[\[[\s\S]*?\]\]|--[^\n]*|{_DOUBLE}|{_SINGLE}")
+
+_NO_CALL = (
+    r"(?!(?:if|else|for|foreach|while|switch|catch|return|new|throw|using|lock|do|try|function|await|yield|case|sizeof|"
+    r"typeof|delete|assert|synchronized|when|guard|match|fixed|elif|super|this|constructor\.)\b)"
+)
+_ANNOTATIONS = r"(?:@[\w.]+(?:\([^()\n]*\))?[ \t]+)*"
+_MODIFIERS = (
+    r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|virtual|override|async|unsafe|extern|partial|"
+    r"readonly|synchronized|native|default|strictfp|open|data|inline|inner|suspend|operator|infix|tailrec|external|"
+    r"lateinit|const|companion|annotation|value|enum|fileprivate|mutating|nonmutating|convenience|required|lazy|weak|"
+    r"indirect|dynamic|class|expect|actual|fun|nonisolated|isolated|package|non-sealed|ref|file|readonly|record)"
+    r"(?:\([^()\n]*\))?[ \t\n]+)*"
+)
+
+_EXPORT = r"^[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?"
+_JS_RULES = (
+    _rule(
+        _EXPORT + r"(?:abstract[ \t]+)?(?:const[ \t]+)?(?:class|interface|enum|namespace|module)[ \t]+(?P<name>[\w$.]+)",
+        holds=True,
+        body=True,
+    ),
+    _rule(_EXPORT + r"(?:async[ \t]+)?function\b[ \t]*\*?[ \t]*(?P<name>[\w$]+)"),
+    _rule(_EXPORT + r"type[ \t]+(?P<name>[\w$]+)[^=\n;]{0,300}="),
+    _rule(
+        _EXPORT + r"(?:const|let|var)[ \t]+(?P<name>[\w$]+)[^=\n;]{0,300}=[ \t]*(?:[\w$.]+\([ \t]*)?(?:async\b[ \t]*)?"
+        r"(?:function\b|class\b|<[^\n]{0,200}>[ \t]*\(|\((?=[^\n]*(?:=>|\($|,$|\{$))|[\w$]+[ \t]*=>|\($)"
+    ),
+    _rule(r"^[ \t]*(?P<name>[\w$]+(?:\.[\w$]+)+)[ \t]*=[ \t]*(?:async[ \t]+)?(?:function\b|\([^()\n]*\)[ \t]*=>)"),
+    _rule(
+        r"^[ \t]+(?:(?:public|private|protected|static|async|readonly|get|set|override|abstract|declare)[ \t]+)*\*?[ \t]*"
+        + _NO_CALL + r"(?P<name>#?[\w$]+)[ \t]*(?:<[^\n()]{0,200}>)?[?]?\(",
+        body=True,
+        inner=True,
+    ),
+    _rule(
+        r"^[ \t]+(?:(?:public|private|protected|static|readonly)[ \t]+)*(?P<name>#?[\w$]+)[ \t]*(?::[^=\n]{0,200})?"
+        r"=[ \t]*(?:async[ \t]*)?(?:\([^()\n]{0,200}\)|[\w$]+)[^=\n]{0,100}=>",
+        body=True,
+        inner=True,
+    ),
+)  # fmt: skip
+_TYPES = (
+    r"^[ \t]*"
+    + _ANNOTATIONS
+    + _MODIFIERS
+    + r"(?:class|interface|@interface|enum|struct|namespace|object|protocol|"
+    r"extension|actor|trait|record)(?:[ \t]+(?:class|struct))?[ \t]+(?P<name>[\w.]+|`[^`\n]+`)"
+)
+_MEMBER = r"^[ \t]+" + _ANNOTATIONS + _MODIFIERS + _NO_CALL
+_TYPED = (
+    r"(?:<[^\n()]{1,200}>[ \t]+)?[\w.$:]+(?:<[^\n()=;]{0,300}>)?(?:\[[,\]\[]*)?[?&*]*[ \t]+[*&]?[ \t]*"
+    + _NO_CALL + r"(?P<name>[\w$.]+)[ \t]*(?:<[^\n()]{0,100}>)?\("
+)  # fmt: skip
+_CLASS_RULES = (
+    _rule(_TYPES, holds=True, body=True),
+    _rule(_MEMBER + _TYPED, inner=True),
+    _rule(_MEMBER + r"(?P<name>~?[\w$]+)[ \t]*\(", body=True, inner=True),
+)
+_CPP_RULES = (
+    _rule(
+        r"^[ \t]*(?:typedef[ \t]+)?(?:template[ \t]*<[^;{}]{0,300}>\s*)?(?:inline[ \t]+)?"
+        r"(?:struct|union|enum(?:[ \t]+(?:class|struct))?|class|namespace)[ \t]+(?:[A-Z_]{3,}[ \t]+)?(?:alignas\([^)]*\)[ \t]*)?"
+        r"(?P<name>[\w:]+)[^;{}()=]{0,300}\{",
+        holds=True,
+        body=True,
+    ),
+    _rule(r"^[ \t]*(?P<name>extern[ \t]+\"[^\"\n]*\"|extern[ \t]+\S*)[ \t]*\{", holds=True, body=True),
+    _rule(
+        r"^(?:[ \t]*)(?:template[ \t]*<[^;{}]{0,300}>\s*)?" + _NO_CALL
+        + r"(?!#|typedef\b|public\b|private\b|protected\b|using\b|struct\s+\w+\s*\{)"
+        r"(?:[A-Za-z_~][\w:<>,\[\]]*[ \t*&\n]+){0,8}?" + _NO_CALL
+        + r"(?P<name>(?:[\w<>]+::)*(?:~?\w+|operator[ \t]*[^\s(]{1,3}|operator\(\)))[ \t]*\((?=[^;{}]{0,2000}\)[^;{}()]{0,80}"
+        r"(?:\{|:[^:;]|noexcept|->|$))",
+        body=True,
+    ),
+)  # fmt: skip
+_KOTLIN_RULES = (
+    _rule(_TYPES, holds=True),
+    _rule(r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + r"companion[ \t]+(?P<name>object)", holds=True, body=True),
+    _rule(
+        r"^[ \t]*"
+        + _ANNOTATIONS
+        + _MODIFIERS
+        + r"fun[ \t]+(?:<[^\n()]{1,200}>[ \t]+)?(?:[\w.]+(?:<[^\n()]{0,100}>)?[?]?\.)?"
+        r"(?P<name>`[^`\n]+`|\w+)[ \t]*\("
+    ),
+)
+_SWIFT_RULES = (
+    _rule(_TYPES, holds=True, body=True),
+    _rule(
+        r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + r"(?:static[ \t]+)?(?:func[ \t]+(?P<name>[\w`]+|[^\s\w(]{1,4})"
+    r"|(?P<owner>init|deinit|subscript)\b)"
+    ),
+)  # fmt: skip
+
+_ALL = (
+    Language(
+        name="python",
+        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}'),
+        rules=(
+            _rule(r"^[ \t]*class[ \t]+(?P<name>\w+)", holds=True),
+            _rule(r"^[ \t]*(?:async[ \t]+|c?p?)def[ \t]+(?P<name>\w+)"),
+        ),
+        blocks="indent",
+        line_comment="#",
+    ),
+    Language(
+        name="javascript",
+        skipped=_SCRIPT,
+        rules=_JS_RULES,
+        lines_end=True,
+    ),
+    Language(
+        name="typescript",
+        skipped=_SCRIPT,
+        rules=_JS_RULES,
+        lines_end=True,
+    ),
+    Language(
+        name="go",
+        skipped=_GO,
+        rules=(
+            _rule(r"^func[ \t]+(?:\((?:\w+[ \t]+)?\*?(?P<owner>\w+)[^)\n]*\)[ \t]*)?(?P<name>\w+)"),
+            _rule(r"^type[ \t]+(?P<name>\w+)"),
+        ),
+        lines_end=True,
+    ),
+    Language(
+        name="rust",
+        skipped=_RUST,
+        rules=(
+            _rule(
+                r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:unsafe[ \t]+)?(?:trait|mod)[ \t]+(?P<name>\w+)",
+                holds=True,
+            ),
+            _rule(
+                r"^[ \t]*(?:unsafe[ \t]+)?impl\b(?:<(?:[^<>\n]|<[^<>\n]*>)*>)?[ \t]*(?P<name>[^{\n]+?)[ \t]*(?:where\b|\{|$)",
+                holds=True,
+                body=True,
+            ),
+            _rule(
+                r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:default[ \t]+)?(?:const[ \t]+)?(?:async[ \t]+)?(?:unsafe[ \t]+)?"
+                r"(?:extern[ \t]+\S*[ \t]*)?fn[ \t]+(?P<name>\w+)"
+            ),
+            _rule(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:struct|enum|union|type)[ \t]+(?P<name>\w+)"),
+            _rule(r"^[ \t]*macro_rules![ \t]*(?P<name>\w+)"),
+        ),
+    ),
+    Language(
+        name="java",
+        skipped=_TRIPLE,
+        rules=_CLASS_RULES,
+    ),
+    Language(
+        name="csharp",
+        skipped=re.compile(
+            rf'{_SLASHES}|^[ \t]*#[^\n]*|@"(?:""|[^"])*"|{_DOUBLE}|{_CHARACTER}', re.MULTILINE
+        ),
+        rules=_CLASS_RULES,
+    ),
+    Language(name="kotlin", skipped=_TRIPLE, rules=_KOTLIN_RULES, lines_end=True),
+    Language(name="swift", skipped=_TRIPLE, rules=_SWIFT_RULES, lines_end=True),
+    Language(
+        name="scala",
+        skipped=_TRIPLE,
+        rules=(
+            _rule(
+                r"^[ \t]*(?:(?:\w+)(?:\[\w+\])?[ \t]+)*(?:class|object|trait)[ \t]+(?P<name>\w+)", holds=True
+            ),
+            _rule(r"^[ \t]*(?:(?:\w+)(?:\[\w+\])?[ \t]+)*def[ \t]+(?P<name>\w+)"),
+        ),
+        lines_end=True,
+    ),
+    Language(
+        name="dart",
+        skipped=_SCRIPT,
+        rules=(
+            _rule(
+                r"^[ \t]*(?:\w+[ \t]+)*(?:class|mixin|enum|extension)[ \t]+(?P<name>\w+)",
+                holds=True,
+                body=True,
+            ),
+            _rule(r"^[ \t]*" + _ANNOTATIONS + _MODIFIERS + _NO_CALL + _TYPED, body=True),
+        ),
+    ),
+    Language(
+        name="cpp",
+        skipped=re.compile(rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}", re.MULTILINE),
+        rules=_CPP_RULES,
+    ),
+    Language(
+        name="php",
+        skipped=_PHP,
+        rules=(
+            _rule(
+                r"^[ \t]*(?:(?:abstract|final|readonly)[ \t]+)*(?:class|interface|trait|enum|namespace)[ \t]+(?P<name>[\w\\]+)",
+                holds=True,
+            ),
+            _rule(
+                r"^[ \t]*(?:(?:abstract|final|public|protected|private|static)[ \t]+)*function[ \t]+&?[ \t]*(?P<name>\w+)"
+            ),
+        ),
+    ),
+    Language(
+        name="ruby",
+        skipped=_RUBY,
+        rules=(
+            _rule(r"^[ \t]*(?:class|module)[ \t]+(?P<name>(?:<<[ \t]*)?[\w:]+)", holds=True),
+            _rule(
+                r"^[ \t]*(?:(?:private|protected|public|module_function)[ \t]+)?def[ \t]+(?P<name>(?:\w+\.)?[^\s(;=]+=?)"
+            ),
+        ),
+        blocks="end",
+        line_comment="#",
+    ),
+    Language(
+        name="elixir",
+        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|{_HASH}|{_DOUBLE}'),
+        rules=(
+            _rule(r"^[ \t]*def(?:module|protocol|impl)[ \t]+(?P<name>[\w.]+)", holds=True),
+            _rule(r"^[ \t]*def(?:p|macro|macrop|guard)?[ \t]+(?P<name>[\w?!]+)"),
+        ),
+        blocks="end",
+        line_comment="#",
+    ),
+    Language(
+        name="lua",
+        skipped=_LUA,
+        rules=(_rule(r"^[ \t]*(?:local[ \t]+)?function[ \t]+(?P<name>[\w.:]+)"),),
+        blocks="end",
+        line_comment="--",
+    ),
+    Language(
+        name="bash",
+        skipped=_SHELL,
+        rules=(
+            _rule(r"^[ \t]*(?:function[ \t]+)?(?P<name>[\w:.-]+)[ \t]*\([ \t]*\)(?=\s*[{(])"),
+            _rule(r"^[ \t]*function[ \t]+(?P<name>[\w:.-]+)(?=\s*\{)"),
+        ),
+        line_comment="#",
+    ),
+    Language(
+        name="perl",
+        skipped=_NAMED_BY_HASH,
+        rules=(_rule(r"^[ \t]*sub[ \t]+(?P<name>\w+)", body=True),),
+        line_comment="#",
+    ),
+    Language(
+        name="r",
+        skipped=_NAMED_BY_HASH,
+        rules=(_rule(r"^(?P<name>[\w.]+)[ \t]*(?:<-|=)[ \t]*function\b", body=True),),
+        line_comment="#",
+    ),
+)
+LANGUAGES = {language.name: language for language in _ALL}

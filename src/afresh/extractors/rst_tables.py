@@ -1,0 +1,122 @@
+"""The tables of reStructuredText (grid, simple, CSV, lists) as rows of cells, and those as Markdown."""
+
+import csv
+import re
+from collections.abc import Sequence
+
+MOST_COLUMNS = 100
+
+_GRID = re.compile(r"\+(?:[-=]+\+)+\s*$")
+_SIMPLE = re.compile(r"=+(?:[ \t]+=+)+\s*$")
+_SPAN = re.compile(r"-+(?:[ \t]+-+)*\s*$")
+
+Rows = list[list[str]]
+
+
+def is_grid(line: str) -> bool:
+    """Whether a line is the border of a grid table."""
+    return line.startswith("+") and _GRID.match(line) is not None
+
+
+def is_simple(line: str) -> bool:
+    """Whether a line is the border of a simple table."""
+    return line.startswith("=") and _SIMPLE.match(line) is not None
+
+
+def grid_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
+    """The rows of a grid table, and whether the first of them is its head."""
+    edges = sorted({place for line in lines if line.startswith("+") for place in _places(line, "+")})
+    rows: Rows = []
+    cells = [""] * (len(edges) - 1)
+    head = False
+    for line in lines[1:]:
+        if line.startswith("+") and not line.strip("+-= "):
+            rows.append(cells)
+            cells = [""] * (len(edges) - 1)
+            head = head or ("=" in line and len(rows) == 1)
+        else:
+            _fill(cells, line, edges)
+    return [row for row in rows if any(row)], head
+
+
+def _places(line: str, mark: str) -> list[int]:
+    return [place for place, character in enumerate(line[: MOST_COLUMNS * 100]) if character == mark][
+        : MOST_COLUMNS + 1
+    ]
+
+
+def _fill(cells: list[str], line: str, edges: Sequence[int]) -> None:
+    """Put the text of a line into its cells; one that spans several is put into the first."""
+    start = 0
+    for column in range(len(cells)):
+        stop = edges[column + 1]
+        if column + 1 < len(cells) and line[stop : stop + 1] not in ("|", "+", ""):
+            continue  # the cell goes on in the next column
+        text = line[edges[start] + 1 : stop].strip(" \t+|")
+        if text and text.strip("-="):
+            cells[start] = f"{cells[start]} {text}".strip()
+        start = column + 1
+
+
+def simple_rows(lines: Sequence[str]) -> tuple[Rows, bool]:
+    """The rows of a simple table, and whether the first of them is its head."""
+    columns = [(found.start(), found.end()) for found in re.finditer("=+", lines[0])][:MOST_COLUMNS]
+    starts = [start for start, _ in columns] + [None]
+    rows: Rows = []
+    borders, head = 0, 0
+    for line in lines:
+        if is_simple(line):
+            borders += 1
+            head = len(rows) if borders == 2 else head
+        elif line.strip() and not (_SPAN.match(line) and "--" in line and " " in line.strip()):
+            cells = [line[starts[at] : starts[at + 1]].strip() for at in range(len(columns))]
+            if cells[0] or not rows:
+                rows.append(cells)
+            else:
+                rows[-1] = [f"{old} {new}".strip() for old, new in zip(rows[-1], cells, strict=True)]
+    if borders > 2 and head > 1:
+        rows[:head] = [[" ".join(filter(None, column)) for column in zip(*rows[:head], strict=True)]]
+    return rows, borders > 2 and head > 0
+
+
+def csv_rows(text: str, delimiter: str = ",") -> Rows:
+    """The rows of comma-separated values."""
+    mark = {"tab": "\t", "space": " "}.get(delimiter.lower(), delimiter)[:1] or ","
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return [row[:MOST_COLUMNS] for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
+    except (csv.Error, ValueError):
+        return [[line] for line in lines]
+
+
+def list_rows(lines: Sequence[str]) -> Rows:
+    """The rows of a list of lists: `* - a` begins a row, `  - b` goes on with it."""
+    rows: Rows = []
+    for line in lines:
+        bare = line.strip()
+        begins = re.match(r"[*-][ \t]+[*-](?:[ \t]+(.*))?$", bare)
+        if begins is not None:
+            rows.append([begins[1] or ""])
+        elif rows and re.match(r"[ \t]+[*-](?:\s|$)", line) and _width(line) <= 3:
+            rows[-1].append(bare[1:].strip())
+        elif rows and bare:
+            rows[-1][-1] = f"{rows[-1][-1]} {bare}".strip()
+    return rows
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def markdown_table(rows: Rows, head: bool) -> str:
+    """Rows as a table; without a head of its own it gets an empty one, which Markdown demands."""
+    wide = max((len(row) for row in rows), default=0)
+    if not wide:
+        return ""
+    filled = [row + [""] * (wide - len(row)) for row in rows]
+    first, rest = (filled[0], filled[1:]) if head else ([""] * wide, filled)
+    return "\n".join([_row(first), "|" + " --- |" * wide, *map(_row, rest)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
