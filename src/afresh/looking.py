@@ -69,6 +69,8 @@ class Looking:
                 return self._site(listed)
             case "folder":
                 return self._folder()
+            case "archive":
+                return self._archive()
             case "github":
                 return self._github()
             case "links":
@@ -134,6 +136,29 @@ class Looking:
         lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
         options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
         return FileFetcher(path, options, lister.why_not), lister
+
+    def _archive(self) -> Eyes:
+        from afresh.fetchers.archive import ArchiveFetcher
+        from afresh.fetchers.unpacking import Unpacking
+        from afresh.sources.archive import ArchiveLister
+        from afresh.sources.sieve import FolderRules, Sieve
+
+        files, rules = self._own.files, self._rules
+        path = os.path.realpath(path_of(rules.root))
+        # nothing of the disk is asked: no .gitignore is read, no link looked for
+        inside = FolderRules(gitignore=False, symlinks=True, hidden=files.hidden, ignore=files.ignore)
+        sieve = Sieve(path, inside, Globs(rules.include, rules.exclude))
+        limits = Unpacking(entry_bytes=files.max_file_bytes, entries=min(files.max_files, 100_000))
+        fetcher = ArchiveFetcher(Path(path), rules.root, limits, sieve.why_not)
+        lister = ArchiveLister(
+            rules.root,
+            fetcher,
+            clock=self._clock,
+            mark=self._mark,
+            rules=f"{sieve.rules!r}{sieve.wishes!r}{limits!r}",
+            ignored=sieve.why_not,
+        )
+        return fetcher, lister
 
     def _github(self) -> Eyes:
         from afresh.core.github_address import github_address
@@ -235,7 +260,6 @@ def sieve_for(own: Config, rules: Rules, root: str) -> "Sieve":
         gitignore=files.gitignore,
         hidden=files.hidden,
         symlinks=files.symlinks,
-        archives=files.archives,
         ignore=(*files.ignore, *_written_below(root, own)),
         max_files=min(files.max_files, rules.max_pages),
         max_depth=rules.max_depth,

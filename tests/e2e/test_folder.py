@@ -232,3 +232,5 @@ def _show(version: Path, docs: Path) -> None:
         if not target.exists() or target.read_bytes() != (version / name).read_bytes():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(version / name, target)
+            at = OLD + int(version.name[1:])  # one that was written just now would be read once more
+            os.utime(target, (at, at))

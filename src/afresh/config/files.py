@@ -19,6 +19,5 @@ class FilesSettings:
     ignore: tuple[str, ...] = texts("more patterns to leave out, written as in `.gitignore`", form=forms.glob)
     hidden: bool = flag(False, "also read files and folders whose names begin with a dot")
     symlinks: bool = flag(False, "follow symbolic links that stay inside the folder")
-    archives: bool = flag(False, "read zip and tar archives in a folder as folders of their own")
     max_file_bytes: int = whole(10_485_760, "larger files are left out", 1, 1_073_741_824)
     max_files: int = whole(200_000, "files of one folder at most", 1, 10_000_000)

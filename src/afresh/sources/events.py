@@ -98,7 +98,7 @@ class FileEvents:
             return file_url(path)
         if reason is None and stat.S_ISREG(mode):
             return Listed(file_url(path), relative.count("/"))
-        return True if reason == "binary" and sieve.rules.archives else file_url(path)
+        return file_url(path)
 
     def _listen(self, notify: "RustNotify", heard: Heard, lost: Lost) -> None:
         try:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from afresh.core.archives import is_archive
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.git_address import is_git, parse_git
@@ -58,6 +59,8 @@ def address(text: str) -> str:
 def _on_disk(path: str) -> Target:
     if os.path.isfile(path) and is_link_list(os.path.basename(path), _head(path)):
         return Target(LINKS, file_url(path))
+    if os.path.isfile(path) and is_archive(path):
+        return Target("archive", file_url(path))
     return Target("folder", file_url(path))
 
 

@@ -10,8 +10,9 @@ from afresh.core.scope import Globs
 MOST_IGNORE_BYTES = 1_048_576
 IGNORE_FILE = ".gitignore"
 
+ARCHIVES = frozenset({"zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"})
 BINARY = frozenset(
-    "7z bz2 deb dmg gz iso jar lz4 rar rpm tar tgz whl xz zip zst "  # noqa: SIM905 - words read best as words
+    "7z deb dmg iso jar lz4 rar rpm whl zst "  # noqa: SIM905 - words read best as words
     "bmp gif ico jpeg jpg png psd tif tiff webp avi flac m4a mkv mov mp3 mp4 ogg wav webm "
     "eot otf ttf woff woff2 "
     "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
@@ -29,7 +30,6 @@ class FolderRules:
     gitignore: bool = True
     hidden: bool = False
     symlinks: bool = False
-    archives: bool = False
     ignore: tuple[str, ...] = ()
     max_files: int = 200_000
     max_depth: int = 100
@@ -118,6 +118,12 @@ def _by_name(name: str, suffix: str) -> str | None:
     if name[-1] == "~" or (name[-1] == "#" and name[0] == "#"):
         return "temporary"
     return _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower())
+
+
+def _why_not_suffix(suffix: str) -> str | None:
+    if suffix in BINARY:
+        return "binary"
+    return "archive (a source of its own, if you crawl it)" if suffix in ARCHIVES else None
 
 
 def _open_plainly(path: str, flags: int) -> int:
