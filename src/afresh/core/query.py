@@ -9,6 +9,7 @@ index give it (analysis.py); a run of a script without spaces is a phrase of its
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 
 from afresh.core.analysis import ENGLISH, is_run, pairs, stems, words_in
@@ -42,6 +43,11 @@ class Query:
 
 def parse(query: str, spoken: Sequence[str] = (ENGLISH,)) -> Query:
     """Reads any text as a query to texts in some configurations; words beyond the first 64 are dropped."""
+    return _parsed(query, tuple(spoken))
+
+
+@lru_cache(maxsize=64)  # one question is asked for in many places
+def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
     terms: dict[str, None] = {}
     phrases: dict[tuple[str, ...], None] = {}
     compounds: dict[tuple[str, ...], None] = {}

@@ -1,4 +1,4 @@
-"""The vectors of one model in memory: exact neighbours by one product of a matrix and a vector."""
+"""The vectors of one model in memory: neighbours by one product of a matrix and a vector."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from afresh.core.errors import EmbedError
 from afresh.core.found import Near, Nearest
 from afresh.store.dialect import Row, Session
+from afresh.store.rough import CANDIDATES, MANY, Rough
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,7 @@ class Nearby:
         self._chunks: Numbers = np.empty(0, dtype=np.int64)  # ascending
         self._pages: Numbers = np.empty(0, dtype=np.int64)  # of the chunks
         self._rows: Numbers = np.empty(0, dtype=np.int64)  # which vector a chunk has
+        self._rough: Rough | None = None  # where there are many
         self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
         self._newest = (0, 0)  # chunk and vector
         self._lacking = 0  # chunks that had no vector when they were read
@@ -75,6 +77,10 @@ class Nearby:
         numbers = np.array([row["id"] for row in rows], dtype=np.int64)
         self._vectors = np.vstack([self._vectors, new]) if len(self._numbers) else new
         self._numbers = np.concatenate([self._numbers, numbers])
+        if self._rough is not None and not self._rough.has_outgrown(len(self._numbers)):
+            self._rough.add(new)
+        else:
+            self._rough = Rough(self._vectors) if len(self._numbers) >= MANY else None
         self._middle = self._vectors.mean(axis=0, keepdims=True)
 
     def _add_chunks(self, rows: Sequence[Row]) -> None:
@@ -108,16 +114,25 @@ class Nearby:
                 f"the model gives {sizes}: "
                 "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
             )
-        likeness = (await asyncio.to_thread(np.matmul, vectors, vector[0]))[rows]
+        rough = self._rough
+        first = rough.likeness if rough is not None else vectors.__matmul__
+        likeness = (await asyncio.to_thread(first, vector[0]))[rows]
         if pages is not None:
             wanted = np.zeros(int(max(places.max(), max(pages, default=0))) + 1, dtype=bool)
             wanted[np.array(pages, dtype=np.int64)] = True
             inside = wanted[places]
-            likeness, chunks = likeness[inside], chunks[inside]
-        if len(likeness) > limit:
-            best = np.argpartition(-likeness, limit - 1)[:limit]
-            likeness, chunks = likeness[best], chunks[best]
-        return self._sorted(chunks, likeness, vector)
+            likeness, chunks, rows = likeness[inside], chunks[inside], rows[inside]
+        if rough is not None:
+            best = self._best(likeness, max(CANDIDATES, 4 * limit))
+            chunks, likeness = chunks[best], vectors[rows[best]] @ vector[0]
+        best = self._best(likeness, limit)
+        return self._sorted(chunks[best], likeness[best], vector)
+
+    def _best(self, likeness: "Matrix", number: int) -> "Numbers | slice":
+        """Where the highest of some numbers stand, in no order."""
+        return (
+            slice(None) if len(likeness) <= number else self._np.argpartition(-likeness, number - 1)[:number]
+        )
 
     def likeness(self, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
         """How near some chunks are, as far as they are here."""
