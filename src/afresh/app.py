@@ -132,7 +132,9 @@ class Workshop:
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
         offload = self._warm or Offload()
-        looking = Looking(own, rules, clock, offload, source.mark, full=full)
+        current = await store.source_by_id(source.id)
+        mark = current.mark if current is not None else None
+        looking = Looking(own, rules, clock, offload, mark, full=full)
         web, lister = looking.at(
             source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         )
@@ -140,7 +142,7 @@ class Workshop:
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(kit.policy, redetect=redetect)
         kit.trim, kit.modified = looking.trim, looking.modified
-        kit.tells_news = looking.tells_news
+        kit.tells_news, kit.mark = looking.tells_news, mark
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:

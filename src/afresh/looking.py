@@ -244,6 +244,7 @@ class Looking:
             hidden=own.files.hidden,
             symlinks=True,  # a tree tells them apart by itself: nothing is looked up on disk
             ignore=own.files.ignore,
+            max_bytes=own.files.max_file_bytes,
             max_depth=rules.max_depth,
         )
         sieve = Sieve("", folder, Globs(rules.include, rules.exclude))
@@ -262,6 +263,7 @@ def sieve_for(own: Config, rules: Rules, root: str) -> "Sieve":
         symlinks=files.symlinks,
         ignore=(*files.ignore, *_written_below(root, own)),
         max_files=min(files.max_files, rules.max_pages),
+        max_bytes=files.max_file_bytes,
         max_depth=rules.max_depth,
     )
     return Sieve(root, folder, Globs(rules.include, rules.exclude))

@@ -235,15 +235,16 @@ async def test_F82_a_file_written_just_now_is_not_known_by_its_time(tmp_path: Pa
     assert seen.validators
 
 
-async def test_F83_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
+async def test_F83_a_huge_file_is_left_out_without_reading_it(tmp_path: Path) -> None:
     huge = tmp_path / "huge.md"
     with huge.open("wb") as file:
         file.truncate(1 << 30)
-    os.utime(huge, (1_700_000_000, 1_700_000_000))
     seen = await look(tmp_path, huge, max_bytes=1_000_000)
     assert isinstance(seen, Refused)
     assert "1,073,741,824 bytes" in seen.reason
-    assert seen.validators == Validators(size=1 << 30, mtime_ns=1_700_000_000_000_000_000)
+    lister = lister_of(tmp_path)
+    assert await listed(lister) == []
+    assert lister.dropped == {"larger than files.max_file_bytes": 1}
 
 
 async def test_F83_odd_names_round_trip(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from afresh.core.model import Limits, Run, Source
+from afresh.core.model import Limits, Listed, Run, Source
 from afresh.core.scope import Rules
 from afresh.engine.kit import Kit
 
@@ -21,6 +22,7 @@ class Course:
     stopping: asyncio.Event
     notes: list[str] = field(default_factory=list)
     unlisted: str | None = None  # why the source could not be read at all
+    listed: Sequence[Listed] = ()  # by a listing that tells all, unless it was the same as before
     unfilled: bool = False  # told to stop before it was known what there is to look at
     filled: int = 0  # chunks of earlier runs that got the vectors they lacked
     began: float = field(default_factory=time.monotonic)

@@ -8,8 +8,9 @@ from datetime import datetime
 from afresh.core.errors import SourceError
 from afresh.core.hints import is_news
 from afresh.core.listing import OnRecord, compare
-from afresh.core.model import Listed, RunMode
+from afresh.core.model import Listed, Page, RunMode
 from afresh.engine.course import Course
+from afresh.ports import Lister
 
 
 async def fill(course: Course, pages: Sequence[Listed]) -> None:
@@ -71,9 +72,10 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
         await _fill_from_same_listing(course, listed, now)
         return
     on_record = await store.on_record(course.source.id, course.kit.policy.recipe)
-    if not listed and any(page.sound for page in on_record):
+    if _is_suddenly_empty(lister, listed, on_record):
         course.unlisted = f"{course.source.url} is empty, and was not before: all its pages are kept"
         return
+    course.listed = [item for item in listed if not lister.walks(item.url)]
     await store.forget_mark(course.source.id)
     compared = compare(listed, on_record, lister.walks, full=course.kit.full)
     walked = [page for page in on_record if lister.walks(page.url)]
@@ -86,9 +88,30 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
     await store.believe_listing(run, now, [page.id for page in on_record if page.url in untold])
 
 
+def _is_suddenly_empty(lister: Lister, listed: Sequence[Listed], on_record: Sequence[OnRecord]) -> bool:
+    """Whether nothing is there of what was: not mounted, most likely; what rules leave out is there."""
+    there = lister.dropped or any(not lister.walks(item.url) for item in listed)
+    return not there and any(page.sound and not lister.walks(page.url) for page in on_record)
+
+
+async def is_as_listed(course: Course, dropped: Sequence[Page]) -> bool:
+    """Whether the record, once some pages are dropped, is what was listed, down to the last page."""
+    lister, recipe = course.kit.lister, course.kit.policy.recipe
+    if lister.mark is None or lister.unchanged or course.starts_at_root:
+        return lister.mark is not None
+    leaving = {page.id for page in dropped}
+    record = await course.kit.store.on_record(course.source.id, recipe)
+    on_record = [page for page in record if page.id not in leaving]
+    compared = compare(course.listed, on_record, lister.walks, full=False)
+    return not compared.asked and not compared.gone
+
+
 async def _fill_from_same_listing(course: Course, listed: list[Listed], now: datetime) -> None:
     """Queue just what was not read well, and pages that are found by links: those tell for themselves."""
     store, run, recipe = course.kit.store, course.run, course.kit.policy.recipe
+    if not await store.has_mark(course.source.id, course.kit.mark):
+        course.unlisted = "another process has looked at it in the meantime: run the command again"
+        return
     record = await store.on_record(course.source.id, recipe) if listed else ()
     walked = [page for page in record if course.kit.lister.walks(page.url)]
     unsound, in_turn = await store.unsound(course.source.id, recipe), [*listed, *_again(course, walked)]

@@ -81,6 +81,7 @@ class Kit:
     crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
     modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
+    mark: str | None = None  # the state of the source that the lister was told to know again
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

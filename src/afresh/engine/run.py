@@ -18,7 +18,7 @@ from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
 from afresh.engine import journal
 from afresh.engine.course import Course
-from afresh.engine.fill import fill
+from afresh.engine.fill import fill, is_as_listed
 from afresh.engine.kit import Kit
 from afresh.engine.patterns import trap_notes
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
@@ -214,8 +214,14 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         error=verdict.error,
         missing=missing,
         dropped=dropped,
-        mark=course.kit.lister.mark if state is RunState.COMPLETED else None,
+        mark=await _mark(course, state, dropped),
     )
+
+
+async def _mark(course: Course, state: RunState, dropped: Sequence[Page]) -> str | None:
+    """What names the state that was read, if all of it was: only then it may speak for the record."""
+    whole = state is RunState.COMPLETED and await is_as_listed(course, dropped)
+    return course.kit.lister.mark if whole else None
 
 
 async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunState) -> None:

@@ -88,7 +88,7 @@ class FileFetcher:
                 return NotModified(validators=held, status_code=None)
             if before.st_size > self._options.max_bytes:
                 most = f"files.max_file_bytes {self._options.max_bytes:,}"
-                return _refused(f"{before.st_size:,} bytes, more than {most}", held)
+                return _refused(f"{before.st_size:,} bytes, more than {most}")
             now = time.time_ns()
             data = _all_of(handle, self._options.max_bytes + 1)
             racy = _is_racy(before.st_mtime_ns, now)

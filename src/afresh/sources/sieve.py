@@ -32,6 +32,7 @@ class FolderRules:
     symlinks: bool = False
     ignore: tuple[str, ...] = ()
     max_files: int = 200_000
+    max_bytes: int = 10_485_760
     max_depth: int = 100
 
 

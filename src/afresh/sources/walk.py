@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from afresh.core.ignore import Level
 from afresh.sources.sieve import IGNORE_FILE, Sieve
 
+TOO_LARGE = "larger than files.max_file_bytes"
 _Folder = tuple[str, int, tuple[Level, ...]]  # path with a slash at its end, depth, ignore rules above it
 
 
@@ -61,7 +62,10 @@ def _take_file(
     reason = sieve.why_not_file(path, name, levels)
     if reason is None:
         status = entry.stat()
-        found.files.append((path, status.st_size, status.st_mtime_ns))
+        if status.st_size <= sieve.rules.max_bytes:
+            found.files.append((path, status.st_size, status.st_mtime_ns))
+            return
+        found.dropped[TOO_LARGE] += 1
     else:
         found.dropped[reason] += 1
 

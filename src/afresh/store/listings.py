@@ -80,6 +80,12 @@ class Listings:
             found = {"checked": number, "not_modified": number, "known_asked": number, "told": number}
             await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
 
+    async def has_mark(self, source: SourceId, mark: str | None) -> bool:
+        """Whether the record is still what a mark names."""
+        async with self.db.read() as tx:
+            row = await tx.one("source_by_id", source=source)
+            return row is not None and row["mark"] == mark
+
     async def forget_mark(self, source: SourceId) -> None:
         """From now on the record may differ from the state that the mark names."""
         async with self.db.write() as tx:

@@ -60,6 +60,11 @@ class MemoryListings:
         current = self.tables.runs[run.id]
         self.tables.runs[run.id] = replace(current, counts=total([current.counts, {"told": number}]))
 
+    async def has_mark(self, source: SourceId, mark: str | None) -> bool:
+        """Whether the record is still what a mark names."""
+        row = self.tables.sources.get(source)
+        return row is not None and row.source.mark == mark
+
     async def forget_mark(self, source: SourceId) -> None:
         """From now on the record may differ from the state that the mark names."""
         self.set_mark(source, None)
