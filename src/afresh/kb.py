@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
@@ -43,6 +44,7 @@ from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
 from afresh.engine.search import answer, older_pages, told_of_check
+from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
@@ -100,22 +102,21 @@ class KnowledgeBase:
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
         chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
         mode = RunMode.DUE if due else RunMode.REFRESH
-        reports = []
-        for source in chosen:
-            if self._stopping.is_set():
-                break
+
+        async def one(source: Source) -> RunReport | None:
             slot = await self._next_time(source) if due else None
-            if slot is not None and slot > self._clock():
-                continue
+            if self._stopping.is_set() or (slot is not None and slot > self._clock()):
+                return None
             try:
-                reports.append(
-                    await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
-                )
+                return await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
-        return reports
+                return None
+
+        reports = await side_by_side([partial(one, source) for source in chosen])
+        return [report for report in reports if report is not None]
 
     async def watch(
         self,

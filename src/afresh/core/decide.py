@@ -97,7 +97,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         chunker=page.chunker if same else policy.chunker,
         moved_to=None,
         last_scraped=now,
-        changed_at=page.changed_at if same else now,
+        changed_at=page.changed_at if page.content_hash == document.content_hash else now,
         doubt=doubt.text if doubt is not None else None,
         doubt_run=RunId(seen.signs.run) if doubt is not None else None,
     )

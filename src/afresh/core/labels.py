@@ -1,12 +1,14 @@
 """Names of sources: `react` or `react@18`, and the name a web address gets when none is given."""
 
 import re
+from unicodedata import normalize
 
 from afresh.core.errors import UsageError
+from afresh.core.file_urls import is_file_url, path_of
 from afresh.core.git_address import PREFIX, parse_git
 from afresh.core.urls import host_of
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
+_NAME = re.compile(r"(?!.*//)[A-Za-z0-9][A-Za-z0-9._/-]{0,99}(?<!/)")
 _INDEX = re.compile(r"(?:index|default)\.[a-z]+$")
 _OTHER = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -36,8 +38,9 @@ def name_for(url: str, kind: str = "web") -> str:
     """A short name for a web address: its host and its path, without what says nothing."""
     if kind == "github":
         return "/".join(url.split("/")[3:5]).partition("@")[0]
-    if url.startswith("file://"):
-        return _OTHER.sub("-", url.rstrip("/").rpartition("/")[2]).strip("-.")[:100] or "files"
+    if is_file_url(url):
+        last = normalize("NFKD", path_of(url).rstrip("/").rpartition("/")[2])
+        return _OTHER.sub("-", last.encode("ascii", "ignore").decode()).strip("-.")[:100] or "files"
     if url.startswith(PREFIX):
         return parse_git(url).name[:100]
     host = host_of(url).removeprefix("www.").strip("[]")

@@ -84,6 +84,7 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
     await _take_turns(course, [*in_turn, *_again(course, walked)], now)
     await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
     await _look_at(course, [*shown, *compared.gone], now)
+    await store.record_listing(course.source.id, shown, complete=False)  # those that are pages only now
     untold = {item.url for item in in_turn} | {page.url for page in walked}
     await store.believe_listing(run, now, [page.id for page in on_record if page.url in untold])
 

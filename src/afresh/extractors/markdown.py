@@ -27,7 +27,7 @@ _LINK = re.compile(
 )
 _DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]{1,200})\]:\s*<?([^\s<>]+)>?", re.MULTILINE)
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>")
-_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]+")
+_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]+|[ \t]*\{:?[ \t]*[#.][^{}\n]*\}[ \t]*$")
 
 
 class MarkdownExtractor:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from afresh.core.archives import is_archive
+from afresh.core.archives import INSIDE, entry_url, is_archive
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.git_address import is_git, parse_git
@@ -17,6 +17,23 @@ from afresh.sources.git import bare_repository
 
 _PATH = re.compile(r"(?:\.{0,2}|~[^/]*)/|\.{1,2}$|~$")  # what can only be meant as a path
 
+_FILE_ENDINGS = (
+    *(
+        ".md",
+        ".markdown",
+        ".mdx",
+        ".txt",
+        ".rst",
+        ".adoc",
+        ".html",
+        ".htm",
+        ".pdf",
+        ".docx",
+        ".pptx",
+        ".xlsx",
+    ),
+    *(".epub", ".ipynb", ".json", ".yaml", ".yml", ".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2"),
+)
 _HEAD_BYTES = 65_536
 
 
@@ -35,10 +52,10 @@ def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> Target:
     path = path_of(typed) if is_file_url(typed) else os.path.expanduser(typed)
     if repository := bare_repository(path):
         return Target("git", repository.url)
-    if typed and "://" not in path and os.path.exists(path):
+    if typed and "://" not in path and _is_there(path):
         return _on_disk(os.path.abspath(path))
-    if _PATH.match(typed) or is_file_url(typed):
-        raise UsageError(f"there is no file or folder {path}")
+    if _means_path(typed):
+        raise UsageError(_not_there(typed, path))
     if on_github := github_address(typed, github_urls):
         return Target("github", on_github.url)
     return Target("web", typed_address(typed))
@@ -51,9 +68,41 @@ def address(text: str) -> str:
         return typed
     if page := plain_page(typed):
         return page
-    if _PATH.match(typed) or (typed and "://" not in typed and os.path.exists(typed)):
+    archive, inside, name = typed.partition(INSIDE)
+    if "://" not in typed and inside and is_archive(archive):
+        return entry_url(file_url(os.path.abspath(os.path.expanduser(archive))), name)
+    if _means_path(typed) or (typed and "://" not in typed and os.path.exists(typed)):
         return file_url(os.path.abspath(os.path.expanduser(typed)))
     return typed_address(typed)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError as error:
+        raise UsageError(f"{path} cannot be looked at: {error.strerror}") from error
+    return True
+
+
+def _means_path(typed: str) -> bool:
+    """Whether a path is meant, there or not: by how it begins or ends, or by its first folder."""
+    if _PATH.match(typed) or is_file_url(typed):
+        return True
+    if not typed or "://" in typed:
+        return False
+    first, slash, _ = typed.partition("/")
+    is_file = not slash or "." not in first
+    return (is_file and typed.lower().endswith(_FILE_ENDINGS)) or bool(slash and os.path.isdir(first))
+
+
+def _not_there(typed: str, path: str) -> str:
+    if _PATH.match(typed) or is_file_url(typed):
+        return f"there is no file or folder {path}"
+    first, slash, _ = typed.partition("/")
+    site = f"https://github.com/{typed}" if slash and "." not in first else f"https://{typed}"
+    return f"there is no file or folder {path} here; if it is not on this machine, write {site}"
 
 
 def _on_disk(path: str) -> Target:

@@ -80,7 +80,7 @@ class Lines:
 
 
 class Live:
-    """Two lines at the bottom of the terminal that keep up with the run and leave when it ends."""
+    """Two lines for each run at the bottom of the terminal that keep up with it and leave when all end."""
 
     def __init__(self, session: Session) -> None:
         from rich.live import Live as Display
@@ -88,7 +88,7 @@ class Live:
 
         self._session = session
         self._spinner = Spinner("dots", style="cyan")
-        self._last: Progress | Remaking | None = None
+        self._runs: dict[str, Progress | Remaking] = {}
         self._display = Display(
             get_renderable=self._draw, console=session.err, refresh_per_second=REFRESHES, transient=True
         )
@@ -97,8 +97,10 @@ class Live:
     def hear(self, event: Event) -> None:
         """Remembers progress for the next refresh; prints notices above the line."""
         match event:
-            case Progress() | Remaking():
-                self._last = event
+            case Progress():
+                self._runs[event.source] = event
+            case Remaking():
+                self._runs = {"": event}
             case Notice():
                 self.say(event.text)
             case Step() if self._session.verbose > 1:
@@ -116,16 +118,22 @@ class Live:
         from rich.console import Group
         from rich.table import Table
 
-        row = Table.grid(padding=(0, 1))
-        if self._last is None:
+        if not self._runs:
+            row = Table.grid(padding=(0, 1))
             row.add_row(self._spinner, "starting …")
             return row
-        if isinstance(self._last, Remaking):
-            row.add_row(self._spinner, remaking(self._last), _bar(self._last.done, self._last.of))
+        return Group(*map(self._lines, self._runs.values()))
+
+    def _lines(self, event: Progress | Remaking) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+
+        row = Table.grid(padding=(0, 1))
+        if isinstance(event, Remaking):
+            row.add_row(self._spinner, remaking(event), _bar(event.done, event.of))
             return row
-        done, queued = self._last.done, self._last.queued
-        row.add_row(self._spinner, _headline(self._last), _bar(done, done + queued))
-        return Group(row, _outcomes(self._last))
+        row.add_row(self._spinner, _headline(event), _bar(event.done, event.done + event.queued))
+        return Group(row, _outcomes(event))
 
 
 def headline(event: Progress) -> str:
