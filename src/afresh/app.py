@@ -78,6 +78,13 @@ class Workshop:
         own = self._own(source)
         return rules_for(source, own), policy_for(own)
 
+    def why_left_out(self, source: Source, url: str) -> str | None:
+        """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
+        from afresh.looking import why_left_out
+
+        own = self._own(source)
+        return why_left_out(own, rules_for(source, own), source.kind, url)
+
     def recognise(self, target: str) -> tuple[str, str]:
         """The kind and the root of the source that is meant by what was typed."""
         from afresh.sources.recognise import recognise

@@ -353,4 +353,7 @@ class KnowledgeBase:
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        return await why_unknown(self._store, url, within, lambda source: self._tools.bounds(source)[0])
+        tools = self._tools
+        return await why_unknown(
+            self._store, url, within, lambda source: tools.bounds(source)[0], tools.why_left_out
+        )

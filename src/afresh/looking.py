@@ -269,6 +269,17 @@ def sieve_for(own: Config, rules: Rules, root: str) -> "Sieve":
     return Sieve(root, folder, Globs(rules.include, rules.exclude))
 
 
+def why_left_out(own: Config, rules: Rules, kind: str, url: str) -> str | None:
+    """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
+    root, path = path_of(rules.root), path_of(url)
+    if kind != "folder" or not path.startswith(root.rstrip("/") + "/"):
+        return None
+    try:
+        return sieve_for(own, rules, root).why_not(os.path.relpath(path, root))
+    except OSError as error:
+        return error.strerror
+
+
 def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
     """What hears of changes at the root of a source; single files tell something only of a folder."""
     from afresh.sources.events import FileEvents

@@ -1,5 +1,6 @@
 """Several sources in one library: a site and a folder, refreshed together and searched as one."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ async def library(kb: KnowledgeBase, tiny: TinySite, tmp_path: Path) -> Knowledg
         folder = tmp_path / version
         folder.mkdir()
         (folder / "notes.md").write_text(f"# Notes of version {version}\n\nAll about granite.\n")
+        os.utime(folder / "notes.md", (1_700_000_000, 1_700_000_000))
         await kb.crawl(str(folder), name="quarry/notes", version=version)
     await kb.crawl(tiny.url, name="quarry/site", version="2")
     return kb
@@ -47,7 +49,11 @@ async def test_A28_a_library_is_refreshed_together(library: KnowledgeBase) -> No
 async def test_what_wants_one_source_names_those_of_the_library(
     library: KnowledgeBase, tiny: TinySite
 ) -> None:
-    with pytest.raises(UsageError, match="quarry is a library: name one of quarry/notes@1"):
+    with pytest.raises(UsageError, match="there is no quarry, but quarry@2, quarry@1"):
         await library.remove("quarry")
+    with pytest.raises(UsageError, match="quarry@2 is a library: name one of quarry/notes@2, quarry/site@2"):
+        await library.pages("quarry@2")
+    with pytest.raises(UsageError, match="there is no quarry@9, but quarry@2, quarry@1"):
+        await library.refresh(["quarry@9"])
     with pytest.raises(UsageError, match="--name quarry/site/docs puts both into the library"):
         await library.crawl(tiny.at("/other/"), name="quarry/site", version="2")

@@ -282,7 +282,9 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=None if settled else next_regular_look(now, policy),
         refused=True,
-        reason=f"not fetched: {seen.reason}" if seen.status_code is None else seen.reason,
+        reason=seen.reason
+        if seen.status_code
+        else f"{'not read' if settled else 'not fetched'}: {seen.reason}",
         status_code=seen.status_code,
         error_message=seen.reason,
     )

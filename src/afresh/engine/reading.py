@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from afresh.core.errors import UsageError
+from afresh.core.file_urls import is_file_url
 from afresh.core.link_list import LINKS
 from afresh.core.model import Page, PageStatus, Source, SourceId
 from afresh.core.nearness import clues, nearest
@@ -72,9 +73,16 @@ async def near_addresses(store: Library, url: str, source: SourceId | None) -> t
 
 
 async def why_unknown(
-    store: Library, url: str, within: SourceId | None, rules_of: Callable[[Source], Rules]
+    store: Library,
+    url: str,
+    within: SourceId | None,
+    rules_of: Callable[[Source], Rules],
+    left_out: Callable[[Source, str], str | None],
 ) -> str:
-    """Why an address is no page: a link that was left out, or nothing at all."""
+    """Why an address is no page: a file or a link that was left out, or nothing at all."""
+    for source in await store.sources() if is_file_url(url) else ():
+        if source.id == (within or source.id) and (reason := left_out(source, url)):
+            return f"{url} is left out of {source.label}: {reason}"
     link = await store.link_to(url, within)
     if link is None:
         near = await near_addresses(store, url, within)

@@ -60,7 +60,8 @@ def dropped_notes(lister: Lister) -> list[str]:
         f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: -item[1])
     )
     number = sum(dropped.values())
-    return [f"{kind}: {number:,} {one if number == 1 else many} left out: {parts}"]
+    hint = " (`afresh why FILE` tells of one)" if kind == "folder" else ""
+    return [f"{kind}: {number:,} {one if number == 1 else many} left out: {parts}{hint}"]
 
 
 def left_out_notes(counts: Mapping[str, int]) -> list[str]:

@@ -237,6 +237,8 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode not in (RunMode.DUE, RunMode.CHECK):
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
+    if state is RunState.COMPLETED and not counts.get("checked") and run.mode is not RunMode.DUE:
+        course.notes.append("nothing was found that could be read: see what is left out, and the rules")
     unread = state is RunState.FAILED and not counts.get("unembedded")
     if unread and not await store.live_count(course.source.id):
         label = course.source.label

@@ -163,7 +163,8 @@ async def _best_of_each_page(
         all_there = all_there and len(passages) == len(scores)
         for passage in passages:
             shown = (passage, scores[passage.chunk] + title_bonus(passage.title, words))
-            key = passage.chunk if asked.every_chunk else (passage.source, passage.content_hash)
+            library = passage.source.partition("/")[0]
+            key = passage.chunk if asked.every_chunk else (library, passage.content_hash)
             best[key] = _better(best[key], shown) if key in best else shown
         if len(best) >= asked.limit:
             break

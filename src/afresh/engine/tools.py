@@ -32,6 +32,10 @@ class Tools(Protocol):
         stopping: asyncio.Event,
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
+    def why_left_out(self, source: Source, url: str) -> str | None:
+        """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
+        ...
+
     def recognise(self, target: str) -> tuple[str, str]:
         """The kind and the root of the source that is meant by what was typed."""
         ...

@@ -19,7 +19,7 @@ async def exact_source(store: Library, label: str) -> Source:
     name, version = parse_label(label)
     source = await store.find_source(name, version)
     if source is None:
-        raise await _unknown(store, label, name)
+        raise await _unknown(store, label, name, version)
     return source
 
 
@@ -28,7 +28,7 @@ async def exact_sources(store: Library, label: str) -> list[Source]:
     name, version = parse_label(label)
     found = [source for source in await _library(store, name) if source.version == version]
     if not found:
-        raise await _unknown(store, label, name)
+        raise await _unknown(store, label, name, version)
     return found
 
 
@@ -38,7 +38,7 @@ async def best_sources(store: Library, label: str) -> tuple[list[Source], FoundV
     sources = await _library(store, name)
     choice = choose(wanted, [source.version for source in sources])
     if choice is None:
-        raise await _unknown(store, label, name)
+        raise await _unknown(store, label, name, wanted)
     chosen = [source for source in sources if source.version == choice.version]
     versions = {source.version for source in sources if source.version is not None}
     found = FoundVersion(
@@ -69,18 +69,27 @@ def stand_in_note(found: FoundVersion) -> str | None:
     return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
 
 
-async def _unknown(store: Library, label: str, name: str) -> UsageError:
+async def _unknown(store: Library, label: str, name: str, version: str | None) -> UsageError:
     """What to type instead of a label that names nothing."""
     others = labels_of(await store.sources(name))
     if others:
         return UsageError(f"there is no {label}, but {', '.join(others)}")
-    members = [source.label for source in await _library(store, name)]
-    if members:
-        return UsageError(f"{label} is a library: name one of {', '.join(members)}")
+    library = await _library(store, name)
+    if library:
+        return UsageError(_of_library(label, name, version, library))
     names = list(dict.fromkeys(source.name for source in await store.sources()))
     near = get_close_matches(name, names, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
     return UsageError(f"there is no source {label}{meant}")
+
+
+def _of_library(label: str, name: str, version: str | None, library: Sequence[Source]) -> str:
+    """What to type instead of the name of a library: one of its versions, or one of its sources."""
+    members = [source.label for source in library if source.version == version]
+    if members:
+        return f"{label} is a library: name one of {', '.join(members)}"
+    versions = newest_first({source.version for source in library if source.version is not None})
+    return f"there is no {label}, but {', '.join(f'{name}@{each}' for each in versions) or name}"
 
 
 def labels_of(sources: Sequence[Source]) -> list[str]:

@@ -218,7 +218,8 @@ def _refuse_another(chosen: Format, body: Body) -> None:
     if magic and magic in (head if magic == _PDF else head[: len(magic)]):
         return
     binary = _binary(head)
-    called = f"sent as {body.media_type or 'no type'}"
+    name = body.url.partition("?")[0].rpartition("/")[2]
+    called = f"sent as {body.media_type}" if body.media_type else f"called {name[:100]}"
     if magic:
         raise ExtractError(f"{called}, but the body is {binary or 'text'} and no {chosen.name}")
     if binary is not None:

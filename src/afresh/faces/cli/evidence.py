@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from afresh.config import Told
+from afresh.core.model import PageStatus
 from afresh.core.views import Finding, Plan, StoreStatus, Why
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
@@ -24,7 +25,7 @@ def why(view: Why, now: datetime) -> RenderableType:
         ("status", state(view.status)),
         ("source", text(label(view.source, view.version))),
         ("last look", _last_look(view, now)),
-        ("next look", due(view.next_look, now, never="when something links here again")),
+        ("next look", due(view.next_look, now, never=_no_time(view))),
         ("changed", ago(page.changed_at, now)),
         ("validators", text(_validators(view))),
         ("content hash", text(page.content_hash)),
@@ -52,8 +53,16 @@ def _last_look(view: Why, now: datetime) -> Text:
     return shown.append(f", {ago(latest.completed_at, now)} ({moment(latest.completed_at)} UTC)")
 
 
+def _no_time(view: Why) -> str:
+    """When a page is looked at that has no time of its own: a listing tells, or a link leads to it again."""
+    listed = view.status is PageStatus.ACTIVE
+    return "when its source lists it as changed" if listed else "when something links here again"
+
+
 def _validators(view: Why) -> str:
     page = view.page
+    if page.url.startswith("file:") and not page.etag:
+        return "size and time of the file"
     return ", ".join(
         f"{name} {value}"
         for name, value in (("ETag", page.etag), ("Last-Modified", page.last_modified))
