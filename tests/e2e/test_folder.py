@@ -11,8 +11,10 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 
+from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url
 from afresh.kb import KnowledgeBase
+from afresh.testing import FrozenClock
 
 OLD = 1_700_000_000
 
@@ -234,3 +236,34 @@ def _show(version: Path, docs: Path) -> None:
             shutil.copyfile(version / name, target)
             at = OLD + int(version.name[1:])  # one that was written just now would be read once more
             os.utime(target, (at, at))
+
+
+async def test_an_unchanged_folder_counts_as_checked(docs: Path, store: Path, work: type[InProcess]) -> None:
+    clock = FrozenClock()
+    async with opened(store, clock=clock) as kb:
+        await kb.crawl(str(docs), name="docs")
+        clock.advance(3600)
+        assert await refreshed(kb) == {"not_modified": 3}
+        assert {page.checked_at for page in await kb.pages("docs")} == {clock()}
+        clock.advance(60)
+        found = await kb.search("granite", checked_within=timedelta(seconds=90))
+        assert [hit.checked_at for hit in found.hits[:1]] == [clock() - timedelta(seconds=60)]
+        assert (await kb.show("docs")).oldest_check == clock() - timedelta(seconds=60)
+
+
+async def test_why_tells_which_rule_leaves_a_file_out(kb: KnowledgeBase, docs: Path) -> None:
+    write(docs / "build" / "x.md", "# X")
+    write(docs / ".gitignore", "build/")
+    (docs / "logo.png").write_bytes(b"png")
+    report = await kb.crawl(str(docs), name="docs")
+    assert report.notes == ("folder: 2 files left out: 1 ignored, 1 binary (`afresh why FILE` tells of one)",)
+    with pytest.raises(UsageError, match=r"build/x\.md is left out of docs: ignored"):
+        await kb.why(str(docs / "build" / "x.md"))
+    with pytest.raises(UsageError, match=r"logo\.png is left out of docs: binary"):
+        await kb.why(str(docs / "logo.png"))
+
+
+async def test_nothing_to_read_is_told(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    report = await kb.crawl(str(tmp_path / "empty"), name="docs")
+    assert "nothing was found that could be read" in report.notes[0]

@@ -282,12 +282,14 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
         next_at=None if settled else next_regular_look(now, policy),
         refused=True,
-        reason=seen.reason
-        if seen.status_code
-        else f"{'not read' if settled else 'not fetched'}: {seen.reason}",
+        reason=_refused_reason(seen, "not read" if settled else "not fetched"),
         status_code=seen.status_code,
         error_message=seen.reason,
     )
+
+
+def _refused_reason(seen: Refused, done: str) -> str:
+    return seen.reason if seen.status_code is not None else f"{done}: {seen.reason}"
 
 
 def _unreadable(page: Page, seen: Refused, policy: Policy, now: datetime) -> Page:
