@@ -256,7 +256,7 @@ async def test_why_tells_which_rule_leaves_a_file_out(kb: KnowledgeBase, docs: P
     write(docs / ".gitignore", "build/")
     (docs / "logo.png").write_bytes(b"png")
     report = await kb.crawl(str(docs), name="docs")
-    assert report.notes == ("folder: 2 files left out: 1 ignored, 1 binary (`afresh why FILE` tells of one)",)
+    assert report.notes == ("folder: 2 files left out: 1 binary, 1 ignored (`afresh why FILE` tells of one)",)
     with pytest.raises(UsageError, match=r"build/x\.md is left out of docs: ignored"):
         await kb.why(str(docs / "build" / "x.md"))
     with pytest.raises(UsageError, match=r"logo\.png is left out of docs: binary"):

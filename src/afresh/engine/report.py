@@ -57,7 +57,7 @@ def dropped_notes(lister: Lister) -> list[str]:
     words = ("sitemap", "address", "addresses") if lister.kind == "web" else (lister.kind, "file", "files")
     kind, one, many = words
     parts = ", ".join(
-        f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: -item[1])
+        f"{number:,} {why}" for why, number in sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
     )
     number = sum(dropped.values())
     hint = " (`afresh why FILE` tells of one)" if kind == "folder" else ""
