@@ -7,6 +7,7 @@ AfreshError
 ├── RunBusy            the source is being looked at by another process
 ├── ExtractError       a body could not be read into a document
 │   ├── ParserCrashed  the process that read it ended or had to be ended
+│   │   └── ParserLate     because it took too long
 │   └── ParserMissing  no process could be started to read it
 ├── ApiError           an API that the settings name gave no answer
 │   ├── ApiLate        it did not answer in time
@@ -49,6 +50,10 @@ class ExtractError(AfreshError):
 
 class ParserCrashed(ExtractError):
     """The process that read a body ended, or had to be ended."""
+
+
+class ParserLate(ParserCrashed):
+    """Reading a body took too long: it would again."""
 
 
 class ParserMissing(ExtractError):

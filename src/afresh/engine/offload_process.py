@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 
-from afresh.core.errors import ExtractError, ParserCrashed, ParserMissing
+from afresh.core.errors import ExtractError, ParserCrashed, ParserLate, ParserMissing
 
 FRAME = struct.Struct(">I?")  # the length of an answer, and whether it is the last of this process
 LENGTH = struct.Struct(">I")
@@ -126,7 +126,7 @@ class Child:
         if not self._ready:
             return ExtractError("the parser process does not start")
         if self._late:
-            return ParserCrashed(f"reading the page took longer than {SECONDS:g} s")
+            return ParserLate(f"reading the page took longer than {SECONDS:g} s")
         code = self.process.returncode or 0
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
         return ParserCrashed(f"the parser crashed on this page ({how})")

@@ -11,6 +11,7 @@ from afresh.core.errors import (
     EmbedError,
     ExtractError,
     ParserCrashed,
+    ParserLate,
     ParserMissing,
     StoreError,
 )
@@ -146,8 +147,13 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     try:
         document = await kit.offload.call(kit.extract, fetched)
     except ParserCrashed as error:
-        reason = f"{came}, but {error}"
-        return Failed(outcome=Outcome.FAILED, reason=reason, status_code=code, poison=arrived.body_hash)
+        return Failed(
+            outcome=Outcome.FAILED,
+            reason=f"{came}, but {error}",
+            status_code=code,
+            poison=arrived.body_hash,
+            hopeless=isinstance(error, ParserLate),
+        )
     except ParserMissing as error:
         return Failed(outcome=Outcome.FAILED, reason=f"{came}, but {error}", status_code=code)
     except ExtractError as error:
@@ -173,6 +179,6 @@ async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -
     except AfreshError as error:
         poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
         said = f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error)
-        down = isinstance(error, EmbedderDown)
-        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison, hopeless=down)
+        hopeless = isinstance(error, EmbedderDown | ParserLate)
+        failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison, hopeless=hopeless)
         return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()

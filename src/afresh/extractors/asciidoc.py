@@ -5,7 +5,7 @@ import re
 from afresh.core import recipe
 from afresh.core.looks import Body, Document
 from afresh.core.text import normalise
-from afresh.extractors.asciidoc_inline import inline, substituted
+from afresh.extractors.asciidoc_inline import Attributes, inline
 from afresh.extractors.asciidoc_tables import table_rows
 from afresh.extractors.decode import decode
 from afresh.extractors.rst_blocks import code_block, quoted
@@ -43,14 +43,14 @@ class AsciidocExtractor:
 
 def to_markdown(text: str) -> str:
     """The text as Markdown."""
-    return "\n\n".join(_Asciidoc().blocks(text.split("\n")))
+    return "\n\n".join(_Asciidoc(len(text)).blocks(text.split("\n")))
 
 
 class _Asciidoc:
     """The state of one conversion: attributes, and what was said of the block that follows."""
 
-    def __init__(self) -> None:
-        self.attributes: dict[str, str] = {}
+    def __init__(self, written: int) -> None:
+        self.attributes = Attributes(written)
         self.options = self.title = ""
 
     def prose(self, text: str) -> str:
@@ -92,9 +92,9 @@ class _Asciidoc:
             return False
         name = entry[1].strip("!").lower()
         if "!" in entry[1]:
-            self.attributes.pop(name, None)
+            self.attributes.values.pop(name, None)
         else:
-            self.attributes[name] = (entry[2] or "").removesuffix(" \\").strip()
+            self.attributes.values[name] = (entry[2] or "").removesuffix(" \\").strip()
         return True
 
     def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int]:
@@ -131,13 +131,13 @@ class _Asciidoc:
         return self._paragraph(lines, at, options)
 
     def _macro(self, macro: re.Match[str]) -> list[str]:
-        name, target, options = macro[1], substituted(macro[2], self.attributes), macro[3]
+        name, target, options = macro[1], self.attributes.in_text(macro[2]), macro[3]
         first = options.partition(",")[0].strip("\"' ")
         if name == "include":
             return [f"`{target}`"]
         if name in ("image", "video", "audio"):
             return [f"![{first}]({target})"] if first and "=" not in first else []
-        holds = any(part in self.attributes for part in re.split("[,+]", target)) is (name == "ifdef")
+        holds = any(part in self.attributes.values for part in re.split("[,+]", target)) is (name == "ifdef")
         told = options and name in ("ifdef", "ifndef") and holds and not self._set(options)
         return [self.prose(options)] if told else []
 
@@ -158,7 +158,7 @@ class _Asciidoc:
             return [markdown_table([[self.prose(cell) for cell in row] for row in rows], head)], after
         style = options.partition(",")[0].strip().split("%")[0].split("#")[0]
         if mark in "`." or (mark == "-" and len(fence[1]) > 2) or style in ("source", "listing", "literal"):
-            return [_code(inner, options, fence[2], self.attributes)], after
+            return [_code(inner, options, fence[2], self.attributes.values)], after
         if depth >= DEEPEST:
             return [self.prose(" ".join(inner))], after
         blocks = self.blocks(inner, depth + 1)
@@ -229,7 +229,7 @@ class _Asciidoc:
         inner = lines[at:stop]
         style = options.partition(",")[0].strip()
         if style in ("source", "listing", "literal") or inner[0][:1] in (" ", "\t"):
-            return [_code(inner, options, "", self.attributes)], stop
+            return [_code(inner, options, "", self.attributes.values)], stop
         admonition = _ADMONITION.match(inner[0])
         if admonition is not None and admonition[2] is not None:
             text = self.prose(" ".join([admonition[2], *inner[1:]]))

@@ -1,7 +1,10 @@
 """The inline markup of AsciiDoc as Markdown: attributes, links, code, emphasis."""
 
 import re
-from collections.abc import Mapping
+
+from afresh.extractors.room import Room
+
+DEEPEST = 3  # attributes in the values of others
 
 _ATTRIBUTE = re.compile(r"\\?\{([\w][\w-]*)\}")
 _KNOWN = {
@@ -36,24 +39,32 @@ _MARKED = re.compile(r"[`:<(\[*_+#]")
 _WINDOW = re.compile(r"\^$|,\s*(?:window|role|opts|title|rel)\b.*$")
 
 
-def substituted(text: str, attributes: Mapping[str, str], depth: int = 0) -> str:
-    """The text with the values of its attributes; one that nobody set stays as it is written."""
-    if "{" not in text or depth > 3:
-        return text
+class Attributes:
+    """The attributes of one document, and how much of them it may show."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1].lower()
-        known = attributes.get(name, _KNOWN.get(name))
+    def __init__(self, written: int) -> None:
+        self.values: dict[str, str] = {}
+        self.room = Room(written)
+
+    def in_text(self, text: str, depth: int = 0) -> str:
+        """The text with the values of its attributes; one that nobody set stays as it is written."""
+        if "{" not in text or depth > DEEPEST:
+            return text
+        return _ATTRIBUTE.sub(lambda found: self._value(found, depth), text)
+
+    def _value(self, found: re.Match[str], depth: int) -> str:
         if found[0].startswith("\\"):
             return found[0][1:]
-        return found[0] if known is None else substituted(known, attributes, depth + 1)
+        name = found[1].lower()
+        value = self.values.get(name, _KNOWN.get(name))
+        if value is None or not self.room.take(value):
+            return found[0]
+        return self.in_text(value, depth + 1)
 
-    return _ATTRIBUTE.sub(value, text)
 
-
-def inline(text: str, attributes: Mapping[str, str]) -> str:
+def inline(text: str, attributes: Attributes) -> str:
     """A piece of prose with its markup in the forms of Markdown."""
-    text = substituted(text, attributes)
+    text = attributes.in_text(text)
     return _INLINE.sub(_shown, text).strip() if _MARKED.search(text) else text
 
 

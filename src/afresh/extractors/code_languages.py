@@ -31,22 +31,22 @@ def _rule(pattern: str, *, holds: bool = False, body: bool = False, inner: bool 
     return Rule(re.compile(pattern, re.MULTILINE), holds, body, inner)
 
 
+_ESCAPED = r"\\[\"'`]"  # outside of strings it begins none; else each of many would be followed to the end
 _SLASHES = r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"
 _DOUBLE, _SINGLE = r'"(?:\\[\s\S]|[^"\\\n])*"', r"'(?:\\[\s\S]|[^'\\\n])*'"
 _CHARACTER = r"'(?:\\[^\n]{1,8}|[^'\\\n])'"
 _HASH = r"(?<!\S)#[^\n]*"
-_C_LIKE = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}")
 _TEMPLATE = r"`(?:\\[\s\S]|[^`\\])*`"
 _REGEX = r"(?<=[=(,:!&|?{};\n])[ \t]{0,8}/(?![/*\s])(?:\\[^\n]|\[(?:\\[^\n]|[^\]\\\n]){0,100}+\]|[^/\\\[\n]){1,300}+/[a-z]*"
-_SCRIPT = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}|{_TEMPLATE}|{_REGEX}")
+_SCRIPT = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}|{_TEMPLATE}|{_REGEX}|{_ESCAPED}")
 _SHELL = re.compile(rf"{_HASH}|\\[\s\S]|\"(?:\\[\s\S]|[^\"\\])*\"|'[^']*'")
-_NAMED_BY_HASH = re.compile(f"{_HASH}|{_DOUBLE}|{_SINGLE}")
-_RUBY = re.compile(rf"^=begin\b[\s\S]*?^=end\b|{_HASH}|{_DOUBLE}|{_SINGLE}", re.MULTILINE)
-_RUST = re.compile(rf"{_SLASHES}|\bb?r(?P<raw>#*)\"[\s\S]*?\"(?P=raw)|\"(?:\\[\s\S]|[^\"\\])*\"|{_CHARACTER}")
-_GO = re.compile(f"{_SLASHES}|{_DOUBLE}|{_CHARACTER}|`[^`]*`")
-_TRIPLE = re.compile(rf'{_SLASHES}|"""[\s\S]*?"""|{_DOUBLE}|{_CHARACTER}')
-_PHP = re.compile(rf"{_SLASHES}|#(?!\[)[^\n]*|{_DOUBLE}|{_SINGLE}")
-_LUA = re.compile(rf"--\[\[[\s\S]*?\]\]|--[^\n]*|{_DOUBLE}|{_SINGLE}")
+_NAMED_BY_HASH = re.compile(f"{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
+_RUBY = re.compile(rf"^=begin\b[\s\S]*?(?:^=end\b|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}", re.MULTILINE)
+_RUST = re.compile(rf"{_SLASHES}|\bb?r(?P<raw>#*)\"[\s\S]*?(?:\"(?P=raw)|\Z)|\"(?:\\[\s\S]|[^\"\\])*\"|{_CHARACTER}|{_ESCAPED}")
+_GO = re.compile(f"{_SLASHES}|{_DOUBLE}|{_CHARACTER}|`[^`]*`|{_ESCAPED}")
+_TRIPLE = re.compile(rf'{_SLASHES}|"""[\s\S]*?"""|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}')
+_PHP = re.compile(rf"{_SLASHES}|#(?!\[)[^\n]*|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
+_LUA = re.compile(rf"--\[\[[\s\S]*?(?:\]\]|\Z)|--[^\n]*|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
 
 _NO_CALL = (
     r"(?!(?:if|else|for|foreach|while|switch|catch|return|new|throw|using|lock|do|try|function|await|yield|case|sizeof|"
@@ -145,7 +145,7 @@ _SWIFT_RULES = (
 _ALL = (
     Language(
         name="python",
-        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}'),
+        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}'),
         rules=(
             _rule(r"^[ \t]*class[ \t]+(?P<name>\w+)", holds=True),
             _rule(r"^[ \t]*(?:async[ \t]+|c?p?)def[ \t]+(?P<name>\w+)"),
@@ -203,7 +203,7 @@ _ALL = (
     Language(
         name="csharp",
         skipped=re.compile(
-            rf'{_SLASHES}|^[ \t]*#[^\n]*|@"(?:""|[^"])*"|{_DOUBLE}|{_CHARACTER}', re.MULTILINE
+            rf'{_SLASHES}|^[ \t]*#[^\n]*|@"(?:""|[^"])*"|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}', re.MULTILINE
         ),
         rules=_CLASS_RULES,
     ),
@@ -234,7 +234,7 @@ _ALL = (
     ),
     Language(
         name="cpp",
-        skipped=re.compile(rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}", re.MULTILINE),
+        skipped=re.compile(rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}", re.MULTILINE),
         rules=_CPP_RULES,
     ),
     Language(
@@ -264,7 +264,7 @@ _ALL = (
     ),
     Language(
         name="elixir",
-        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|{_HASH}|{_DOUBLE}'),
+        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|{_HASH}|{_DOUBLE}|{_ESCAPED}'),
         rules=(
             _rule(r"^[ \t]*def(?:module|protocol|impl)[ \t]+(?P<name>[\w.]+)", holds=True),
             _rule(r"^[ \t]*def(?:p|macro|macrop|guard)?[ \t]+(?P<name>[\w?!]+)"),

@@ -15,12 +15,13 @@ from afresh.extractors.code_languages import Language, Rule
 
 MOST_PARSED = 2_000_000  # characters; the tree of a larger file takes too much memory
 LONGEST_BLANK = 60
+MOST_ABOVE = 500  # lines of comment and attributes
 
 _WIDE = re.compile(r"[ \t]{60,}")
 _BRACES = re.compile(r"[{}]")
 _NEXT = re.compile(r"[(){};\[\]\n]")
 _GOES_ON = re.compile(
-    r"\s*(?:[{.:|&=?,+)\]]|->|where\b|(?:\w+\s+){0,3}constructor\b|extends\b|implements\b|throws\b)"
+    r"\s{0,200}(?:[{.:|&=?,+)\]]|->|where\b|(?:\w+\s+){0,3}constructor\b|extends\b|implements\b|throws\b)"
 )
 _ELSE = re.compile(r"[ \t]*#[ \t]*(if|else|elif|endif)")
 _EMPTY_TYPES = ("{}>", "{},", "{} =")
@@ -137,15 +138,14 @@ def _named(found: re.Match[str]) -> str:
 
 
 def _braced(masked: str, language: Language) -> list[_Found]:
-    closes = _pairs(masked)
-    opens = sorted(closes)
+    braces = _Braces(masked)
     holding: set[int] = set()
     made: list[_Found] = []
     for found, rule in _matches(masked, language.rules):
-        inside = _enclosing(found.start(found.lastgroup or 0), opens, closes)
+        inside = braces.around(found.start(found.lastgroup or 0))
         if inside not in holding if inside is not None else rule.inner:
             continue
-        brace, end = _extent(masked, found, closes, language)
+        brace, end = _extent(masked, found, braces.closes, language)
         if brace < 0 and rule.body and "=>" not in masked[found.end() : end]:
             continue
         made.append(_Found(_named(found), found.start(), end, brace, rule.holds))
@@ -154,24 +154,27 @@ def _braced(masked: str, language: Language) -> list[_Found]:
     return made
 
 
-def _pairs(masked: str) -> dict[int, int]:
-    """Where each brace that is open is closed."""
-    closes: dict[int, int] = {}
-    stack: list[int] = []
-    for brace in _BRACES.finditer(masked):
-        if brace[0] == "{":
-            stack.append(brace.start())
-        elif stack:
-            closes[stack.pop()] = brace.start()
-    return closes | dict.fromkeys(stack, len(masked))
+class _Braces:
+    """Where each brace that is open is closed, and which one is the innermost at a place."""
 
+    def __init__(self, masked: str) -> None:
+        self.closes: dict[int, int] = {}
+        self._places: list[int] = []
+        self._innermost: list[int | None] = []  # behind each place
+        stack: list[int] = []
+        for brace in _BRACES.finditer(masked):
+            if brace[0] == "{":
+                stack.append(brace.start())
+            elif stack:
+                self.closes[stack.pop()] = brace.start()
+            self._places.append(brace.start())
+            self._innermost.append(stack[-1] if stack else None)
+        self.closes |= dict.fromkeys(stack, len(masked))
 
-def _enclosing(place: int, opens: Sequence[int], closes: dict[int, int]) -> int | None:
-    """The innermost brace that is open at a place."""
-    at = bisect_right(opens, place) - 1
-    while at >= 0 and closes[opens[at]] < place:
-        at -= 1
-    return opens[at] if at >= 0 else None
+    def around(self, place: int) -> int | None:
+        """The innermost brace that is open at a place."""
+        at = bisect_right(self._places, place) - 1
+        return self._innermost[at] if at >= 0 else None
 
 
 def _extent(masked: str, found: re.Match[str], closes: dict[int, int], language: Language) -> tuple[int, int]:
@@ -245,8 +248,8 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
 
 def _with_comment(first: int, lines: Sequence[str], bare: Sequence[str]) -> int:
     """The line where a symbol begins with the comment and the attributes right above it."""
-    while (
-        first and lines[first - 1].strip() and (not bare[first - 1].strip() or _ABOVE.match(lines[first - 1]))
-    ):
-        first -= 1
+    for above in range(first - 1, max(first - MOST_ABOVE, 0) - 1, -1):
+        if not lines[above].strip() or not (not bare[above].strip() or _ABOVE.match(lines[above])):
+            break
+        first = above
     return first

@@ -19,7 +19,7 @@ _FRONT_FIELD = re.compile(
     r"^(title|lang|language|canonical|canonical_url|robots|noindex):[ \t]*(.+)$", re.MULTILINE
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-_CODE_SPAN = re.compile(r"(`+)[^`\n]+\1")
+_CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]+\1")
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n=+$", re.MULTILINE)
 _LINK = re.compile(
     r"""(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\]){0,500})\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"""
@@ -73,7 +73,7 @@ def title_in(prose: str, told: str = "") -> str:
     """The title that a text is told to have, else its first large heading, else its first line."""
     heading = _HEADING.search(prose)
     title = told or (heading[1] or heading[2] if heading else first_line(prose))
-    return _plain(title)[:LONGEST_TITLE].strip()
+    return _plain(title[: 20 * LONGEST_TITLE])[:LONGEST_TITLE].strip()  # markup may take most of it
 
 
 def _plain(text: str) -> str:

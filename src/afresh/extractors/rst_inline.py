@@ -4,6 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from afresh.extractors.room import Room
+
+DEEPEST = 3  # substitutions in the texts of others
+
 _TARGET = re.compile(r"^[ \t]*\.\. _(`[^`\n]+`|[^\n:`]+(?:\\:[^\n:]+)*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
 _SUBSTITUTION = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\| (\w+)::[ \t]*([^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(
@@ -33,6 +37,17 @@ class Names(NamedTuple):
 
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
+    room: Room  # for both, as they may be named any number of times
+
+    def target(self, name: str) -> str:
+        """The address that a name leads to; nothing for one that is unknown or has no room."""
+        url = self.targets.get(_normal(name), "")
+        return url if self.room.take(url) else ""
+
+    def text(self, name: str) -> str | None:
+        """The text that a name stands for."""
+        value = self.substitutions.get(_normal(name))
+        return value if value is not None and self.room.take(value) else None
 
 
 def names_of(text: str) -> Names:
@@ -41,7 +56,7 @@ def names_of(text: str) -> Names:
     marks = {}
     for name, kind, value in _SUBSTITUTION.findall(text):
         marks[_normal(name)] = value.strip() if kind in ("replace", "unicode") else ""
-    return Names(targets, marks)
+    return Names(targets, marks, Room(len(text)))
 
 
 def inline(text: str, names: Names, depth: int = 0) -> str:
@@ -62,11 +77,10 @@ def _shown(found: re.Match[str], names: Names, depth: int) -> str:
         case "note":
             return f"[{found['note']}]"
         case "mark":
-            value = names.substitutions.get(_normal(found["mark"]))
-            known = value is not None and depth < 3
-            return inline(value or "", names, depth + 1) if known else found[0]
+            value = names.text(found["mark"]) if depth < DEEPEST else None
+            return found[0] if value is None else inline(value, names, depth + 1)
         case "word":
-            url = names.targets.get(_normal(found["word"]))
+            url = names.target(found["word"])
             return f"[{found['word']}]({url})" if url else found[0]
         case _:
             return _escape(found["escaped"])
@@ -122,7 +136,7 @@ def _symbol(kind: str, title: str, titled: bool) -> str:
 def _link(text: str, url: str, names: Names) -> str:
     url = re.sub(r"\s+", "", url).replace("\\", "")
     if url.endswith("_"):
-        url = names.targets.get(_normal(url[:-1]), "")
+        url = names.target(url[:-1])
     text = " ".join(text.split()) or url
     return f"[{text}]({url})" if url else text
 
@@ -132,7 +146,7 @@ def _phrase(found: re.Match[str], names: Names) -> str:
     if found["late"]:
         return _role(found["late"], text)
     if found["refers"]:
-        url = names.targets.get(_normal(text))
+        url = names.target(text)
         return f"[{text}]({url})" if url else text
     return code_span(text)
 

@@ -27,7 +27,7 @@ class GitCache:
 
     async def open(self, address: GitAddress) -> "Lease":
         """The place of a repository's clone, which nobody removes until it is closed."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self.folder)
         lease = Lease(self.folder / _stem(address))
         await lease.share()
         return lease
@@ -96,6 +96,21 @@ class Lease:
     def close(self) -> None:
         """Let go of the clone; it stays where it is."""
         os.close(self._used)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder that is for its user alone; GitError for one in which somebody else could write."""
+    try:
+        for each in reversed((folder, *folder.parents)):
+            if not each.exists():
+                each.mkdir(mode=0o700, exist_ok=True)
+        found = folder.stat()
+        if found.st_uid != os.geteuid():
+            raise GitError(f"the folder of clones {folder} is somebody else's: name another (git.cache_dir)")
+        if found.st_mode & 0o022:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise GitError(f"the folder of clones {folder} cannot be used: {error.strerror}") from None
 
 
 def _stem(address: GitAddress) -> str:

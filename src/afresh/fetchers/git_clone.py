@@ -5,13 +5,14 @@ fetches a missing file by itself, with a request for each, when somebody merely 
 """
 
 import asyncio
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 from afresh.core.git_tree import GitFile, files_of
 from afresh.fetchers.git_cache import Lease
-from afresh.fetchers.git_process import Call, GitDamage, GitError, output_of
+from afresh.fetchers.git_process import MOST_OUTPUT, Call, GitDamage, GitError, GitTooMuch, output_of
 from afresh.fetchers.git_remote import GitRemote, in_words
 
 LOOK_SECONDS = 120.0  # for calls that read what is here
@@ -33,9 +34,9 @@ class GitClone:
 
     async def files(self, commit: str, folder: bytes) -> Sequence[GitFile]:
         """All entries of a commit below a folder, fetched if they are not here."""
-        if not self.path.exists() or (listing := await self._listing(commit)) is None:
+        if not self.path.exists() or (listing := await self._listing(commit, folder)) is None:
             await self._fetch_commit(commit)
-            if (listing := await self._listing(commit)) is None:
+            if (listing := await self._listing(commit, folder)) is None:
                 raise GitDamage(f"the clone of {self.remote.address.url} is damaged")
         found = list(await asyncio.to_thread(lambda: list(files_of(listing))))
         return [each for each in found if each.path.startswith(folder + b"/")] if folder else found
@@ -63,11 +64,30 @@ class GitClone:
         """The call that reads files one after the other."""
         return self._call(("cat-file", "--batch"), b"")
 
-    async def _listing(self, commit: str) -> bytes | None:
+    async def _listing(self, commit: str, folder: bytes) -> bytes | None:
+        args = ("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit)
         try:
-            return await self._look(("ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit))
+            await asyncio.to_thread(self._own_settings, commit)
+            return await self._look((*args, os.fsdecode(folder)) if folder else args)
         except GitDamage:
             return None
+        except GitTooMuch:
+            most = f"{MOST_OUTPUT // 1024**2} MB"
+            raise GitError(
+                f"{self.remote.address.url} names too many files, their list is larger than {most}: "
+                "read one folder of it (…#folder)"
+            ) from None
+
+    def _own_settings(self, commit: str) -> None:
+        """Put the settings of a clone back: whatever else stands there was written by somebody else."""
+        file, settings = self.path / "config", _settings(commit)
+        try:
+            if file.is_symlink() or not file.is_file() or file.read_text("utf-8", "replace") != settings:
+                fresh = self.path / f"config.{os.getpid()}.fresh"
+                fresh.write_text(settings, "utf-8")
+                fresh.replace(file)
+        except OSError as error:
+            raise GitDamage(f"the clone of {self.remote.address.url}: {error.strerror}") from None
 
     async def _fetch_commit(self, commit: str) -> None:
         if not self.path.exists():
@@ -109,7 +129,7 @@ class GitClone:
         try:
             return await output_of(self._call(args, stdin, folder=folder))
         except GitError as error:
-            if error.late:
+            if error.late or isinstance(error, GitTooMuch):
                 raise
             raise GitDamage(f"the clone of {self.remote.address.url}: {in_words(str(error))}") from None
 
@@ -125,6 +145,13 @@ class GitClone:
         env = self.remote.offline() | ({} if folder else {"GIT_DIR": str(self.path)})
         place = str(folder or self.path)
         return Call(args=args, env=env, folder=place, seconds=seconds, stdin=stdin, kept_open=locks)
+
+
+def _settings(commit: str) -> str:
+    """All that a clone has to say of itself, by the kind of its ids."""
+    is_long = len(commit) == 64
+    core = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
+    return core + ("[extensions]\n\tobjectformat = sha256\n" if is_long else "")
 
 
 def _origin(url: str) -> Sequence[str]:

@@ -50,7 +50,9 @@ def environment(
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
         "GIT_PROTOCOL_FROM_USER": "0",
+        "GIT_ALLOW_PROTOCOL": address.scheme,  # no setting of any file goes before it
         "GIT_SSH_COMMAND": _ssh(address, options, pins),
     }
     if _has_token(address, options):

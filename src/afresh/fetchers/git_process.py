@@ -28,6 +28,10 @@ class GitError(SourceError):
         self.explained = explained  # it is known to be no fault of the clone
 
 
+class GitTooMuch(GitError):
+    """git said more than anybody reads."""
+
+
 class GitDamage(GitError):
     """What a clone holds is not what it should hold."""
 
@@ -119,7 +123,7 @@ async def _read(process: Process) -> bytes | None:
     while process.stdout and (piece := await process.stdout.read(_PIECE)):
         size += len(piece)
         if size > MOST_OUTPUT:
-            raise GitError(f"git said more than {MOST_OUTPUT // 1024**2} MB")
+            raise GitTooMuch(f"git said more than {MOST_OUTPUT // 1024**2} MB")
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -11,6 +11,7 @@ from afresh.core.errors import SourceError
 from afresh.core.git_address import HOW_TO_SIGN_IN, GitAddress
 from afresh.core.git_tree import GitState, RefKind, patterns_for, state_of
 from afresh.core.masking import mask_secrets, one_line
+from afresh.fetchers.git_cache import private_folder
 from afresh.fetchers.git_environment import GitOptions, environment, served_settings
 from afresh.fetchers.git_process import Call, GitError, output_of
 from afresh.fetchers.trouble import not_allowed
@@ -111,7 +112,7 @@ class GitRemote:
     ) -> bytes:
         """A call of git that reaches the repository, after its host was checked."""
         pins = await self._checked()
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._folder)
         call = Call(
             args=args,
             env=self._environment(pins, self._settings_file())
