@@ -10,11 +10,11 @@ import pytest
 
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import file_url
+from afresh.core.ignore import IgnoreFile, parse_ignore_file
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 from afresh.core.model import Listed
 from afresh.core.scope import Globs
 from afresh.fetchers.file import FileFetcher, FileOptions
-from afresh.sources import sieve as sieve_module
 from afresh.sources.folder import FolderLister
 from afresh.sources.recognise import recognise
 from afresh.sources.sieve import FolderRules, Sieve
@@ -129,7 +129,7 @@ async def test_F78_a_folder_that_is_reached_by_a_link_later_is_an_error(tmp_path
     for place, target in ((root, other), (tmp_path / "up", tmp_path / "moved")):
         place.rename(tmp_path / "moved")
         place.symlink_to(target)
-        with pytest.raises(SourceError, match="symbolic link now.*kept"):
+        with pytest.raises(SourceError, match=r"symbolic link now.*kept"):
             await listed(lister)
         assert isinstance(await look(root, root / "a.md"), Failed)
         assert isinstance(await look(root, root / "never.md"), Failed)
@@ -224,11 +224,16 @@ async def test_F79_an_ignore_file_that_is_no_file_is_passed_over_as_git_does(
 def test_the_rules_of_a_folder_are_read_once_until_they_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rules, read = tmp_path / "sub" / ".gitignore", []
+    rules = tmp_path / "sub" / ".gitignore"
+    read: list[bytes] = []
     grow(tmp_path, "sub/a.md")
     rules.write_text("".join(f"build{each}/*.tmp\n" for each in range(1000)))
-    parse = sieve_module.parse_ignore_file
-    monkeypatch.setattr(sieve_module, "parse_ignore_file", lambda data: read.append(1) or parse(data))
+
+    def parse(data: bytes) -> IgnoreFile:
+        read.append(data)
+        return parse_ignore_file(data)
+
+    monkeypatch.setattr("afresh.sources.sieve.parse_ignore_file", parse)
     sieve = Sieve(str(tmp_path), FolderRules())
     walk(sieve)
     assert all(sieve.why_not(f"sub/{number}.md") is None for number in range(300))

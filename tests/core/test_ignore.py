@@ -8,8 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afresh.core.ignore import LONGEST, MOST_BYTES, MOST_RULES, IgnoreFile, Level
-from afresh.core.ignore import ignored_by, parse_ignore_file, parse_rule
+from afresh.core.ignore import (
+    LONGEST,
+    MOST_BYTES,
+    MOST_RULES,
+    IgnoreFile,
+    Level,
+    ignored_by,
+    parse_ignore_file,
+    parse_rule,
+)
 
 CASES = [
     ("build", "build", True, True),
@@ -65,8 +73,32 @@ def test_the_last_rule_wins_and_deeper_files_have_the_last_word() -> None:
 
 
 _WORDS = st.sampled_from(
-    ["a", "b", "ab", "*", "**", "***", "a*", "*b", "a**", "**b", "?", "[ab]", "[!a]", "a?b", r"\*"]
-    + ["[b-a]", "[a-b]", "[]a]", "[[:alpha:]]", "[[:foo:]]", "[[[:foo:]]", "[a", "*a*b*", r"**\/b"]
+    [
+        "a",
+        "b",
+        "ab",
+        "*",
+        "**",
+        "***",
+        "a*",
+        "*b",
+        "a**",
+        "**b",
+        "?",
+        "[ab]",
+        "[!a]",
+        "a?b",
+        "\\*",
+        "[b-a]",
+        "[a-b]",
+        "[]a]",
+        "[[:alpha:]]",
+        "[[:foo:]]",
+        "[[[:foo:]]",
+        "[a",
+        "*a*b*",
+        "**\\/b",
+    ]
 )
 _RULES = st.builds(
     lambda bang, lead, words, tail: bang + lead + "/".join(words) + tail,
