@@ -67,8 +67,8 @@ class Looking:
         match kind:
             case "web":
                 return self._site(listed)
-            case "folder":
-                return self._folder()
+            case "folder" | "file":
+                return self._folder(single=kind == "file")
             case "archive":
                 return self._archive()
             case "github":
@@ -125,16 +125,21 @@ class Looking:
         lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
         return LinkedWeb(gate, lister), lister
 
-    def _folder(self) -> Eyes:
+    def _folder(self, *, single: bool) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions
         from afresh.sources.folder import FolderLister
 
         files = self._own.files
-        path = os.path.realpath(path_of(self._rules.root))
-        single = os.path.basename(path) if os.path.isfile(path) else None
-        sieve = sieve_for(self._own, self._rules, os.path.dirname(path) if single else path)
-        lister = FolderLister(sieve, only=single, mark=self._mark, verify=files.verify)
-        options = FileOptions(max_bytes=files.max_file_bytes, trusts_times=files.verify == "stat")
+        path = path_of(self._rules.root)  # without links since it was added; one in its place is not followed
+        folder, name = os.path.split(path) if single else (path, None)
+        sieve = sieve_for(self._own, self._rules, folder)
+        lister = FolderLister(sieve, only=name, mark=self._mark, verify=files.verify)
+        options = FileOptions(
+            max_bytes=files.max_file_bytes,
+            trusts_times=files.verify == "stat",
+            symlinks=files.symlinks,
+            single=single,
+        )
         return FileFetcher(path, options, lister.why_not), lister
 
     def _archive(self) -> Eyes:
@@ -264,6 +269,7 @@ def sieve_for(own: Config, rules: Rules, root: str) -> "Sieve":
         ignore=(*files.ignore, *_written_below(root, own)),
         max_files=min(files.max_files, rules.max_pages),
         max_bytes=files.max_file_bytes,
+        limited_by="files.max_files" if files.max_files <= rules.max_pages else "crawl.max_pages",
         max_depth=rules.max_depth,
     )
     return Sieve(root, folder, Globs(rules.include, rules.exclude))
@@ -285,7 +291,7 @@ def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
     from afresh.sources.events import FileEvents
 
     path = path_of(rules.root)
-    sieve = sieve_for(own, rules, os.path.realpath(path)) if kind == "folder" else None
+    sieve = sieve_for(own, rules, path) if kind == "folder" else None
     return FileEvents(path, sieve)
 
 

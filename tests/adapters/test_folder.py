@@ -10,12 +10,15 @@ import pytest
 
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import file_url
+from afresh.core.ignore import IgnoreFile, parse_ignore_file
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 from afresh.core.model import Listed
 from afresh.core.scope import Globs
 from afresh.fetchers.file import FileFetcher, FileOptions
 from afresh.sources.folder import FolderLister
+from afresh.sources.recognise import recognise
 from afresh.sources.sieve import FolderRules, Sieve
+from afresh.sources.walk import walk
 
 
 def lister_of(
@@ -112,10 +115,143 @@ async def test_F78_links_are_left_out_or_followed_inside_only_and_loops_end(tmp_
     assert isinstance(seen, Gone | Refused)
 
 
-async def test_F78_a_root_that_is_a_link_is_resolved_once(tmp_path: Path) -> None:
-    grow(tmp_path / "real", "a.md")
+def test_F78_a_root_that_is_a_link_is_resolved_once_when_it_is_added(tmp_path: Path) -> None:
+    root = grow(tmp_path / "real", "a.md")
     (tmp_path / "link").symlink_to("real")
-    assert await names(lister_of(tmp_path / "link"), tmp_path / "real") == {"a.md"}
+    (tmp_path / "page.md").symlink_to("real/a.md")
+    assert recognise(str(tmp_path / "link")) == ("folder", file_url(str(root)))
+    assert recognise(str(tmp_path / "page.md")) == ("file", file_url(str(root / "a.md")))
+
+
+async def test_F78_a_folder_that_is_reached_by_a_link_later_is_an_error(tmp_path: Path) -> None:
+    root, other = grow(tmp_path / "up" / "root", "a.md"), grow(tmp_path / "other", "a.md", "b.md")
+    lister = lister_of(root)
+    for place, target in ((root, other), (tmp_path / "up", tmp_path / "moved")):
+        place.rename(tmp_path / "moved")
+        place.symlink_to(target)
+        with pytest.raises(SourceError, match=r"symbolic link now.*kept"):
+            await listed(lister)
+        assert isinstance(await look(root, root / "a.md"), Failed)
+        assert isinstance(await look(root, root / "never.md"), Failed)
+        place.unlink()
+        (tmp_path / "moved").rename(place)
+    assert len(await listed(lister)) == 1
+
+
+async def test_F78_links_that_are_followed_lead_to_nothing_hidden_or_ignored(tmp_path: Path) -> None:
+    root = grow(tmp_path, "a.md", ".env", ".git/config", "priv/p.md", "real/sub/x.md", "real/sub/secret.md")
+    (root / ".gitignore").write_text("priv/\n")
+    (root / "real" / ".gitignore").write_text("secret.md\n")
+    for name, target in {
+        "env.md": ".env",
+        "gitlink": ".git",
+        "config.md": ".git/config",
+        "pub": "priv",
+        "p.md": "priv/p.md",
+        "open": "real/sub",
+        "secret2.md": "real/sub/secret.md",
+        "fine.md": "real/sub/x.md",
+        "realm": "priv/../real",
+    }.items():
+        (root / name).symlink_to(target)
+    lister = lister_of(root, symlinks=True)
+    inside = {"a.md", "real/sub/x.md", "open/x.md", "fine.md", "realm/sub/x.md"}
+    assert await names(lister, root) == inside
+    for path in [*root.glob("*.md"), *root.glob("*/*.md"), root / "gitlink/config", root / "realm/sub/x.md"]:
+        name = str(path.relative_to(root))
+        assert (lister.why_not(file_url(str(path))) is None) == (name in inside), name
+
+
+async def test_F78_a_link_beside_a_folder_whose_name_it_begins_with_is_followed(tmp_path: Path) -> None:
+    root = grow(tmp_path, "guide/a.md", "guide-old/b.md")
+    (root / "guide-old" / "new").symlink_to("../guide")
+    assert await names(lister_of(root, symlinks=True), root) == {
+        *("guide/a.md", "guide-old/b.md", "guide-old/new/a.md")
+    }
+
+
+@pytest.mark.parametrize("symlinks", [False, True])
+async def test_F78_a_folder_that_becomes_a_link_while_a_file_is_looked_at_is_not_followed(
+    tmp_path: Path, symlinks: bool
+) -> None:
+    """The swap happens when everything was checked, right before the file is opened."""
+    root, outside = grow(tmp_path / "root", "sub/a.md"), grow(tmp_path / "outside", "a.md")
+    fetcher = FileFetcher(
+        str(root), FileOptions(symlinks=symlinks), lister_of(root, symlinks=symlinks).why_not
+    )
+    inside = fetcher._inside
+
+    def swapped(path: str) -> str | None:
+        found = inside(path)
+        (root / "sub").rename(tmp_path / "away")
+        (root / "sub").symlink_to(outside)
+        return found
+
+    fetcher._inside = swapped  # type: ignore[method-assign]
+    seen = await fetcher.fetch(Request(url=file_url(str(root / "sub/a.md"))))
+    assert isinstance(seen, Failed | Gone)
+
+
+async def test_F78_a_path_that_climbs_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    root = grow(tmp_path / "root", "a.md")
+    grow(tmp_path, "secret.md")
+    for symlinks in (False, True):
+        fetcher = FileFetcher(str(root), FileOptions(symlinks=symlinks), lambda url: None)
+        seen = await fetcher.fetch(Request(url=file_url(f"{root}/../secret.md")))
+        assert isinstance(seen, Refused)
+
+
+@pytest.mark.parametrize("kind", ["link", "dead link", "folder", "pipe"])
+async def test_F79_an_ignore_file_that_is_no_file_is_passed_over_as_git_does(
+    tmp_path: Path, kind: str
+) -> None:
+    grow(tmp_path, "a.md", "other/rules")
+    odd = tmp_path / ".gitignore"
+    (tmp_path / "other" / "rules").write_text("a.md\n")
+    match kind:
+        case "folder":
+            odd.mkdir()
+        case "pipe":
+            os.mkfifo(odd)
+        case _:
+            odd.symlink_to("other/rules" if kind == "link" else "nowhere")
+    lister = lister_of(tmp_path)
+    assert await names(lister, tmp_path) == {"a.md", "other/rules"}
+    assert not lister.listing_errors
+    assert lister.why_not(file_url(str(tmp_path / "a.md"))) is None
+
+
+def test_the_rules_of_a_folder_are_read_once_until_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = tmp_path / "sub" / ".gitignore"
+    read: list[bytes] = []
+    grow(tmp_path, "sub/a.md")
+    rules.write_text("".join(f"build{each}/*.tmp\n" for each in range(1000)))
+
+    def parse(data: bytes) -> IgnoreFile:
+        read.append(data)
+        return parse_ignore_file(data)
+
+    monkeypatch.setattr("afresh.sources.sieve.parse_ignore_file", parse)
+    sieve = Sieve(str(tmp_path), FolderRules())
+    walk(sieve)
+    assert all(sieve.why_not(f"sub/{number}.md") is None for number in range(300))
+    assert len(read) == 1
+    rules.write_text("7.md\n")
+    assert sieve.why_not("sub/7.md") == "ignored"
+    rules.unlink()
+    assert sieve.why_not("sub/7.md") is None
+
+
+async def test_an_ignore_file_that_is_too_large_is_told(tmp_path: Path) -> None:
+    grow(tmp_path, "a.md", "sub/b.md")
+    (tmp_path / "sub" / ".gitignore").write_text("x\n" * 10_001)
+    lister = lister_of(tmp_path)
+    assert await names(lister, tmp_path) == {"a.md", "sub/b.md"}
+    (told,) = lister.listing_errors
+    assert told.startswith("sub/.gitignore is too large")
+    assert lister.mark is None
 
 
 async def test_F79_special_files_are_skipped_and_never_waited_for(tmp_path: Path) -> None:

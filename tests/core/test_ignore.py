@@ -1,13 +1,23 @@
 """Rules of ignore files: the same answers as git gives."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afresh.core.ignore import IgnoreFile, Level, ignored_by, parse_rule
+from afresh.core.ignore import (
+    LONGEST,
+    MOST_BYTES,
+    MOST_RULES,
+    IgnoreFile,
+    Level,
+    ignored_by,
+    parse_ignore_file,
+    parse_rule,
+)
 
 CASES = [
     ("build", "build", True, True),
@@ -35,6 +45,16 @@ CASES = [
     ("foo**bar", "fooxbar", False, True),
     ("[", "[", False, False),
     ("[[:digit:]]x", "7x", False, True),
+    ("[b-a]", "b", False, True),
+    ("[b-a]", "a", False, False),
+    ("***/**", "a", False, True),
+    ("***/**", "a/b/c", False, True),
+    ("[[[:foo:]]", "[", False, False),
+    ("a**/b", "ax/y/b", False, True),
+    ("*a*b*/c*/**/d", "xaxbx/cx/y/d", False, True),
+    ("secret.md", "a\nb/secret.md", False, True),
+    ("*.md", "a\nb.md", False, True),
+    ("one\fpage", "one\fpage", False, True),
 ]
 
 
@@ -52,7 +72,34 @@ def test_the_last_rule_wins_and_deeper_files_have_the_last_word() -> None:
     assert ignored_by(levels, "sub/x.md", False) is None
 
 
-_WORDS = st.sampled_from(["a", "b", "ab", "*", "**", "a*", "*b", "?", "[ab]", "[!a]", "a?b", r"\*"])
+_WORDS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "ab",
+        "*",
+        "**",
+        "***",
+        "a*",
+        "*b",
+        "a**",
+        "**b",
+        "?",
+        "[ab]",
+        "[!a]",
+        "a?b",
+        "\\*",
+        "[b-a]",
+        "[a-b]",
+        "[]a]",
+        "[[:alpha:]]",
+        "[[:foo:]]",
+        "[[[:foo:]]",
+        "[a",
+        "*a*b*",
+        "**\\/b",
+    ]
+)
 _RULES = st.builds(
     lambda bang, lead, words, tail: bang + lead + "/".join(words) + tail,
     st.sampled_from(["", "", "!"]),
@@ -117,4 +164,50 @@ def _ours(rules: list[str]) -> set[str]:
 def test_any_line_is_a_rule_or_none(line: str) -> None:
     rule = parse_rule(line)
     if rule is not None:
-        rule.pattern.fullmatch("a/b")
+        IgnoreFile([line]).verdict("a/b", False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("*a" * 1000 + "*b", "a" * 10_000),
+        ("*a*a*a*a*a*a*b", "a" * 10_000),
+        ("/" + "**/*a*/" * 500 + "b", "a/" * 5_000 + "c"),
+        ("**/" * 1000 + "*b", "a/" * 5_000 + "c"),
+    ],
+)
+def test_F79_a_rule_costs_no_more_than_its_length_times_that_of_the_path(rule: str, path: str) -> None:
+    began = time.process_time()
+    assert IgnoreFile([rule]).verdict(path, False) is None
+    assert IgnoreFile([rule]).verdict(path[:-1] + "b", False) is not None
+    assert time.process_time() - began < 5
+
+
+def test_rules_beyond_what_one_file_may_hold_are_not_obeyed_and_that_is_told() -> None:
+    many = IgnoreFile(f"name{number}" for number in range(MOST_RULES + 1))
+    assert many.verdict(f"name{MOST_RULES - 1}", False) is not None
+    assert many.verdict(f"name{MOST_RULES}", False) is None
+    assert not many.whole
+    long = IgnoreFile(["a" * (LONGEST + 1), "b"])
+    assert long.verdict("a" * (LONGEST + 1), False) is None
+    assert long.verdict("b", False) is not None
+    assert not long.whole
+    assert IgnoreFile(["#" + "a" * LONGEST]).whole
+    full = parse_ignore_file(b"a\n" + b"#" * (MOST_BYTES - 4) + b"\nabcdef")
+    assert not full.whole
+    assert full.verdict("a", False) is not None
+    assert full.verdict("ab", False) is full.verdict("abc", False) is None  # nor half a rule
+    assert parse_ignore_file(b"\xef\xbb\xbfa\r\nb").whole
+
+
+def test_the_rule_that_decides_is_found_among_many() -> None:
+    lines = [f"/dir{number}/*.md" if number % 2 else f"name{number}" for number in range(1000)]
+    rules = IgnoreFile([*lines, "!dir501/keep.md", "name2/", "!name4"])
+    expected = {"dir501/a.md": "/dir501/*.md", "x/name998": "name998", "dir501/keep.md": "!dir501/keep.md"}
+    for path, text in {**expected, "x/name4": "!name4", "name2": "name2"}.items():
+        found = rules.verdict(path, False)
+        assert found is not None
+        assert found.text == text
+    folder = rules.verdict("name2", True)
+    assert folder is not None
+    assert folder.text == "name2/"

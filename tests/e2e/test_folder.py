@@ -102,6 +102,48 @@ async def test_F80_a_vanished_or_emptied_root_keeps_everything(
     assert await refreshed(kb) == {"not_modified": 3}
 
 
+@pytest.mark.parametrize("what", ["folder", "file"])
+async def test_F78_a_root_that_became_a_link_is_not_followed_and_keeps_everything(
+    kb: KnowledgeBase, docs: Path, store: Path, tmp_path: Path, what: str
+) -> None:
+    write(tmp_path / "secret" / "id_rsa", "# Key\n\nSomething about obsidian.")
+    root = docs if what == "folder" else docs / "index.md"
+    await kb.crawl(str(root), name="docs")
+    before = index_of(store)
+    root.rename(tmp_path / "moved")
+    root.symlink_to(tmp_path / "secret" if what == "folder" else tmp_path / "secret" / "id_rsa")
+    for full in (False, True):
+        (report,) = await kb.refresh(["docs"], full=full)
+        assert report.state == "failed"
+        assert "symbolic link now" in str(report.error)
+    await kb.search("granite", max_age=timedelta(0))  # looks at files one by one
+    assert index_of(store) == before
+    root.unlink()
+    (tmp_path / "moved").rename(root)
+    assert set(await refreshed(kb)) == {"not_modified"}
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+async def test_F80_a_root_that_became_something_else_keeps_everything(
+    kb: KnowledgeBase, docs: Path, store: Path, tmp_path: Path, what: str
+) -> None:
+    root = docs if what == "folder" else docs / "index.md"
+    await kb.crawl(str(root), name="docs")
+    before = index_of(store)
+    root.rename(tmp_path / "moved")
+    write(root if what == "folder" else root / "other.md", "# Other\n\nSomething about obsidian.")
+    (report,) = await kb.refresh(["docs"], full=True)
+    assert report.state == "failed"
+    assert f"was a {what} and is a" in str(report.error)
+    await kb.search("granite", max_age=timedelta(0))
+    assert index_of(store) == before
+
+
+async def test_what_is_cut_off_names_the_setting_that_says_so(kb: KnowledgeBase, docs: Path) -> None:
+    report = await kb.crawl(str(docs), name="docs", rules={"max_pages": 2})
+    assert any("crawl.max_pages sets the limit" in note for note in [*report.notes, str(report.error)])
+
+
 async def test_F84_a_moved_file_keeps_its_vectors(kb: KnowledgeBase, docs: Path) -> None:
     await kb.crawl(str(docs), name="docs")
     (docs / "guide").rename(docs / "handbook")

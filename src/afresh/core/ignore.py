@@ -14,6 +14,14 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+from afresh.core.ignore_glob import regex_of
+
+MOST_BYTES = 1_048_576  # of one file
+MOST_RULES = 10_000
+LONGEST = 4_096
+BLOCK = 100  # rules that are compiled at once, when they are first asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +29,80 @@ class Rule:
     """One line of an ignore file."""
 
     text: str
-    pattern: re.Pattern[str]
+    regex: str
     keeps: bool  # begins with an exclamation mark
     folders_only: bool
+    by_name: bool  # of a file or folder at any depth, else of a whole path
+
+
+_Ranked = tuple[int, Rule]  # with its place in the file
 
 
 class IgnoreFile:
     """The rules of one ignore file, for paths seen from the folder it stands in."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.rules = tuple(rule for line in lines if (rule := parse_rule(line)) is not None)
-        self._any = re.compile("|".join(f"(?:{rule.pattern.pattern})" for rule in self.rules) or r"(?!)")
+    def __init__(self, lines: Iterable[str], *, whole: bool = True) -> None:
+        self.whole = whole  # whether all its rules are obeyed
+        rules: list[_Ranked] = []
+        for line in lines:
+            if len(line) > LONGEST or len(rules) == MOST_RULES:
+                self.whole = self.whole and parse_rule(line[:LONGEST]) is None
+            elif (rule := parse_rule(line)) is not None:
+                rules.append((len(rules), rule))
+        self._by_name = _blocks([ranked for ranked in rules if ranked[1].by_name])
+        self._by_path = _blocks([ranked for ranked in rules if not ranked[1].by_name])
 
     def verdict(self, path: str, is_folder: bool) -> Rule | None:
         """The rule that decides about a path, or None if none does."""
-        if not self._any.fullmatch(path):
+        name = _last(self._by_name, path, path.rfind("/") + 1, is_folder)
+        way = _last(self._by_path, path, 0, is_folder)
+        if name is None or way is None:
+            found = name or way
+            return found and found[1]
+        return max(name, way, key=_place)[1]
+
+
+def _place(ranked: _Ranked) -> int:
+    return ranked[0]
+
+
+class _Block:
+    """Some rules as one expression; it tells which of them matches, the last first."""
+
+    def __init__(self, rules: Sequence[_Ranked]) -> None:
+        self._rules = rules
+        self._for_files = [ranked for ranked in rules if not ranked[1].folders_only]
+
+    def last(self, path: str, place: int, is_folder: bool) -> _Ranked | None:
+        match = (self._of_folders if is_folder else self._of_files).match(path, place)
+        if match is None or match.lastindex is None:
             return None
-        for rule in reversed(self.rules):
-            if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(path):
-                return rule
-        return None
+        return (self._rules if is_folder else self._for_files)[match.lastindex - 1]
+
+    @cached_property
+    def _of_folders(self) -> re.Pattern[str]:
+        return _compiled(self._rules)
+
+    @cached_property
+    def _of_files(self) -> re.Pattern[str]:
+        return _compiled(self._for_files)
+
+
+def _blocks(rules: Sequence[_Ranked]) -> list[_Block]:
+    last_first = rules[::-1]
+    return [_Block(last_first[start : start + BLOCK]) for start in range(0, len(rules), BLOCK)]
+
+
+def _compiled(rules: Sequence[_Ranked]) -> re.Pattern[str]:
+    """The group that is closed behind a rule tells which one matched."""
+    return re.compile("|".join(f"{rule.regex}()" for _, rule in rules) or "(?!)", re.DOTALL)
+
+
+def _last(blocks: Sequence[_Block], path: str, place: int, is_folder: bool) -> _Ranked | None:
+    for block in blocks:
+        if (found := block.last(path, place, is_folder)) is not None:
+            return found
+    return None
 
 
 Level = tuple[str, IgnoreFile]  # the folder it stands in, as `` or `a/b/`
@@ -55,24 +117,26 @@ def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | Non
     return None
 
 
+def parse_ignore_file(data: bytes) -> IgnoreFile:
+    """The rules in a file, of which no more than `MOST_BYTES` and a bit need be read."""
+    text = data[:MOST_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    lines, whole = text.split("\n"), len(data) <= MOST_BYTES
+    return IgnoreFile(lines if whole else lines[:-1], whole=whole)
+
+
 def parse_rule(line: str) -> Rule | None:
     """The rule on a line; None for blank lines, comments and what can match nothing."""
-    text = _trimmed(line.rstrip("\r\n"))
+    text = _trimmed(line.removesuffix("\n").removesuffix("\r").partition("\0")[0])
     if not text or text.startswith("#"):
         return None
     keeps = text.startswith("!")
     body = text[1:] if keeps else text
     folders_only = body.endswith("/")
     body = body.removesuffix("/")
-    anchored = "/" in body
-    pattern = _regex(body.removeprefix("/"))
-    if not body or pattern is None:
+    regex = regex_of(body.removeprefix("/"))
+    if not body or regex is None:
         return None
-    try:
-        compiled = re.compile(pattern if anchored else f"(?:.*/)?{pattern}", re.DOTALL)
-    except re.error:
-        return None
-    return Rule(text, compiled, keeps, folders_only)
+    return Rule(text, regex, keeps, folders_only, by_name="/" not in body)
 
 
 def _trimmed(line: str) -> str:
@@ -80,75 +144,3 @@ def _trimmed(line: str) -> str:
     bare = line.rstrip(" ")
     slashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if slashes % 2 and bare != line else bare
-
-
-def _regex(glob: str) -> str | None:
-    """A glob as a regular expression; None if it ends within an escape or a class."""
-    parts, place = [], 0
-    while place < len(glob):
-        piece, place = _piece(glob, place)
-        if piece is None:
-            return None
-        parts.append(piece)
-    return "".join(parts)
-
-
-def _piece(glob: str, place: int) -> tuple[str | None, int]:
-    sign = glob[place]
-    if sign == "*":
-        return _stars(glob, place)
-    if sign == "?":
-        return "[^/]", place + 1
-    if sign == "[":
-        return _class(glob, place)
-    if sign == "\\":
-        return (re.escape(glob[place + 1]), place + 2) if place + 1 < len(glob) else (None, place)
-    return re.escape(sign), place + 1
-
-
-def _stars(glob: str, place: int) -> tuple[str, int]:
-    """Two stars between slashes cross folders; all others stay within one name."""
-    end = place
-    while end < len(glob) and glob[end] == "*":
-        end += 1
-    opens = place == 0 or glob[place - 1] == "/"
-    if end - place == 2 and opens and end == len(glob):
-        return ".+", end
-    if end - place == 2 and opens and glob[end] == "/":
-        return "(?:.*/)?", end + 1
-    return "[^/]*", end
-
-
-def _class(glob: str, place: int) -> tuple[str | None, int]:
-    """A class of characters, which never holds the slash."""
-    start = place + 1
-    negated = glob[start : start + 1] in ("!", "^")
-    start += negated
-    members, end = [], start
-    while end < len(glob) and (glob[end] != "]" or end == start):
-        if glob[end] == "\\" and end + 1 < len(glob):
-            end += 1
-            members.append(re.escape(glob[end]))
-        elif glob.startswith("[:", end) and (close := glob.find(":]", end)) > 0:
-            members.append(_POSIX.get(glob[end + 2 : close], ""))
-            end = close + 1
-        else:
-            members.append("-" if glob[end] == "-" else re.escape(glob[end]))
-        end += 1
-    if end >= len(glob):
-        return None, place
-    inside = "".join(members)
-    return (f"(?!/)[{'^' if negated else ''}{inside}]", end + 1) if inside else (None, place)
-
-
-_POSIX = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": r" \t",
-    "digit": "0-9",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\s",
-    "upper": "A-Z",
-    "xdigit": "0-9A-Fa-f",
-}

@@ -42,7 +42,9 @@ _SCRIPT = re.compile(f"{_SLASHES}|{_DOUBLE}|{_SINGLE}|{_TEMPLATE}|{_REGEX}|{_ESC
 _SHELL = re.compile(rf"{_HASH}|\\[\s\S]|\"(?:\\[\s\S]|[^\"\\])*\"|'[^']*'")
 _NAMED_BY_HASH = re.compile(f"{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
 _RUBY = re.compile(rf"^=begin\b[\s\S]*?(?:^=end\b|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}", re.MULTILINE)
-_RUST = re.compile(rf"{_SLASHES}|\bb?r(?P<raw>#*)\"[\s\S]*?(?:\"(?P=raw)|\Z)|\"(?:\\[\s\S]|[^\"\\])*\"|{_CHARACTER}|{_ESCAPED}")
+_RUST = re.compile(
+    rf"{_SLASHES}|\bb?r(?P<raw>#*)\"[\s\S]*?(?:\"(?P=raw)|\Z)|\"(?:\\[\s\S]|[^\"\\])*\"|{_CHARACTER}|{_ESCAPED}"
+)
 _GO = re.compile(f"{_SLASHES}|{_DOUBLE}|{_CHARACTER}|`[^`]*`|{_ESCAPED}")
 _TRIPLE = re.compile(rf'{_SLASHES}|"""[\s\S]*?"""|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}')
 _PHP = re.compile(rf"{_SLASHES}|#(?!\[)[^\n]*|{_DOUBLE}|{_SINGLE}|{_ESCAPED}")
@@ -145,7 +147,9 @@ _SWIFT_RULES = (
 _ALL = (
     Language(
         name="python",
-        skipped=re.compile(rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}'),
+        skipped=re.compile(
+            rf'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|{_HASH}|{_DOUBLE}|{_SINGLE}|{_ESCAPED}'
+        ),
         rules=(
             _rule(r"^[ \t]*class[ \t]+(?P<name>\w+)", holds=True),
             _rule(r"^[ \t]*(?:async[ \t]+|c?p?)def[ \t]+(?P<name>\w+)"),
@@ -234,7 +238,9 @@ _ALL = (
     ),
     Language(
         name="cpp",
-        skipped=re.compile(rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}", re.MULTILINE),
+        skipped=re.compile(
+            rf"{_SLASHES}|^[ \t]*#(?:\\\n|[^\n])*|{_DOUBLE}|{_CHARACTER}|{_ESCAPED}", re.MULTILINE
+        ),
         rules=_CPP_RULES,
     ),
     Language(

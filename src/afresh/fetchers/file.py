@@ -15,6 +15,13 @@ RACY_NS = 50_000_000  # a file written so shortly before it is read may change a
 SETTLE_SECONDS = 0.02
 COARSE_NS = 2_000_000_000  # the same where times are kept in whole seconds
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_BY_STEPS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd  # not on Windows
+_STEP = (
+    getattr(os, "O_PATH", os.O_RDONLY)  # where a folder may be passed through but not listed
+    | getattr(os, "O_DIRECTORY", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +30,15 @@ class FileOptions:
 
     max_bytes: int = 10_485_760
     trusts_times: bool = True  # False: a file is read whatever its size and time say
+    symlinks: bool = False  # followed, if they lead to somewhere below the root
+    single: bool = False  # the root is a file
 
 
 class FileFetcher:
     """Reads the files below a root."""
 
     def __init__(self, root: str, options: FileOptions, why_not: Callable[[str], str | None]) -> None:
-        self._root = os.path.realpath(root)
+        self._root = root  # a path without links
         self._options = options
         self._why_not = why_not  # why an address is no part of the source, although a file may be there
 
@@ -56,7 +65,7 @@ class FileFetcher:
         path = path_of(request.url)
         try:
             if (reason := self._why_not(request.url)) is not None:
-                return Gone(status_code=None, reason=f"left out: {reason}")
+                return self._gone(f"left out: {reason}")
             for _ in range(TRIES):
                 seen = self._read(path, request)
                 if seen is not None:
@@ -67,18 +76,34 @@ class FileFetcher:
             return Failed(outcome=Outcome.FAILED, reason=error.strerror or str(error))
         return Failed(outcome=Outcome.FAILED, reason="it is being written all the time")
 
-    def _gone(self) -> Fetched:
+    def _gone(self, reason: str = "") -> Fetched:
         """A file that is not there is gone; unless the whole folder is, which more likely is not mounted."""
-        if os.path.isfile(self._root) or _holds_something(self._root):
-            return Gone(status_code=None)
-        return Failed(outcome=Outcome.FAILED, reason=f"{self._root} is not there or empty")
+        if self._stands():
+            return Gone(status_code=None, reason=reason)
+        return Failed(outcome=Outcome.FAILED, reason=f"{self._root} is not there, empty or another")
+
+    def _stands(self) -> bool:
+        """Whether the root is a file, or a folder that holds something, as it was when it was added."""
+        try:
+            handle = open_plainly(self._root, _FLAGS)
+        except OSError:
+            return False
+        try:
+            if self._options.single:
+                return stat.S_ISREG(os.fstat(handle).st_mode)
+            with os.scandir(handle if _BY_STEPS else self._root) as entries:
+                return any(entries)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
 
     def _read(self, path: str, request: Request) -> Fetched | None:
         """The file as it is, or None if it changed while it was read."""
         inside = self._inside(path)
         if inside is None:
             return _refused("a link that leads out of the folder")
-        handle = os.open(inside, _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+        handle = open_plainly(inside, _FLAGS)
         try:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
@@ -94,7 +119,7 @@ class FileFetcher:
             racy = _is_racy(before.st_mtime_ns, now)
             if racy and before.st_mtime_ns < now + COARSE_NS:
                 time.sleep(SETTLE_SECONDS)  # it may be in the middle of being written
-            after = os.stat(inside) if racy else os.fstat(handle)
+            after = os.stat(inside, follow_symlinks=False) if racy else os.fstat(handle)
         finally:
             os.close(handle)
         if _version(before) != _version(after) or len(data) != before.st_size:
@@ -105,18 +130,27 @@ class FileFetcher:
         )
 
     def _inside(self, path: str) -> str | None:
-        """The path with all links resolved, or None if it leads out of the root."""
-        real = os.path.realpath(path, strict=True)
+        """The path to open, without links, or None if it leads out of the root."""
+        follows = self._options.symlinks or not _BY_STEPS
+        real = os.path.realpath(path, strict=True) if follows else os.path.normpath(path)
         inside = real == self._root or real.startswith(self._root.rstrip("/") + "/")
         return real if inside else None
 
 
-def _holds_something(folder: str) -> bool:
+def open_plainly(path: str, flags: int) -> int:
+    """Open an absolute path step by step: no folder on the way may be a link, not even one made just now."""
+    if not _BY_STEPS:
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+    *folders, name = path.split("/")[1:]
+    place = os.open("/", _STEP)
     try:
-        with os.scandir(folder) as entries:
-            return any(entries)
-    except OSError:
-        return False
+        for folder in folders:
+            below = os.open(folder, _STEP, dir_fd=place)
+            os.close(place)
+            place = below
+        return os.open(name or ".", flags | os.O_NOFOLLOW, dir_fd=place)
+    finally:
+        os.close(place)
 
 
 def _refused(reason: str, validators: Validators | None = None) -> Refused:

@@ -43,6 +43,8 @@ class FileEvents:
         from watchfiles._rust_notify import RustNotify
 
         os.stat(self.place)
+        if self._sieve is not None and self.place != self._named:
+            raise OSError(f"{self._named} is reached by a symbolic link now")
         self._identity = _identity(self._ground)
         polls, delay = _polling()
         try:

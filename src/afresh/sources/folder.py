@@ -12,6 +12,7 @@ from afresh.core.model import Listed
 from afresh.sources.sieve import HIDDEN, UNWANTED, Sieve
 from afresh.sources.walk import Walk, walk
 
+_ANEW = "remove the source and crawl it again"
 UNTOLD = frozenset({HIDDEN, UNWANTED})  # what nobody needs to be told
 
 
@@ -61,18 +62,36 @@ class FolderLister:
         path = os.path.relpath(path_of(url), self._sieve.root)
         if self._only is not None:
             return None if path == self._only else "another file"
-        return self._sieve.why_not(path)
+        reason = self._sieve.why_not(path)
+        if reason is None and self._sieve.rules.symlinks:
+            return self._sieve.why_not_target(os.path.realpath(path_of(url)))
+        return reason
 
     def _walked(self) -> Walk:
         """The walk, and what it means: the same mark means that every file is the same."""
+        self._check_root()
         found = walk(self._sieve) if self._only is None else self._single(self._only)
         if not found.errors and self._verify == "stat":
             self.mark = self._digest(found)
             self.unchanged = self.mark == self._earlier
         return found
 
+    def _check_root(self) -> None:
+        """A root is resolved once, when it is added: what leads elsewhere later is not followed."""
+        root = os.path.join(self._sieve.root, self._only or "").rstrip("/") or "/"
+        real = os.path.realpath(root, strict=True)
+        change = None
+        if real != root:
+            change = f"is reached by a symbolic link now, which leads to {real}"
+        elif os.path.isdir(real) and self._only is not None:
+            change = "was a file and is a folder now"
+        elif os.path.isfile(real) and self._only is None:
+            change = "was a folder and is a file now"
+        if change is not None:
+            raise SourceError(f"{root} {change}: all its pages are kept; if that is meant, {_ANEW}")
+
     def _single(self, name: str) -> Walk:
-        status = os.stat(os.path.join(self._sieve.root, name))
+        status = os.stat(os.path.join(self._sieve.root, name), follow_symlinks=False)
         return Walk(files=[(name, status.st_size, status.st_mtime_ns)])
 
     def _digest(self, found: Walk) -> str:

@@ -110,7 +110,8 @@ def _on_disk(path: str) -> Target:
         return Target(LINKS, file_url(path))
     if os.path.isfile(path) and is_archive(path):
         return Target("archive", file_url(path))
-    return Target("folder", file_url(path))
+    real = os.path.realpath(path)  # once: where a link leads later is another place
+    return Target("file" if os.path.isfile(real) else "folder", file_url(real))
 
 
 def _head(path: str) -> bytes:

@@ -4,11 +4,11 @@ import os
 import stat
 from dataclasses import dataclass
 
-from afresh.core.ignore import IgnoreFile, Level, ignored_by
+from afresh.core.ignore import MOST_BYTES, IgnoreFile, Level, ignored_by, parse_ignore_file
 from afresh.core.scope import Globs
 
-MOST_IGNORE_BYTES = 1_048_576
 IGNORE_FILE = ".gitignore"
+MOST_KEPT = 256  # ignore files that are not read again while they are as they were
 
 ARCHIVES = frozenset({"zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"})
 BINARY = frozenset(
@@ -21,6 +21,10 @@ COMMON = frozenset({"md", "html", "txt", "py"})  # known at first sight
 TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "as the rules want it"
+OUTSIDE = "link out of the folder"
+
+
+_Seen = tuple[int, int, int, int]  # what tells whether a file is as it was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class FolderRules:
     ignore: tuple[str, ...] = ()
     max_files: int = 200_000
     max_bytes: int = 10_485_760
+    limited_by: str = "files.max_files"  # the setting that says so
     max_depth: int = 100
 
 
@@ -45,20 +50,35 @@ class Sieve:
         self.wishes = wishes  # what is to be in or out by the settings of the source
         self._own: tuple[Level, ...] = (("", IgnoreFile(rules.ignore)),) if rules.ignore else ()
         self._shows_hidden = rules.hidden
+        self._read: dict[str, tuple[_Seen, IgnoreFile]] = {}
         self._has_wishes = wishes is not None and wishes != Globs()
 
     def levels(self, prefix: str, above: tuple[Level, ...]) -> tuple[Level, ...]:
         """The ignore rules that hold in a folder: those above it and its own."""
         if not self.rules.gitignore:
             return above
+        rules = self._rules_in(prefix)
+        return above if rules is None else (*above, (prefix, rules))
+
+    def _rules_in(self, prefix: str) -> IgnoreFile | None:
+        """The rules of a folder's own ignore file; links and folders of that name are none, as for git."""
+        path = os.path.join(self.root, prefix, IGNORE_FILE)
         try:
-            with open(os.path.join(self.root, prefix, IGNORE_FILE), "rb", opener=_open_plainly) as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return above
-                text = file.read(MOST_IGNORE_BYTES).decode("utf-8", "surrogateescape")
+            status = os.lstat(path)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            seen = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            known = self._read.get(prefix)
+            if known is not None and known[0] == seen:
+                return known[1]
+            with open(path, "rb", opener=_open_plainly) as file:
+                rules = parse_ignore_file(file.read(MOST_BYTES + 1))
         except FileNotFoundError:
-            return above
-        return (*above, (prefix, IgnoreFile(text.removeprefix("\ufeff").splitlines())))
+            return None
+        if len(self._read) >= MOST_KEPT:
+            self._read.clear()
+        self._read[prefix] = (seen, rules)
+        return rules
 
     def why_not_folder(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:
         """Why a folder is left out with all it holds, or None."""
@@ -86,6 +106,22 @@ class Sieve:
         if not self.rules.symlinks and os.path.islink(os.path.join(self.root, path)):
             return "symbolic link"
         return self.why_not_file(path, name, levels)
+
+    def why_not_target(self, target: str) -> str | None:
+        """Why what a link leads to, a path without links, is left out: it is hidden, ignored or outside."""
+        above = self.root.rstrip("/") + "/"
+        if not target.startswith(above):
+            return None if target == self.root else OUTSIDE
+        path = target[len(above) :]
+        *folders, name = path.split("/")
+        reason, levels = self._on_the_way(folders)
+        if reason is not None:
+            return reason
+        if os.path.isdir(target):
+            return self.why_not_folder(path, name, levels)
+        if name[0] == "." and not self._shows_hidden:
+            return HIDDEN
+        return IGNORED if self._is_ignored(path, levels, is_folder=False) else None
 
     def _is_unwanted(self, path: str) -> bool:
         return self.wishes is not None and self.wishes.refusal(f"/{path}") is not None

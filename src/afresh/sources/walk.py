@@ -5,11 +5,12 @@ import stat
 from collections import Counter
 from dataclasses import dataclass, field
 
-from afresh.core.ignore import Level
+from afresh.core.ignore import LONGEST, MOST_BYTES, MOST_RULES, Level
 from afresh.sources.sieve import IGNORE_FILE, Sieve
 
 TOO_LARGE = "larger than files.max_file_bytes"
-_Folder = tuple[str, int, tuple[Level, ...]]  # path with a slash at its end, depth, ignore rules above it
+# path with a slash at its end, depth, ignore rules above it, and where it really stands if a link led there
+_Folder = tuple[str, int, tuple[Level, ...], str | None]
 
 
 @dataclass(slots=True)
@@ -24,9 +25,9 @@ class Walk:
 def walk(sieve: Sieve) -> Walk:
     """Everything below a folder that its rules let in, sorted; OSError if it cannot be listed at all."""
     found, circles = Walk(), _Circles(sieve)
-    folders: list[_Folder] = [("", 0, ())]
+    folders: list[_Folder] = [("", 0, (), None)]
     while folders:
-        prefix, depth, levels = folders.pop()
+        prefix, depth, levels, target = folders.pop()
         if depth > sieve.rules.max_depth:
             found.dropped["too deep"] += 1
             continue
@@ -34,24 +35,52 @@ def walk(sieve: Sieve) -> Walk:
             with os.scandir(os.path.join(sieve.root, prefix)) as entries:
                 listed = list(entries)
             if any(entry.name == IGNORE_FILE for entry in listed):
-                levels = sieve.levels(prefix, levels)
+                levels = _with_own(levels, prefix, sieve, found)
         except OSError as error:
             if not prefix:
                 raise
             found.errors.append(f"{prefix} could not be listed: {error.strerror}")
             continue
+        if target is not None:
+            listed = _let_in(listed, target, sieve, found)
         for entry in listed:
             try:
                 if entry.is_file(follow_symlinks=False):
                     _take_file(entry, prefix, levels, sieve, found)
                 else:
-                    _take_other(entry, (prefix, depth, levels), sieve, circles, found, folders)
+                    _take_other(entry, (prefix, depth, levels, target), sieve, circles, found, folders)
             except OSError as error:  # it vanished, or may not be looked at
                 found.errors.append(f"{prefix}{entry.name} could not be looked at: {error.strerror}")
     found.files.sort()
     if len(found.files) > sieve.rules.max_files:
-        _cut(found, sieve.rules.max_files)
+        _cut(found, sieve)
     return found
+
+
+def _with_own(above: tuple[Level, ...], prefix: str, sieve: Sieve, found: Walk) -> tuple[Level, ...]:
+    """The ignore rules above a folder and its own; those that are too many are told."""
+    levels = sieve.levels(prefix, above)
+    if len(levels) > len(above) and not levels[-1][1].whole:
+        found.errors.append(
+            f"{prefix}{IGNORE_FILE} is too large: rules beyond {MOST_RULES:,}, beyond {MOST_BYTES:,} bytes "
+            f"and those of more than {LONGEST:,} characters are not obeyed"
+        )
+    return levels
+
+
+def _let_in(
+    listed: "list[os.DirEntry[str]]", target: str, sieve: Sieve, found: Walk
+) -> "list[os.DirEntry[str]]":
+    """What of a folder behind a link is not left out where it really stands."""
+    kept = []
+    for entry in listed:
+        # a link is judged by where it leads to
+        reason = None if entry.is_symlink() else sieve.why_not_target(f"{target}/{entry.name}")
+        if reason is None:
+            kept.append(entry)
+        else:
+            found.dropped[reason] += 1
+    return kept
 
 
 def _take_file(
@@ -79,13 +108,18 @@ def _take_other(
     folders: list[_Folder],
 ) -> None:
     """A folder, a link to a file or a folder, or something special."""
-    prefix, depth, levels = folder
+    prefix, depth, levels, target = folder
     path = prefix + entry.name
-    reason = circles.why_not(entry) if entry.is_symlink() else None
+    if entry.is_symlink():
+        target = os.path.realpath(entry.path)
+        reason = circles.why_not(entry, target)
+    else:
+        target = target and f"{target}/{entry.name}"
+        reason = None
     if reason is None and entry.is_dir():
         reason = sieve.why_not_folder(path, entry.name, levels)
         if reason is None:
-            folders.append((path + "/", depth + 1, levels))
+            folders.append((path + "/", depth + 1, levels, target))
     elif reason is None and stat.S_ISREG(entry.stat().st_mode):
         _take_file(entry, prefix, levels, sieve, found)
     elif reason is None:
@@ -101,23 +135,21 @@ class _Circles:
         self._sieve = sieve
         self._seen: set[str] = set()
 
-    def why_not(self, entry: "os.DirEntry[str]") -> str | None:
+    def why_not(self, entry: "os.DirEntry[str]", target: str) -> str | None:
         if not self._sieve.rules.symlinks:
             return "symbolic link"
-        root = self._sieve.root.rstrip("/") + "/"
-        target = os.path.realpath(entry.path)
-        if not (target + "/").startswith(root):
-            return "link out of the folder"
+        if reason := self._sieve.why_not_target(target):
+            return reason
         if not entry.is_dir():
             return None
-        if os.path.realpath(os.path.dirname(entry.path)).startswith(target) or target in self._seen:
+        place = os.path.realpath(os.path.dirname(entry.path)) + "/"
+        if place.startswith(target.rstrip("/") + "/") or target in self._seen:
             return "link that goes in circles"
         self._seen.add(target)
         return None
 
 
-def _cut(found: Walk, most: int) -> None:
-    found.errors.append(
-        f"more than {most:,} files: only the first are looked at (files.max_files sets the limit)"
-    )
+def _cut(found: Walk, sieve: Sieve) -> None:
+    most, setting = sieve.rules.max_files, sieve.rules.limited_by
+    found.errors.append(f"more than {most:,} files: only the first are looked at ({setting} sets the limit)")
     del found.files[most:]
