@@ -53,7 +53,7 @@ async def test_A19_A27_a_repository_is_read_and_found(
     server.push({**FILES, "logo.png": b"\x89PNG", "to.md": Symlink("README.md"), "lib": Submodule()})
     report = await hub.crawl("octo/docs", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3})
-    assert report.notes == ("github: 3 files left out: 1 submodules, 1 symbolic links, 1 binary",)
+    assert report.notes == ("github: 3 files left out: 1 binary, 1 submodules, 1 symbolic links",)
     assert set(index_of(store)) == {server.page(path) for path in FILES}
     assert await found(hub, "wordguide") == {server.page("docs/guide.md")}
     (source,) = await hub.sources()

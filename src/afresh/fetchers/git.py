@@ -242,12 +242,12 @@ class GitFetcher:
         size = await self._repository.size(blob)
         if size > self._max_bytes:
             most = f"files.max_file_bytes {self._max_bytes:,}"
-            return _refused(f"{size:,} bytes, more than {most}", held)
+            return _refused(f"{size:,} bytes, more than {most}")  # not for good: the limit may be raised
         data = await self._repository.read(blob)
         if size <= _LONGEST_POINTER and data.startswith(_POINTER):
             return _refused("kept in Git LFS: the repository itself holds only a pointer to it", held)
         return Body(url=request.url, data=data, media_type="", validators=held, status_code=None, proven=True)
 
 
-def _refused(reason: str, validators: Validators) -> Refused:
+def _refused(reason: str, validators: Validators | None = None) -> Refused:
     return Refused(outcome=Outcome.FAILED, reason=reason, validators=validators)

@@ -65,7 +65,14 @@ def open_github(
         max_file_bytes=max_file_bytes,
     )
     repository = GithubRepository(
-        api, address, mark=mark, rules=rules, refusal=refusal, wiki=wiki, most_files=most_files
+        api,
+        address,
+        mark=mark,
+        rules=rules,
+        refusal=refusal,
+        wiki=wiki,
+        most_files=most_files,
+        max_file_bytes=max_file_bytes,
     )
     if places.web_url != PUBLIC_WEB:
         options = replace(options, policy=AddressPolicy([*allow, f"{web.host_subcomponent}:{web.port}"]))

@@ -52,6 +52,7 @@ class GithubRepository:
         refusal: Callable[[str], str | None] = lambda path: None,
         wiki: bool = True,
         most_files: int = 100_000,
+        max_file_bytes: int | None = None,
     ) -> None:
         self._api = api
         self.address = address
@@ -60,6 +61,7 @@ class GithubRepository:
         self._rules = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
         self._refusal = refusal  # why a path is left out by the rules
         self._most = most_files
+        self._largest = max_file_bytes
         self.old = read_mark(mark, self._rules)  # the state that was listed before
         self._lock = asyncio.Lock()
         self._tries = 0
@@ -205,12 +207,17 @@ class GithubRepository:
             if not is_at(file.path, state.path):
                 continue
             url = blob_url(start, file.path)
-            why = TOO_LONG if url is None else self._refusal(file.path)
+            why = TOO_LONG if url is None else self._refusal(file.path) or self._too_large(file)
             if url is None or why is not None:
                 left_out[why or TOO_LONG] += 1
             else:
                 files[url] = file
         return files, left_out
+
+    def _too_large(self, file: File) -> str | None:
+        if self._largest is None or file.size is None or file.size <= self._largest:
+            return None
+        return "larger than files.max_file_bytes"
 
 
 def _holds(tree: Tree, path: str) -> bool:
