@@ -308,7 +308,9 @@ async def test_F83_large_files_and_lfs_pointers_are_refused_with_a_reason(
             refused = seen[name]
             assert isinstance(refused, Refused)
             assert why in refused.reason
-            assert refused.validators == Validators(etag=listed[f"{repo.url}@HEAD/{name}"])
+        pointer_is = Validators(etag=listed[f"{repo.url}@HEAD/film.md"])
+        assert getattr(seen["film.md"], "validators", None) == pointer_is
+        assert getattr(seen["big.md"], "validators", None) is None, "the limit may be raised"
 
 
 async def test_repositories_with_long_ids_are_read(tmp_path: Path, cache: Path) -> None:

@@ -360,15 +360,15 @@ async def test_content_that_does_not_fit_its_id_is_a_failure(server: GithubServe
     assert "fits its id" in seen.reason
 
 
-async def test_F57_F83_a_file_over_the_cap_is_refused(server: GithubServer) -> None:
+async def test_F57_F83_a_file_over_the_cap_is_left_out_and_a_pointer_refused(server: GithubServer) -> None:
     server.push(
         {"big.md": b"x" * 5_000, "lfs.md": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"}
     )
     async with opening(server, max_body_bytes=4_000) as opened:
         await opened.list()
         big, pointer = [await opened.look(server.page(path)) for path in ("big.md", "lfs.md")]
-    assert isinstance(big, Refused)
-    assert "larger than" in big.reason
+        assert opened.lister.dropped == {"larger than files.max_file_bytes": 1}
+    assert isinstance(big, Gone)
     assert isinstance(pointer, Refused)
     assert "LFS" in pointer.reason
 
