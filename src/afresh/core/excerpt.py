@@ -5,12 +5,13 @@ from afresh.core.text import headings_in
 
 _OUTLINE = "Headings of the whole document:"
 _BEGINNING = "Its beginning:"
+_READ = 1_000_000  # characters in which headings are looked for
 _LONGEST_HEADING = 120
 
 
 def excerpt(text: str, most: int) -> str:
     """The text without what cannot be seen; of one that is longer its headings, then how it begins."""
-    whole = visible(text[: most * 20])
+    whole = visible(text[: max(most, _READ)])
     if len(whole) <= most:
         return whole
     headings = _headings(whole, most // 4)

@@ -3,7 +3,7 @@
 import html
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # What steers a terminal, turns the direction of text, hides in it, or is no character at all.
@@ -60,12 +60,16 @@ def _unmarked(found: re.Match[str]) -> str:
 def sentences(text: str) -> list[str]:
     """The sentences of a text on one line, in order; what ends without a stop is one too."""
     found, start = [], 0
-    for end in _SENTENCE_END.finditer(text):
-        if end[0] == "." and _ends_shortened(text, end.end()):
-            continue
-        found.append(text[start : end.end()].strip())
-        start = end.end()
-    return [each for each in (*found, text[start:].strip()) if each]
+    for end in (*_ends(text), len(text)):
+        found.append(text[start:end].strip())
+        start = end
+    return [each for each in found if each]
+
+
+def _ends(text: str) -> Iterator[int]:
+    for found in _SENTENCE_END.finditer(text):
+        if found[0] != "." or not _ends_shortened(text, found.end()):
+            yield found.end()
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -86,10 +90,8 @@ def cut(text: str, most: int) -> str:
     """At most so many characters of a text on one line: whole sentences where they fill half of it."""
     if len(text) <= most:
         return text
-    kept = ""
-    for sentence in sentences(text[:most])[:-1]:
-        kept = text[: text.index(sentence, len(kept)) + len(sentence)]
-    return kept if len(kept) * 2 >= most else shortened(text, most)
+    end = max((end for end in _ends(text[: most + 1]) if end <= most), default=0)
+    return text[:end] if end * 2 >= most else shortened(text, most)
 
 
 def shortened(text: str, most: int) -> str:

@@ -149,7 +149,9 @@ def _opening(lines: Sequence[str], room: int) -> Iterator[str]:
 
 def _sections(headings: Sequence[Heading], name: str, room: int) -> str:
     """The main headings below the title."""
-    named = [each for each in headings if each.text.casefold() != name.casefold()]
+    titled = headings[:1] == [each for each in headings if each.level == 1]
+    below = headings[1:] if titled else headings
+    named = [each for each in below if each.text.casefold() != name.casefold()]
     telling = [each for each in named if each.text.casefold() not in _DULL_HEADINGS]
     levels = sorted({each.level for each in telling})
     main = [each.text for level in levels[:1] for each in telling if each.level == level]

@@ -3,14 +3,16 @@
 import re
 from typing import Any
 
-from afresh.core.plain import cut, visible, without_marks
+from afresh.core.plain import cut, joined, visible, without_marks
 
 _LONGEST = 100_000  # characters of an answer that are looked at
 _THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"(?:i(?:['’]m| am) (?:very |so )?sorry|sorry[,.]|i (?:can(?:['’]t|not| not)|won['’]t|will not)\b"
-    r"|i(?:['’]m| am) (?:unable|not able)\b|as an ai\b|i do(?:n['’]t| not) have (?:access|enough))",
+    r"(?:(?:i(?:['’]m| am) (?:very |so )?)?sorry[,.]? (?:but )?i\b|as an ai\b"
+    r"|i(?:['’]m| am) (?:unable|not able) to\b|i do(?:n['’]t| not) have (?:access|enough)"
+    r"|i (?:can(?:['’]t|not| not)|won['’]t|will not) (?:help|assist|provide|summari[sz]e|comply|process"
+    r"|access|fulfil|create|generate|write|answer|do)\b)",
     re.IGNORECASE,
 )
 
@@ -36,10 +38,9 @@ def summary_in(answer: Any, most: int) -> str:
 
 def _checked(content: str, most: int) -> str:
     said = _THINKING.sub("", visible(content), count=1)
-    lines = [line for raw in said.split("\n") if (line := without_marks(raw)) and line.strip("-=_ ")]
-    text = _unquoted(
-        _LABEL.sub("", " ".join(lines), count=1) if lines and _LABEL.match(lines[0]) else " ".join(lines)
-    )
+    lines = [line for raw in said.split("\n") if (line := without_marks(raw))]
+    text = joined(lines)
+    text = _unquoted(text[label.end() :] if (label := _LABEL.match(text)) else text)
     if not any(map(str.isalnum, text)):
         raise Unusable("an empty text")
     if _REFUSAL.match(text):
