@@ -160,6 +160,21 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
+class Summarizer(Protocol):
+    """Says in a few plain lines what a document is; made anew for every run, as its budget is for one.
+
+    Trouble is a SummaryError that names the fix, a SummarizerDown where none can be made any more.
+    """
+
+    recipe: str  # a fingerprint of model and prompt
+
+    async def summarise(self, title: str, text: str) -> str:
+        """The summary of a Markdown text: never empty, without a blank line."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 class Reply(NamedTuple):
     """What an API answered."""
 

@@ -1,5 +1,6 @@
 """Settings: one typed tree, read once, with defaults < file < environment < flags."""
 
+from afresh.config.ai import AiSettings
 from afresh.config.describe import Told, describe, secret_values, tell
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.layers import find_file, load, usual_places
@@ -14,6 +15,7 @@ from afresh.config.tree import (
 )
 
 __all__ = [
+    "AiSettings",
     "Config",
     "CrawlSettings",
     "EmbeddingSettings",

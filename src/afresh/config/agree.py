@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 
+from afresh.config.ai import BASE_URL, AiSettings
 from afresh.config.embedding import BASE_URLS, LOCAL_MODELS, REMOTE, EmbeddingSettings
 from afresh.config.spec import nearest, plain, shown
 from afresh.config.tree import Config, replaced
@@ -25,7 +26,7 @@ def settle(config: Config, given: Container[str]) -> Config:
                 f"policy.backoff_max_seconds ({plain(policy.backoff_max_seconds)})"
             )
         config = replaced(config, {("policy", "backoff_base_seconds"): policy.backoff_max_seconds})
-    if wrong := _embedding(config.embedding):
+    if wrong := _embedding(config.embedding) or _ai(config.ai):
         raise ConfigError(wrong)
     return config
 
@@ -45,4 +46,16 @@ def _embedding(embedding: EmbeddingSettings) -> str | None:
         )
     if provider not in (*REMOTE, "none") and embedding.dimensions is not None:
         return f"embedding.dimensions: embedding.provider: {provider} has vectors of one size only"
+    return None
+
+
+def _ai(ai: AiSettings) -> str | None:
+    """Why the settings of summaries cannot be meant together, or None."""
+    if ai.provider == "openai" and not ai.model:
+        return "ai.model: ai.provider: openai needs the name of a model"
+    if not ai.api_key and ai.address == BASE_URL:
+        return (
+            "ai.provider: openai needs a key (AFRESH_AI__API_KEY), "
+            "or ai.base_url names a server that needs none"
+        )
     return None

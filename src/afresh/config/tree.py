@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh import __version__
 from afresh.config import forms
+from afresh.config.ai import AiSettings
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
@@ -222,6 +223,7 @@ class Config:
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    ai: AiSettings = field(default_factory=AiSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
@@ -243,6 +245,7 @@ SECTIONS = {
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,
+    "ai": AiSettings,
     "github": GithubSettings,
     "log": LogSettings,
 }
