@@ -334,7 +334,19 @@ def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
     told = describe(config)
     assert told["store"]["url"] == "sqlite:///kb.db?password=***"
     assert set(told) == {
-        *("store", "network", "crawl", "files", "git", "github", "policy", "storage", "embedding", "log"),
+        *(
+            "store",
+            "network",
+            "crawl",
+            "files",
+            "git",
+            "github",
+            "policy",
+            "storage",
+            "embedding",
+            "log",
+            "kb",
+        ),
     }
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
