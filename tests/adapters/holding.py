@@ -1,6 +1,7 @@
 """A process that holds a lock until its stdin ends or it is killed; or that counts under it."""
 
 import asyncio
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +14,15 @@ def clock() -> datetime:
     return datetime.now(UTC)
 
 
+def start_child() -> None:
+    """A process that is handed whatever may be inherited, and outlives a parent that is killed."""
+    subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], close_fds=False)
+
+
 async def hold(lock: Path) -> None:
-    """Hold the lock until stdin ends."""
+    """Hold the lock until stdin ends; a child that could inherit it lives as long."""
     async with one_writer(lock, clock):
+        start_child()
         print("held", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 

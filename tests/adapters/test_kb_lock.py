@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from afresh.core.errors import KbBusy, KbError
+from afresh.sinks import lock as locking
 from afresh.sinks.lock import one_writer
 from afresh.testing import FrozenClock
 
@@ -31,11 +32,6 @@ def clock() -> FrozenClock:
 def start(*words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.adapters.holding", *words]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-def start_child() -> subprocess.Popen[bytes]:
-    """A process that is handed whatever may be inherited, and waits."""
-    return subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
 
 
 @contextmanager
@@ -97,7 +93,9 @@ async def test_E27_a_second_writer_waits_for_the_first(lock: Path, clock: Frozen
     assert (second.returncode, lock.read_text()) == (0, "")
 
 
-async def test_E7_a_killed_holder_leaves_no_lock(lock: Path, clock: FrozenClock) -> None:
+async def test_E7_a_killed_holder_leaves_no_lock_even_if_its_child_lives_on(
+    lock: Path, clock: FrozenClock
+) -> None:
     with holder(lock) as process:
         process.kill()
         await asyncio.to_thread(process.wait)
@@ -120,20 +118,25 @@ async def test_the_lock_is_let_go_after_an_error_and_a_cancelled_wait(lock: Path
         pass
 
 
-async def test_children_do_not_inherit_the_lock(lock: Path, clock: FrozenClock) -> None:
-    async with one_writer(lock, clock):
-        child = start_child()
-    with child:
-        async with one_writer(lock, clock, seconds=0):
-            pass
-        child.kill()
+async def test_the_lock_of_a_file_that_was_taken_away_meanwhile_counts_for_nothing(
+    lock: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes = 0
+    take = locking._take
 
+    def late(file: int) -> None:
+        nonlocal takes
+        takes += 1
+        if takes == 1:
+            lock.unlink()
+        take(file)
 
-async def test_a_lock_that_was_taken_away_is_made_anew(lock: Path, clock: FrozenClock) -> None:
+    monkeypatch.setattr(locking, "_take", late)
     async with one_writer(lock, clock):
-        lock.unlink()
-    async with one_writer(lock, clock, seconds=0):
-        assert lock.exists()
+        assert takes == 2
+        with pytest.raises(KbBusy):
+            async with one_writer(lock, clock, seconds=0):
+                pass
 
 
 async def test_a_place_that_cannot_be_locked_is_named(tmp_path: Path, clock: FrozenClock) -> None:

@@ -16,7 +16,7 @@ from afresh.ports import Clock
 PATIENCE_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 _TOLD = 200  # bytes that are read of what a holder says about itself
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 if sys.platform == "win32":
     import msvcrt

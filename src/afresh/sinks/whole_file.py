@@ -13,7 +13,7 @@ from afresh.core.errors import KbError
 
 TEMPORARY = ".tmp"
 _LEFT_SECONDS = 3600  # a temporary file this old belongs to a process that was killed
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def read_whole(path: Path) -> bytes | None:
