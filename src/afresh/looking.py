@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.config import Config
+from afresh.config import Config, kb_paths
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
 from afresh.core.looks import Failed, Outcome, Refused
@@ -296,10 +296,12 @@ def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
 
 
 def _written_below(root: str, own: Config) -> list[str]:
-    """Patterns for the store and the log, where they stand inside a folder."""
+    """Patterns for what afresh keeps of its own, where it stands inside a folder."""
     from afresh.store.open import sqlite_path
 
     ways = [(str(sqlite_path(own.store.url)), "-*"), *([(own.log.file, ".*")] if own.log.file else [])]
+    if own.kb.sources_dir and str((kb := kb_paths(own, Path.cwd())).sources_dir) == root:
+        ways += [(str(path), more) for path, more in kb.no_sources]
     patterns = []
     for name, more in ways:
         path = os.path.realpath(name)

@@ -3,6 +3,8 @@
 from afresh.config.ai import AiSettings
 from afresh.config.describe import Told, describe, secret_values, tell
 from afresh.config.embedding import EmbeddingSettings
+from afresh.config.kb import KbSettings
+from afresh.config.kb_paths import KbPaths, kb_paths
 from afresh.config.layers import find_file, load, usual_places
 from afresh.config.tree import (
     Config,
@@ -19,6 +21,8 @@ __all__ = [
     "Config",
     "CrawlSettings",
     "EmbeddingSettings",
+    "KbPaths",
+    "KbSettings",
     "LogSettings",
     "NetworkSettings",
     "PolicySettings",
@@ -27,6 +31,7 @@ __all__ = [
     "Told",
     "describe",
     "find_file",
+    "kb_paths",
     "load",
     "secret_values",
     "tell",

@@ -26,9 +26,23 @@ def settle(config: Config, given: Container[str]) -> Config:
                 f"policy.backoff_max_seconds ({plain(policy.backoff_max_seconds)})"
             )
         config = replaced(config, {("policy", "backoff_base_seconds"): policy.backoff_max_seconds})
+    config = _with_kb_backoff(config, given)
     if wrong := _embedding(config.embedding) or _ai(config.ai):
         raise ConfigError(wrong)
     return config
+
+
+def _with_kb_backoff(config: Config, given: Container[str]) -> Config:
+    base = config.kb.url_refresh_fail_backoff_base_seconds
+    longest = config.kb.url_refresh_fail_backoff_max_seconds
+    if base <= longest:
+        return config
+    if "kb.url_refresh_fail_backoff_base_seconds" in given:
+        raise ConfigError(
+            f"kb.url_refresh_fail_backoff_base_seconds ({plain(base)}) must be at most "
+            f"kb.url_refresh_fail_backoff_max_seconds ({plain(longest)})"
+        )
+    return replaced(config, {("kb", "url_refresh_fail_backoff_base_seconds"): longest})
 
 
 def _embedding(embedding: EmbeddingSettings) -> str | None:

@@ -12,6 +12,7 @@ from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
+from afresh.config.kb import KbSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -225,6 +226,7 @@ class Config:
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     ai: AiSettings = field(default_factory=AiSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
+    kb: KbSettings = field(default_factory=KbSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -247,6 +249,7 @@ SECTIONS = {
     "embedding": EmbeddingSettings,
     "ai": AiSettings,
     "github": GithubSettings,
+    "kb": KbSettings,
     "log": LogSettings,
 }
 

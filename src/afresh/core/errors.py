@@ -16,6 +16,8 @@ AfreshError
 │   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
 ├── SummaryError       a document could not be summarised
 │   └── SummarizerDown none can be in this run: the service, its key or its budget is missing
+├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
+│   └── KbBusy         another process is writing them
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -88,6 +90,14 @@ class SummaryError(AfreshError):
 
 class SummarizerDown(SummaryError):
     """No document can be summarised any more in this run."""
+
+
+class KbError(AfreshError):
+    """A file of the knowledge base cannot be read or written."""
+
+
+class KbBusy(KbError):
+    """Another process is writing the files of the knowledge base."""
 
 
 class StoreError(AfreshError):
