@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
@@ -25,6 +26,7 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
+    KbReport,
     LinkView,
     OpenedPage,
     PageView,
@@ -39,6 +41,8 @@ from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
+from afresh.engine.kb_update import KbUpdate
+from afresh.engine.kb_watch import KbWatch
 from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
@@ -136,6 +140,34 @@ class KnowledgeBase:
         async with self._tools.kept_warm():
             watch = Watch(self._store, self._tools.lookout, look, self._stopping, times, tell)
             await watch.keep(sources)
+
+    async def init_kb(self, *, listener: Listener = ignore) -> KbReport:
+        """Bring index and cache of the knowledge base up to date: files, and links that are due."""
+        update, settings = self._kb_update(listener)
+        return await update.whole(settings.url_refresh_budget_per_init)
+
+    async def watch_kb(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport:
+        """The same, and then keep both up to date until `stop`, as far as the settings say."""
+        update, settings = self._kb_update(listener)
+        async with self._tools.kept_warm():
+            report = await update.whole(settings.url_refresh_budget_per_init)
+            for run in (report.files, report.links):
+                if run is not None:
+                    tell(run)
+            if settings.runtime_refresh_enabled:
+                lookout, stopping = self._tools.lookout, self._stopping
+                await KbWatch(update, settings, self._store, lookout, stopping, self._clock, tell).keep()
+        return report
+
+    def _kb_update(self, listener: Listener) -> tuple[KbUpdate, KbSettings]:
+        desk, settings = self._tools.desk()
+
+        async def look(
+            source: Source, mode: RunMode, pages: Sequence[Listed], budget: int | None
+        ) -> RunReport:
+            return await self._run(source, mode, False, False, False, listener, pages=pages, budget=budget)
+
+        return KbUpdate(self._store, desk, look, self._clock), settings
 
     async def search(
         self,
@@ -339,7 +371,8 @@ class KnowledgeBase:
     ) -> RunReport:
         opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
         async with opened as (kit, rules):
-            kit.policy = replace(kit.policy, budget_per_run=budget or kit.policy.budget_per_run)
+            if budget is not None:
+                kit.policy = replace(kit.policy, budget_per_run=budget)
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
     async def _source(self, label: str) -> Source:

@@ -48,6 +48,7 @@ class Looking:
         mark: str | None,
         *,
         full: bool = False,
+        for_kb: bool = False,
     ) -> None:
         self._own = own
         self._rules = rules
@@ -55,6 +56,7 @@ class Looking:
         self._offload = offload
         self._known = mark  # of the state that was read last
         self._full = full
+        self._for_kb = for_kb  # a cache says what is known of pages, by rules of its own
         self._mark = None if full else mark  # None to read all anew
         self.modified: Callable[[str], datetime | None] = lambda url: (
             None
@@ -116,6 +118,7 @@ class Looking:
         return RobotsGate(http, http, respect=self._own.crawl.respect_robots, clock=self._clock)
 
     def _links(self, listed: bool) -> Eyes:
+        from afresh.sources.kb_links import KbWeb
         from afresh.sources.links import LinkedWeb, LinkLister
 
         async def refusal(url: str) -> Refused | Failed | None:
@@ -123,7 +126,8 @@ class Looking:
 
         gate = self._gate(refusal)
         lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
-        return LinkedWeb(gate, lister), lister
+        web = LinkedWeb(gate, lister)
+        return KbWeb(web) if self._for_kb else web, lister
 
     def _folder(self, *, single: bool) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions
@@ -139,6 +143,7 @@ class Looking:
             trusts_times=files.verify == "stat",
             symlinks=files.symlinks,
             single=single,
+            doubts_new=not self._for_kb,
         )
         return FileFetcher(path, options, lister.why_not), lister
 

@@ -1,6 +1,7 @@
 """The places where afresh meets the world: the protocols that adapters fulfil."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -9,6 +10,8 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
+from afresh.core.kb_cache import Cache
+from afresh.core.kb_pages import KbPage, Told
 from afresh.core.listing import OnRecord
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
 from afresh.core.model import (
@@ -175,6 +178,24 @@ class Summarizer(Protocol):
     async def close(self) -> None: ...
 
 
+class Shelf(Protocol):
+    """The two files of the knowledge base, cache and index; all but the lock may block."""
+
+    digest: str | None  # of the cache as it was last read or written
+
+    def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
+        """Nobody else writes meanwhile; KbBusy names who does."""
+        ...
+
+    def read(self) -> Cache | None:
+        """The cache; None where there is none yet, KbError where it cannot be used."""
+        ...
+
+    def write(self, cache: Cache) -> bool:
+        """Bring both files in line with the cache; whether any of them had to be written."""
+        ...
+
+
 class Reply(NamedTuple):
     """What an API answered."""
 
@@ -301,6 +322,13 @@ class Store(Protocol):
     async def held(self, page: PageId) -> Held: ...
     async def alike(self, page: Page, document: Document, run: RunId) -> int: ...
     async def history(self, page: PageId) -> Sequence[Attempt]: ...
+
+    # the knowledge base
+    async def kb_pages(self, source: SourceId) -> Sequence[KbPage]: ...
+    async def kb_told(self, page: PageId) -> Told | None: ...
+    async def impose(self, source: SourceId, pages: Sequence[KbPage], now: datetime) -> None: ...
+    async def cache_seen(self, path: str) -> str | None: ...
+    async def see_cache(self, path: str, digest: str) -> None: ...
 
 
 class Library(Store, Protocol):

@@ -33,10 +33,30 @@ class RunReport:
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
+    summaries: int = 0  # made for the knowledge base
     ai_calls: int = 0
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KbReport:
+    """What an update of the knowledge base did."""
+
+    index: str  # the file
+    cache: str
+    file_records: int
+    url_records: int
+    added: int = 0
+    removed: int = 0
+    summaries: int = 0
+    ai_calls: int = 0
+    due: int = 0  # links whose time has come and that the budget left for the next update
+    next_check_at: datetime | None = None  # when the next of the others is due
+    written: bool = False  # a file had to be written
+    files: RunReport | None = None
+    links: RunReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ class Waits:
         oldest = None if max_age is None else now - timedelta(seconds=max_age)
         rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
         room = await self.room(tx, run, limits)
-        if room is None or room >= len(rows):
+        if room is None:
             return [row["crawl_id"] for row in rows]
         crawls = {row["url"]: row["crawl_id"] for row in rows}
         return [crawls[url] for url in due(map(waiting_from, rows), now, max_age=max_age, budget=room)]

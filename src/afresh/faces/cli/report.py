@@ -28,7 +28,8 @@ MEANINGS = (
 )
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
-    *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused", "ai_calls"),
+    *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused"),
+    *("summaries", "ai_calls"),
 )
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),

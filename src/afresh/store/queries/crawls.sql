@@ -52,6 +52,9 @@ update page_crawls
 set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > :now then :now else scheduled_for end
 where id in {list crawls}
 
+-- rank_row
+update page_crawls set priority = -:rank where id = :crawl
+
 -- waiting_rows
 select c.url, c.scheduled_for, c.updated_at, p.last_seen
 from page_crawls c join pages p on p.id = c.page_id
