@@ -1,0 +1,181 @@
+"""Files of the knowledge base: read, summed up and paid for only when they changed."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.kb_files import LONG_AGO, Base, asked, page, said_of
+
+from afresh.testing import ChatServer, TinySite
+
+
+@pytest.fixture
+def base(tmp_path: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess]) -> Iterator[Base]:
+    with ChatServer() as chat:
+        base = Base(tmp_path, capsys, chat, links_file_path=None)
+        base.note("b.md", "# Boats\n\nA note about boats.\n")
+        base.note("sub/tea.txt", "How tea is made.\n")
+        yield base
+
+
+def test_E3_E8_E9_E10_E12_E17_new_files_are_read_summed_up_and_told_in_both_files(base: Base) -> None:
+    report = base.run()
+    assert (report["file_records"], report["summaries"], report["ai_calls"]) == (2, 2, 2)
+    assert base.chat.calls == 2
+    record = base.sources["sub/tea.txt"]
+    assert set(record) == {"source_type", "content_hash", "summary_text", "last_indexed_at", "file"}
+    assert record["content_hash"] == said_of(base, "sub/tea.txt")
+    assert record["file"] == {"rel_path": "sub/tea.txt", "size_bytes": 17, "mtime_ns": LONG_AGO * 10**9}
+    told = base.sources["b.md"]["summary_text"]
+    assert base.index.read_text() == f"b.md\n{told}\n\nsub/tea.txt\n{record['summary_text']}\n\n"
+    hits = base.run("search", "boats", "--in", "kb")
+    assert [hit["url"].rpartition("/")[2] for hit in hits] == ["b.md"]
+
+
+def test_E1_E2_E18_E31_unchanged_nothing_is_read_paid_for_or_written(
+    base: Base, work: type[InProcess]
+) -> None:
+    base.run()
+    before = (base.cache.stat(), base.index.stat())
+    work.calls = 0
+    with base.unpaid():
+        report = base.run()
+    assert (report["written"], report["files"]["not_modified"], report["files"]["bytes"]) == (False, 2, 0)
+    assert work.calls == 0
+    assert (base.cache.stat(), base.index.stat()) == before
+
+
+def test_E18_same_size_and_time_is_unchanged_also_for_a_file_just_written(base: Base) -> None:
+    file = base.notes / "just.txt"
+    file.write_text("one")
+    base.run()
+    status, record = file.stat(), base.sources["just.txt"]
+    file.write_text("two")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with base.unpaid():
+        assert base.run()["files"]["bytes"] == 0
+    assert base.sources["just.txt"] == record
+
+
+def test_E13_E19_another_time_and_the_same_text_costs_no_summary(base: Base) -> None:
+    base.run()
+    told = base.sources["b.md"]
+    base.note("b.md", "\r\n\r\n# Boats  \r\n\r\nA note about boats.\t\r\n\r\n", at=LONG_AGO + 5)
+    with base.unpaid():
+        base.run()
+    after = base.sources["b.md"]
+    assert after["file"] == {"rel_path": "b.md", "size_bytes": 41, "mtime_ns": (LONG_AGO + 5) * 10**9}
+    assert (after["content_hash"], after["summary_text"]) == (told["content_hash"], told["summary_text"])
+
+
+def test_E19_another_text_is_summed_up_anew_and_nothing_else_is(base: Base) -> None:
+    base.run()
+    base.chat.script.append("Ships now.")
+    base.note("b.md", "# Ships\n", at=LONG_AGO + 5)
+    before, other = base.chat.calls, base.sources["sub/tea.txt"]
+    assert base.run()["summaries"] == 1
+    assert base.chat.calls == before + 1
+    assert base.sources["b.md"]["summary_text"] == "Ships now."
+    assert base.sources["b.md"]["content_hash"] == said_of(base, "b.md")
+    assert base.sources["sub/tea.txt"] == other
+    assert "Ships now." in base.index.read_text()
+
+
+def test_E16_a_file_that_is_gone_leaves_cache_and_index_and_is_new_when_it_is_back(base: Base) -> None:
+    base.run()
+    (base.notes / "b.md").unlink()
+    assert base.run()["removed"] == 1
+    assert list(base.sources) == ["sub/tea.txt"]
+    assert "b.md" not in base.index.read_text()
+    base.note("b.md", "# Boats\n\nA note about boats.\n")
+    assert base.run()["summaries"] == 1
+
+
+def test_F80_a_folder_that_is_away_or_empty_leaves_everything_as_it_was(base: Base) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    away = base.notes.rename(base.place / "away")
+    assert "notes" in base.run(code=1)["error"]
+    base.notes.mkdir()
+    assert "is empty" in base.run(code=1)["error"]
+    base.notes.rmdir()
+    away.rename(base.notes)
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    with base.unpaid():
+        assert base.run()["written"] is False
+
+
+def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
+    base.run()
+    base.edit(lambda sources: sources["b.md"].update(summary_text="By hand."))
+    with base.unpaid():
+        base.run()
+    assert base.index.read_text().startswith("b.md\nBy hand.\n\n")
+    base.edit(lambda sources: sources.pop("sub/tea.txt"))
+    assert base.run()["summaries"] == 1  # a line that was removed makes a source new
+    base.edit(
+        lambda sources: (
+            sources["b.md"].update(content_hash="0" * 64),
+            sources["b.md"]["file"].update(mtime_ns=1),
+        )
+    )
+    assert base.run()["summaries"] == 1  # read, and another hash than on record
+
+
+def test_G7_E4_a_cache_beside_a_new_store_is_believed_and_the_files_are_searchable(base: Base) -> None:
+    base.run()
+    base.edit(lambda sources: sources["b.md"].update(content_hash="0" * 64, summary_text="Kept."))
+    for file in base.place.glob("kb.db*"):
+        file.unlink()
+    cache = base.sources
+    with base.unpaid():
+        base.run()
+    assert {name: each["summary_text"] for name, each in base.sources.items()} == {
+        name: each["summary_text"] for name, each in cache.items()
+    }
+    assert base.sources["b.md"]["content_hash"] == "0" * 64
+    assert base.run("search", "boats", "--in", "kb")
+
+
+def test_G7_a_cache_that_cannot_be_used_stops_the_update_and_is_never_touched(base: Base) -> None:
+    base.run()
+    index = base.index.read_bytes()
+    for broken in ("{", '{"schema_version": 99, "generated_at": "", "sources": {}}'):
+        base.cache.write_text(broken)
+        base.note("new.txt", "new")
+        assert "cannot be used as the cache" in base.run(code=1)["error"]
+        assert (base.cache.read_text(), base.index.read_bytes()) == (broken, index)
+
+
+def test_G13_without_a_summary_the_old_content_and_record_stay_until_there_is_one(base: Base) -> None:
+    base.run()
+    old = base.sources["b.md"]
+    base.note("b.md", "# Ships\n", at=LONG_AGO + 5)
+    base.chat.down()
+    base.run(code=1)
+    assert base.sources["b.md"] == old
+    base.chat.up()
+    assert base.run()["summaries"] == 1
+    assert base.sources["b.md"]["content_hash"] == said_of(base, "b.md")
+
+
+def test_E5_E6_settings_come_from_the_file_and_the_environment(
+    base: Base, monkeypatch: pytest.MonkeyPatch, tiny: TinySite
+) -> None:
+    tiny.put("/a", page("apples"))
+    elsewhere = base.place / "other.txt"
+    elsewhere.write_text(tiny.at("/a"))
+    monkeypatch.setenv("AFRESH_KB__LINKS_FILE_PATH", str(elsewhere))
+    monkeypatch.setenv("AFRESH_KB__URL_REFRESH_BUDGET_PER_INIT", "0")
+    assert base.run()["due"] == 1
+    assert asked(tiny) == []
+    monkeypatch.setenv("AFRESH_KB__INDEX_PATH", str(base.place / "INDEX"))
+    base.run()
+    assert (base.place / "INDEX").read_bytes() == base.index.read_bytes()
+
+
+def test_without_a_folder_and_a_list_there_is_nothing_to_do(base: Base) -> None:
+    base.configure(sources_dir=None, links_file_path=None)
+    assert "kb.sources_dir" in base.run(code=2)["error"]
