@@ -315,7 +315,14 @@ class KnowledgeBase:
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(self._store, me, lease_seconds, self._clock(), self._models.wanted())
+        return await status_of(
+            self._store,
+            me,
+            lease_seconds,
+            self._clock(),
+            self._models.wanted(),
+            lambda source: self._tools.bounds(source)[1].max_age_seconds,
+        )
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""

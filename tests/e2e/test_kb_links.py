@@ -37,7 +37,8 @@ def test_E11_E12_E15_E17_E23_a_new_link_is_fetched_hashed_and_summed_up(base: Ba
         *("consecutive_failures", "next_check_at"),
     }
     assert (about["fetch_status"], about["consecutive_failures"]) == ("success", 0)
-    assert about["etag"] and about["last_modified"]
+    assert about["etag"]
+    assert about["last_modified"]
     assert DAY <= wait_of(about, started) < DAY + 60
     assert base.index.read_text() == f"{name}\n{record['summary_text']}\n\n"
 
@@ -244,3 +245,14 @@ def test_E12_the_id_of_a_link_is_what_the_list_says(base: Base, tiny: TinySite) 
     assert list(base.sources) == [typed]
     with base.unpaid():
         assert base.run()["written"] is False
+
+
+def test_status_tells_what_is_due_what_backs_off_and_why(base: Base, tiny: TinySite) -> None:
+    base.configure(sources_dir=None, url_refresh_budget_per_init=1)
+    base.list(tiny.at("/0"), tiny.at("/a"))
+    base.run(code=1)
+    [links] = base.run("status")["freshness"]
+    assert (links["source"], links["due"], links["backing_off_count"]) == ("kb/links", 1, 1)
+    [trouble] = links["backing_off"]
+    assert (trouble["url"], trouble["failures"]) == (tiny.at("/0"), 1)
+    assert trouble["reason"].startswith("404")

@@ -262,6 +262,30 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackingOff:
+    """A page that failed and waits before it is tried again."""
+
+    url: str
+    failures: int
+    next_at: datetime
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How fresh a source is, and what waits in it."""
+
+    source: str
+    version: str | None
+    kind: str
+    oldest_check: datetime | None  # of its pages with content
+    due: int  # pages whose time has come
+    next_at: datetime | None  # when the next of the others is due
+    backing_off: tuple[BackingOff, ...] = ()  # the first few, soonest first
+    backing_off_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
     """The store at a glance."""
 
@@ -280,6 +304,7 @@ class StoreStatus:
     model: str | None = None  # whose vectors answer searches
     unembedded: int = 0  # chunks that lack them, so that only their words find them
     wanted_model: str | None = None  # that the settings name
+    freshness: tuple[Freshness, ...] = ()  # of every source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

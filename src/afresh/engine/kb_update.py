@@ -140,8 +140,13 @@ class KbUpdate:
                 if record := file_record(page, path):
                     records[path] = record
         if LINKS in sources:
-            names = {**_names(before), **await asyncio.to_thread(self._desk.typed)}
-            for page in await self._store.kb_pages(sources[LINKS].id):
+            pages, names = (
+                await self._store.kb_pages(sources[LINKS].id),
+                await asyncio.to_thread(self._desk.typed),
+            )
+            if any(page.url not in names for page in pages):  # off the list, and held by the brake
+                names = {**_names(before), **names}
+            for page in pages:
                 name = names.get(page.url, page.url)
                 records[name] = url_record(page, name, now)
         return records

@@ -21,6 +21,7 @@ class KbFiles:
         self.cache = cache
         self._lock = lock or cache.with_name(cache.name + ".lock")
         self.digest: str | None = None  # of the cache as it was last read or written
+        self._held: Cache | None = None  # what the file holds
 
     def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
         """Nobody else writes meanwhile."""
@@ -30,7 +31,8 @@ class KbFiles:
         """The cache; None where there is none yet, KbError where it cannot be used."""
         data = read_whole(self.cache)
         self.digest = None if data is None else _digest(data)
-        return None if data is None else parse_cache(data, str(self.cache))
+        self._held = None if data is None else parse_cache(data, str(self.cache))
+        return self._held
 
     def write(self, cache: Cache) -> bool:
         """Bring both files in line with the cache; whether any of them had to be written.
@@ -38,14 +40,18 @@ class KbFiles:
         The cache comes first: an update that was killed in between finds it whole, and the index, which
         follows from it alone, is put right by the next call.
         """
-        data = format_cache(cache).encode()
         failpoint("kb.cache")
-        told = write_whole(self.cache, data)
-        self.digest = _digest(data)
+        told = cache is not self._held and self._tell(cache)
         failpoint("kb.index")
         shown = write_whole(self.index, index_text(cache.sources.values()).encode())
         failpoint("kb.written")
         return told or shown
+
+    def _tell(self, cache: Cache) -> bool:
+        data = format_cache(cache).encode()
+        told = write_whole(self.cache, data)
+        self.digest, self._held = _digest(data), cache
+        return told
 
 
 def _digest(data: bytes) -> str:

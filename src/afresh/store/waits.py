@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from afresh.core.model import Limits, Listed, Run, SourceId
 from afresh.core.schedule import Waiting, due
 from afresh.core.urls import domain_of
+from afresh.core.views import BackingOff
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import at, waiting_from
+from afresh.store.records import at, certain, waiting_from
 
 
 class Waits:
@@ -19,6 +20,20 @@ class Waits:
         """The pages of a source that wait for their next look, in no order."""
         async with self.db.read() as tx:
             return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
+
+    async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
+        """The pages that failed and whose next look is still to come, soonest first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("backing_off", source=source, now=now)
+            return [
+                BackingOff(
+                    url=row["url"],
+                    failures=row["failures"],
+                    next_at=certain(row["scheduled_for"]),
+                    reason=row["reason"],
+                )
+                for row in rows
+            ]
 
     async def unlisted(self, source: SourceId) -> list[Listed]:
         """The pages with content that the listing on record does not name."""
