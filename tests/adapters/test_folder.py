@@ -434,3 +434,17 @@ async def test_a_folder_as_it_was_is_known_by_its_mark(tmp_path: Path) -> None:
     sure = lister_of(tmp_path, mark=first.mark, verify="hash")
     assert len(await listed(sure)) == 2
     assert sure.mark is None
+
+
+async def test_P12_a_walk_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
+    for number in range(50):
+        grow(tmp_path, f"folder{number}/a.md")
+    seen = 0
+
+    def is_over() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen > 5
+
+    found = walk(Sieve(str(tmp_path), FolderRules()), is_over)
+    assert len(found.files) < 10
