@@ -68,11 +68,12 @@ async def test_hidden_files_binaries_and_what_is_ignored_stay_out(tmp_path: Path
     grow(
         tmp_path, "a.md", ".hidden.md", ".git/config", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md"
     )
+    grow(tmp_path, "node_modules/dep/README.md")
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / "sub" / ".gitignore").write_text("skip.md\n")
     lister = lister_of(tmp_path)
     assert await names(lister, tmp_path) == {"a.md", "sub/keep.md"}
-    assert lister.dropped == {"binary": 1, "ignored": 2}
+    assert lister.dropped == {"binary": 1, "ignored": 2, "made by programs": 1}
     assert await names(lister_of(tmp_path, gitignore=False), tmp_path) == {
         *("a.md", "build/x.md", "sub/skip.md", "sub/keep.md")
     }
