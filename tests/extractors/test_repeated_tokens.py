@@ -66,6 +66,11 @@ def linked(ending: str) -> str:
     return f".. _a: https://x.org/{'y' * 5_000}\n\n" + "a_ and `a`_ and `b <a_>`_\n" * 1_000
 
 
+def test_F63_short_rows_below_a_wide_one_stay_short() -> None:
+    text = ".. csv-table::\n\n   " + "a," * 100 + "\n" + "   b\n" * 5_000
+    assert len(read(".rst", text).markdown) < 3 * len(text)
+
+
 @pytest.mark.parametrize("ending", [".adoc", ".rst"])
 @pytest.mark.parametrize("made", [nested, flat, linked])
 def test_F63_names_do_not_make_a_text_many_times_longer(ending: str, made: object) -> None:
