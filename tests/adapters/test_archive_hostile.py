@@ -233,6 +233,16 @@ async def test_too_much_in_all_is_refused(tmp_path: Path) -> None:
             await shelf_of(tmp_path, name, data, limits).listed()
 
 
+async def test_F58_a_compressed_tar_takes_no_more_room_than_it_may(tmp_path: Path) -> None:
+    files = {f"{number}.md": os.urandom(MEGABYTE) for number in range(3)}
+    limits = Unpacking(stream_bytes=2 * MEGABYTE)
+    with pytest.raises(SourceError, match="more than 2 MB: unpack it"):
+        await shelf_of(tmp_path, "much.tgz", tar_of(files, "w:gz"), limits).listed()
+    plain = shelf_of(tmp_path, "much.tar", tar_of(files), limits)
+    assert len(await plain.listed()) == 3
+    await plain.fetcher.close()
+
+
 async def test_encrypted_entries_are_dropped(tmp_path: Path) -> None:
     data = bytearray(zip_of({"a.md": b"secret", "b.md": b"open"}))
     data[data.index(b"PK\x01\x02") + 8] |= 1

@@ -68,11 +68,12 @@ async def test_hidden_files_binaries_and_what_is_ignored_stay_out(tmp_path: Path
     grow(
         tmp_path, "a.md", ".hidden.md", ".git/config", "logo.png", "build/x.md", "sub/skip.md", "sub/keep.md"
     )
+    grow(tmp_path, "node_modules/dep/README.md")
     (tmp_path / ".gitignore").write_text("build/\n")
     (tmp_path / "sub" / ".gitignore").write_text("skip.md\n")
     lister = lister_of(tmp_path)
     assert await names(lister, tmp_path) == {"a.md", "sub/keep.md"}
-    assert lister.dropped == {"binary": 1, "ignored": 2}
+    assert lister.dropped == {"binary": 1, "ignored": 2, "made by programs": 1}
     assert await names(lister_of(tmp_path, gitignore=False), tmp_path) == {
         *("a.md", "build/x.md", "sub/skip.md", "sub/keep.md")
     }
@@ -434,3 +435,17 @@ async def test_a_folder_as_it_was_is_known_by_its_mark(tmp_path: Path) -> None:
     sure = lister_of(tmp_path, mark=first.mark, verify="hash")
     assert len(await listed(sure)) == 2
     assert sure.mark is None
+
+
+async def test_P12_a_walk_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
+    for number in range(50):
+        grow(tmp_path, f"folder{number}/a.md")
+    seen = 0
+
+    def is_over() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen > 5
+
+    found = walk(Sieve(str(tmp_path), FolderRules()), is_over)
+    assert len(found.files) < 10

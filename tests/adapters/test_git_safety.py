@@ -139,6 +139,59 @@ async def test_a_hook_in_a_clone_is_not_run(repo: Repo, cache: Path, tmp_path: P
     assert not (tmp_path / "trap").exists()
 
 
+@pytest.mark.parametrize("over", ["file", "http"])
+async def test_settings_planted_in_a_clone_run_nothing(
+    repo: Repo, server: GitServer, cache: Path, tmp_path: Path, over: str
+) -> None:
+    address = repo.url if over == "file" else server.at("r.git")
+    async with Run(address, cache) as run:
+        await run.listed()
+    trap = tmp_path / "trap"
+    (clone,) = cache.glob("*.git")
+    before = (clone / "config").read_text()
+    with (clone / "config").open("a") as file:
+        file.write(
+            f'[url "ext::touch {trap} "]\n\tinsteadOf = {run.remote.address.remote}\n'
+            f'[protocol "ext"]\n\tallow = always\n'
+            f'[remote "origin"]\n\tuploadpack = "touch {trap};git-upload-pack"\n'
+        )
+    repo.commit({"a.md": "# A2"})
+    async with Run(address, cache) as run:
+        (url,) = await run.listed()
+        seen = await run.fetcher.fetch(Request(url=url))
+        assert isinstance(seen, Body)
+        assert seen.data == b"# A2"
+    assert not trap.exists()
+    assert (clone / "config").read_text() == before
+
+
+def test_git_may_speak_one_protocol_whatever_settings_say() -> None:
+    for scheme in ("https", "ssh", "file"):
+        host = "" if scheme == "file" else "git@host.org" if scheme == "ssh" else "host.org"
+        env = environment(parse_git(f"git+{scheme}://{host}/r.git"), options(), (), os.devnull)
+        assert env["GIT_ALLOW_PROTOCOL"] == scheme
+
+
+async def test_a_folder_of_clones_that_is_somebody_elses_is_not_used(
+    repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.mkdir()
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert "git.cache_dir" in await trouble(Run(repo.url, cache))
+    assert written(cache) == 0
+
+
+async def test_a_folder_of_clones_is_closed_to_others(repo: Repo, tmp_path: Path) -> None:
+    wide, deep = tmp_path / "wide", tmp_path / "new" / "git"
+    wide.mkdir()
+    wide.chmod(0o777)
+    for cache in (wide, deep):
+        async with Run(repo.url, cache) as run:
+            await run.listed()
+    assert [path.stat().st_mode & 0o777 for path in (wide, deep, deep.parent)] == [0o700] * 3
+
+
 def set_hook(cache: Path, trap: Path) -> None:
     (clone,) = cache.glob("*.git")
     hook = clone / "hooks" / "reference-transaction"
@@ -174,6 +227,22 @@ async def test_F57_a_pack_larger_than_allowed_is_cut_off(repo: Repo, server: Git
         assert seen.hopeless
         assert "git.max_fetch_bytes" in seen.reason
     assert written(cache) < 1_200_000
+
+
+async def test_a_tree_of_countless_files_is_told_as_such(
+    repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten trees of ten entries each, one in the other: few bytes, a million paths."""
+    monkeypatch.setattr("afresh.fetchers.git_process.MOST_OUTPUT", 1024**2)
+    entry, mode = repo.git("hash-object", "-w", "--stdin", data=b"# A"), b"100644"
+    for _ in range(6):
+        made = b"".join(_entry(f"d{each}", entry, mode) for each in range(10))
+        entry, mode = repo.git("hash-object", "-w", "-t", "tree", "--stdin", data=made), b"40000"
+    commit = repo.git("-c", "user.name=t", "-c", "user.email=t@t", "commit-tree", entry, "-m", "x")
+    repo.git("update-ref", "refs/heads/main", commit)
+    assert "names too many files" in await trouble(Run(repo.url, cache))
+    async with Run(f"{repo.url}#d1/d2/d3", cache) as run:
+        assert len(await run.listed()) == 1_000
 
 
 def written(folder: Path) -> int:

@@ -108,6 +108,23 @@ async def test_F32_a_server_that_fails_in_the_middle_is_not_asked_for_each_file(
         assert text(seen["x.py"]) == "x = 1"  # that was here
 
 
+@pytest.mark.parametrize("harm", ["lost", "damaged"])
+@pytest.mark.parametrize("over", ["file", "http"])
+async def test_a_file_that_a_repository_lost_fails_alone(
+    repo: Repo, server: GitServer, cache: Path, harm: str, over: str
+) -> None:
+    blob = repo.git("rev-parse", "main:docs/b.md")
+    place = repo.path / "objects" / blob[:2] / blob[2:]
+    place.chmod(0o600)
+    place.unlink() if harm == "lost" else place.write_bytes(b"x")
+    async with Run(repo.url if over == "file" else server.at("r.git"), cache) as run:
+        seen = {url: await run.fetcher.fetch(Request(url=url)) for url in await run.listed()}
+    (failed,) = [each for each in seen.values() if not isinstance(each, Body)]
+    assert isinstance(failed, Failed)
+    assert failed.reason.endswith("names this file, but does not have it")
+    assert isinstance(next(each for url, each in seen.items() if url.endswith("b.md")), Failed)
+
+
 async def test_files_that_the_rules_leave_out_are_never_fetched(repo: Repo, cache: Path) -> None:
     async with Run(repo.url, cache) as run:
         listed = await run.listed()

@@ -293,6 +293,15 @@ async def test_a_redirect_out_of_the_api_is_not_followed(server: GithubServer) -
         assert len(other.requests) == 0
 
 
+@pytest.mark.parametrize("way", ["/../login", "/%2e%2E/login", "/..%2flogin", "/..\\login", "/x/../../login"])
+async def test_a_redirect_that_climbs_out_of_the_api_is_not_followed(server: GithubServer, way: str) -> None:
+    server.script.append(Answer(status=301, headers={"Location": f"{server.api_url}{way}"}))
+    async with opening(server) as opened:
+        with pytest.raises(SourceError, match="301"):
+            await opened.list()
+    assert len(server.requests) == 1
+
+
 async def test_a_name_in_other_letters_is_the_same_repository(server: GithubServer) -> None:
     async with opening(server, "Octo/DOCS") as opened:
         assert list(await opened.list()) == [server.page(path) for path in FILES]

@@ -10,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of, opened
 from tests.e2e.sites import page, star, word
 
-from afresh.core.errors import ParserCrashed, ParserMissing
+from afresh.core.errors import ParserCrashed, ParserLate, ParserMissing
 from afresh.core.looks import Body
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
@@ -367,6 +367,34 @@ async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest
         (cured,) = await kb.refresh(["docs"])
         assert (cured.state, cured.changed) == ("completed", 1)
         assert (await kb.why(site.at("/p1"))).page.doubt is None
+
+
+class Endless(InProcess):
+    """A parser that one page keeps until it is killed."""
+
+    kills = 0
+
+    async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """The result, unless the page is the endless one."""
+        body = args[0] if args else None
+        if isinstance(body, Body) and b"endless" in body.data:
+            type(self).kills += 1
+            raise ParserLate("reading the page took longer than 30 s")
+        return await super().call(function, *args, **kwargs)
+
+
+async def test_F27_F63_a_page_that_takes_too_long_costs_one_deadline_a_run(
+    store: Path, site: HostileSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Endless, "kills", 0)
+    monkeypatch.setattr("afresh.app.Offload", Endless)
+    async with opened(store) as kb:
+        await kb.crawl(site.url, name="docs")
+        site.put("/p1", page("/p1", text="endless"))
+        for kills in (1, 2, 3, 3):
+            await kb.refresh(["docs"])
+            assert Endless.kills == kills
+        assert (await kb.why(site.at("/p1"))).page.doubt == "reading it crashed the parser 3 times"
 
 
 async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(

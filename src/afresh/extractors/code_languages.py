@@ -60,7 +60,7 @@ _MODIFIERS = (
     r"readonly|synchronized|native|default|strictfp|open|data|inline|inner|suspend|operator|infix|tailrec|external|"
     r"lateinit|const|companion|annotation|value|enum|fileprivate|mutating|nonmutating|convenience|required|lazy|weak|"
     r"indirect|dynamic|class|expect|actual|fun|nonisolated|isolated|package|non-sealed|ref|file|readonly|record)"
-    r"(?:\([^()\n]*\))?[ \t\n]+)*"
+    r"(?:\([^()\n]*\))?[ \t\n]+){0,12}"
 )
 
 _EXPORT = r"^[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?"
@@ -109,7 +109,7 @@ _CLASS_RULES = (
 )
 _CPP_RULES = (
     _rule(
-        r"^[ \t]*(?:typedef[ \t]+)?(?:template[ \t]*<[^;{}]{0,300}>\s*)?(?:inline[ \t]+)?"
+        r"^[ \t]*(?:typedef[ \t]+)?(?:template[ \t]*<[^;{}]{0,200}>\s*)?(?:inline[ \t]+)?"
         r"(?:struct|union|enum(?:[ \t]+(?:class|struct))?|class|namespace)[ \t]+(?:[A-Z_]{3,}[ \t]+)?(?:alignas\([^)]*\)[ \t]*)?"
         r"(?P<name>[\w:]+)[^;{}()=]{0,300}\{",
         holds=True,
@@ -117,7 +117,7 @@ _CPP_RULES = (
     ),
     _rule(r"^[ \t]*(?P<name>extern[ \t]+\"[^\"\n]*\"|extern[ \t]+\S*)[ \t]*\{", holds=True, body=True),
     _rule(
-        r"^(?:[ \t]*)(?:template[ \t]*<[^;{}]{0,300}>\s*)?" + _NO_CALL
+        r"^(?:[ \t]*)(?:template[ \t]*<[^;{}]{0,200}>\s*)?" + _NO_CALL
         + r"(?!#|typedef\b|public\b|private\b|protected\b|using\b|struct\s+\w+\s*\{)"
         r"(?:[A-Za-z_~][\w:<>,\[\]]*[ \t*&\n]+){0,8}?" + _NO_CALL
         + r"(?P<name>(?:[\w<>]+::)*(?:~?\w+|operator[ \t]*[^\s(]{1,3}|operator\(\)))[ \t]*\((?=[^;{}]{0,2000}\)[^;{}()]{0,80}"

@@ -15,7 +15,6 @@ from afresh.extractors.code_languages import Language, Rule
 
 MOST_PARSED = 2_000_000  # characters; the tree of a larger file takes too much memory
 LONGEST_BLANK = 60
-MOST_ABOVE = 500  # lines of comment and attributes
 
 _WIDE = re.compile(r"[ \t]{60,}")
 _BRACES = re.compile(r"[{}]")
@@ -58,9 +57,12 @@ def outline(text: str, language: Language) -> list[Symbol]:
     starts = _line_starts(masked)
     found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, starts)
     lines, bare = text.split("\n"), masked.split("\n")
-    return [
-        symbol._replace(first=_with_comment(symbol.first, lines, bare)) for symbol in _held(found, starts)
-    ]
+    made: list[Symbol] = []
+    free = 0  # the line behind the one where the symbol before is declared
+    for symbol in _held(found, starts):
+        made.append(symbol._replace(first=_with_comment(symbol.first, free, lines, bare)))
+        free = symbol.first + 1
+    return made
 
 
 # ---- Python, by its own parser ---------------------------------------------------------------------
@@ -145,7 +147,7 @@ def _braced(masked: str, language: Language) -> list[_Found]:
         inside = braces.around(found.start(found.lastgroup or 0))
         if inside not in holding if inside is not None else rule.inner:
             continue
-        brace, end = _extent(masked, found, braces.closes, language)
+        brace, end = _extent(masked, found, braces, language)
         if brace < 0 and rule.body and "=>" not in masked[found.end() : end]:
             continue
         made.append(_Found(_named(found), found.start(), end, brace, rule.holds))
@@ -159,6 +161,7 @@ class _Braces:
 
     def __init__(self, masked: str) -> None:
         self.closes: dict[int, int] = {}
+        self.looks = len(masked) + 20_000  # at marks behind declarations; most files need a tenth of it
         self._places: list[int] = []
         self._innermost: list[int | None] = []  # behind each place
         stack: list[int] = []
@@ -177,12 +180,15 @@ class _Braces:
         return self._innermost[at] if at >= 0 else None
 
 
-def _extent(masked: str, found: re.Match[str], closes: dict[int, int], language: Language) -> tuple[int, int]:
+def _extent(masked: str, found: re.Match[str], braces: _Braces, language: Language) -> tuple[int, int]:
     """The brace of the body of a declaration (-1 for none), and where all of it ends."""
     at, depth, passed = found.end(found.lastgroup or 0), 0, -1
     for mark in _NEXT.finditer(masked, at, min(len(masked), at + 20_000)):
         if mark.start() <= passed:
             continue
+        braces.looks -= 1
+        if braces.looks < 0:
+            break
         if mark[0] in "([":
             depth += 1
         elif mark[0] in ")]":
@@ -190,14 +196,15 @@ def _extent(masked: str, found: re.Match[str], closes: dict[int, int], language:
         elif mark[0] == "{" and masked.startswith(_EMPTY_TYPES, mark.start()):
             passed = mark.start() + 1
         elif mark[0] == "{" and depth <= 0:
-            return mark.start(), closes[mark.start()]
+            return mark.start(), braces.closes[mark.start()]
         elif mark[0] == ";" and depth <= 0:
             return -1, mark.start()
         elif mark[0] == "}" and depth <= 0:
             return -1, max(found.start(), mark.start() - 1)
         elif mark[0] == "\n" and depth <= 0 and language.lines_end and not _goes_on(masked, mark.start()):
             return -1, mark.start()
-    return -1, masked.find("\n", at) if "\n" in masked[at:] else len(masked)
+    end = masked.find("\n", at)
+    return -1, end if end >= 0 else len(masked)
 
 
 def _goes_on(masked: str, at: int) -> bool:
@@ -246,10 +253,12 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
         around.append(each)
 
 
-def _with_comment(first: int, lines: Sequence[str], bare: Sequence[str]) -> int:
+def _with_comment(first: int, free: int, lines: Sequence[str], bare: Sequence[str]) -> int:
     """The line where a symbol begins with the comment and the attributes right above it."""
-    for above in range(first - 1, max(first - MOST_ABOVE, 0) - 1, -1):
-        if not lines[above].strip() or not (not bare[above].strip() or _ABOVE.match(lines[above])):
-            break
-        first = above
+    while (
+        first > free
+        and lines[first - 1].strip()
+        and (not bare[first - 1].strip() or _ABOVE.match(lines[first - 1]))
+    ):
+        first -= 1
     return first

@@ -13,6 +13,7 @@ from afresh.extractors.rst_inline import Names, code_span, inline, names_of
 from afresh.extractors.rst_tables import grid_rows, is_grid, is_simple, markdown_table, simple_rows
 from afresh.extractors.written import fenced
 
+LONGEST_LANGUAGE = 50  # a document names it once for any number of blocks
 DEEPEST = 20  # what is nested deeper is kept as text
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
@@ -216,7 +217,7 @@ class Rst:
 
 def code_block(lines: list[str], language: str = "") -> str:
     """Lines as a block of code, nothing if they are blank."""
-    code = "\n".join(lines)
+    code, language = "\n".join(lines), language[:LONGEST_LANGUAGE]
     return fenced(code, language) if code.strip() else ""
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 MOST_COLUMNS = 100
+MOST_BLANK = 1_000  # cells that are added to short rows, however few others there are
 
 _GRID = re.compile(r"\+(?:[-=]+\+)+\s*$")
 _SIMPLE = re.compile(r"=+(?:[ \t]+=+)+\s*$")
@@ -113,8 +114,9 @@ def markdown_table(rows: Rows, head: bool) -> str:
     wide = max((len(row) for row in rows), default=0)
     if not wide:
         return ""
-    filled = [row + [""] * (wide - len(row)) for row in rows]
-    first, rest = (filled[0], filled[1:]) if head else ([""] * wide, filled)
+    if wide * len(rows) <= MOST_BLANK + 4 * sum(map(len, rows)):  # else short rows stay short
+        rows = [row + [""] * (wide - len(row)) for row in rows]
+    first, rest = (rows[0], rows[1:]) if head else ([""] * wide, rows)
     return "\n".join([_row(first), "|" + " --- |" * wide, *map(_row, rest)])
 
 

@@ -17,6 +17,7 @@ from afresh.fetchers.git_remote import GitRemote
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _LONGEST_POINTER = 1_024
+MOST_REQUESTS = 50  # for the files of one state, where some are lacking
 TOO_LONG = "names longer than an address may be"
 
 
@@ -38,6 +39,7 @@ class _Opened:
     reader: BlobReader
     sizes: dict[str, int] = field(default_factory=dict)
     brought: bool = False  # whatever the far side gives is here
+    absent: set[str] = field(default_factory=set)  # files that the far side names but lacks
     trouble: GitError | None = None  # why it gave less than was wanted
 
 
@@ -147,18 +149,33 @@ class GitRepository:
             if missing:
                 await self._fetch(opened, missing)
             opened.brought = True
+        if blob in opened.absent:
+            raise GitError(f"{self.address.url} names this file, but does not have it")
         if blob not in opened.sizes:
             raise opened.trouble or GitDamage(f"a file of {self.address.url} cannot be had")
         return opened.sizes[blob]
 
     async def _fetch(self, opened: _Opened, missing: set[str]) -> None:
-        """Bring files; a far side that fails is not asked again for each of them."""
-        try:
-            await opened.clone.fetch_blobs(missing)
-        except GitDamage:
-            raise
-        except GitError as trouble:
-            opened.trouble = trouble
+        """Bring files; a far side that fails is not asked for each, one that lacks some is for the others."""
+        parts = [missing]
+        for _ in range(MOST_REQUESTS):
+            if not parts:
+                break
+            part = parts.pop()
+            try:
+                await opened.clone.fetch_blobs(part)
+            except GitError as trouble:
+                is_damage = isinstance(trouble, GitDamage)
+                if is_damage and not self._renewed:
+                    raise
+                lacking = trouble.named & part or (part if is_damage and len(part) == 1 else set())
+                opened.absent |= lacking
+                if not lacking and not is_damage:
+                    opened.trouble = trouble
+                    break
+                parts += _halves(part) if not lacking else [part - lacking] if part - lacking else []
+        else:
+            opened.trouble = GitError(f"{self.address.url} lacks too many of the files that it names")
         opened.sizes.update(await opened.clone.sizes(missing))
 
     async def _opened(self) -> _Opened:
@@ -176,12 +193,19 @@ class GitRepository:
             raise GitError(f"the clone of {self.address.url} is damaged, and stays so or is in use")
         self._renewed = True
         opened.sizes.clear()
+        opened.absent.clear()
         opened.brought, opened.trouble = False, None
         try:
             await opened.clone.files((await self._known_state()).commit, self.address.folder)
         except GitError as trouble:
             self._trouble = trouble  # there is nothing left to read from
             raise
+
+
+def _halves(blobs: set[str]) -> list[set[str]]:
+    listed = sorted(blobs)
+    middle = len(listed) // 2
+    return [set(listed[:middle]), set(listed[middle:])]
 
 
 def _let_in(found: Sequence[GitFile], pages: GitPages, refusal: Callable[[bytes], str | None]) -> Snapshot:

@@ -116,7 +116,7 @@ class GitClone:
             except GitError as error:
                 if error.explained:
                     raise
-                raise GitDamage(str(error)) from None
+                raise GitDamage(str(error), named=error.named) from None
             if len(list(self.path.glob("objects/pack/*.pack"))) > MOST_PACKS:
                 await self._repack(locks)
 

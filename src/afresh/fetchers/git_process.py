@@ -22,8 +22,11 @@ _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
 class GitError(SourceError):
     """A call of git did not end well."""
 
-    def __init__(self, reason: str, *, late: bool = False, explained: bool = True) -> None:
+    def __init__(
+        self, reason: str, *, late: bool = False, explained: bool = True, named: frozenset[str] = frozenset()
+    ) -> None:
         super().__init__(reason)
+        self.named = named  # the ids that git complained of
         self.late = late
         self.explained = explained  # it is known to be no fault of the clone
 

@@ -54,6 +54,7 @@ _COMPLAINTS = (
     ),
     (r"dumb http", "it is served as plain files, which git cannot read in part"),
 )
+_ID = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 # What git says of a clone that is not whole, unlike what the far side says of itself (`remote: …`).
 _DAMAGE = re.compile(
     r"^(?!remote:).*(?:not a git repository:|bad object|unknown object type|packfile|corrupt|loose object"
@@ -129,7 +130,10 @@ class GitRemote:
             words = in_words(str(error))
             known = any(words == each for _, each in _COMPLAINTS) and not _DAMAGE.search(str(error))
             raise GitError(
-                f"{self.address.url}: {words}", late=error.late, explained=known or error.late
+                f"{self.address.url}: {words}",
+                late=error.late,
+                explained=known or error.late,
+                named=frozenset(_ID.findall(str(error))),
             ) from None
 
     def offline(self) -> dict[str, str]:

@@ -1,18 +1,18 @@
 """GitHub's REST API and its raw files, as far as afresh asks them: every answer is a value, and checked."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import quote
-
-from yarl import URL
 
 from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
 from afresh.core.github_address import blob_id, quoted
 from afresh.core.github_tree import Facts, File, Tree, WrongAnswer, read_facts, read_tree
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_retry_after
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
+from afresh.core.urls import canonical
 from afresh.fetchers.answers import REDIRECTS, status_words
 from afresh.fetchers.api import Answer, ApiClient, as_json
 from afresh.fetchers.github_token import Token
@@ -22,6 +22,9 @@ _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
 _VERSION = "2022-11-28"
 _LARGEST_JSON = 32 * 1024 * 1024
 _MOST_HOPS = 3
+_CLIMBS = re.compile(
+    r"(?:%2f|%5c|/)\.{1,2}(?:%2f|%5c|[/?]|$)", re.IGNORECASE
+)  # for servers that decode twice
 _RAISED_BY = "; a token raises it (github.token, GITHUB_TOKEN or `gh auth login`)"
 
 Trouble = Gone | Refused | Failed
@@ -141,15 +144,13 @@ class GithubApi:
         return own | ({"Authorization": f"Bearer {token}"} if token else {})
 
     def _target(self, url: str, answer: Answer) -> str | None:
-        """Where a redirect of the API leads; None for what is none, or leads out of it."""
+        """Where a redirect of the API leads, all `..` taken; None for what is none, or leads out of it."""
         location = answer.headers.get("location")
         if answer.status not in REDIRECTS or not location:
             return None
-        try:
-            target = str(URL(url, encoded=True).join(URL(location, encoded=True)))
-        except ValueError:
-            return None
-        return target if target.startswith(f"{self._api}/") else None
+        target, api = canonical(location, url), canonical(f"{self._api}/")
+        leaves = target is None or api is None or not target.startswith(api) or _CLIMBS.search(target)
+        return None if leaves else target
 
     async def _trouble(self, answer: Answer) -> Trouble:
         """What an answer without content means."""

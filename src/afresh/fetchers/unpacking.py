@@ -29,7 +29,8 @@ class Unpacking:
     """The limits within which an archive is read."""
 
     entry_bytes: int = 10 * MEGABYTE  # of one entry, unpacked
-    total_bytes: int = 2048 * MEGABYTE  # of all that is unpacked
+    total_bytes: int = 2048 * MEGABYTE  # of all entries, unpacked
+    stream_bytes: int = 512 * MEGABYTE  # of a compressed tar, which is unpacked into a temporary file
     entries: int = 100_000
     ratio: int = 250  # how many times larger than packed an entry or a stream may be
     seconds: float = 120.0  # for opening: reading the directory, unpacking a stream
@@ -162,5 +163,10 @@ def _unpack(file: IO[bytes], made: IO[bytes], coding: str, limits: Unpacking, de
 def _check_total(size: int, packed: int, limits: Unpacking) -> None:
     if size > limits.total_bytes:
         raise SourceError(limits.too_large)
+    if size > limits.stream_bytes:
+        most = f"{limits.stream_bytes // MEGABYTE} MB"
+        raise SourceError(
+            f"the compressed tar unpacks to more than {most}: unpack it, or pack it as ZIP or plain tar"
+        )
     if size > SMALL_STREAM and size > limits.ratio * packed:
         raise SourceError("the archive is packed like a bomb")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import blake2b
 
@@ -28,6 +29,7 @@ class FolderLister:
         self._only = only  # the one file that is the source
         self._earlier = mark
         self._verify = verify
+        self._over = threading.Event()
         self.mark: str | None = None
         self.unchanged = False
         self.listing_errors: Sequence[str] = ()
@@ -39,6 +41,9 @@ class FolderLister:
         root = self._sieve.root
         try:
             found = await asyncio.to_thread(self._walked)
+        except asyncio.CancelledError:
+            self._over.set()  # a thread cannot be cancelled, only asked
+            raise
         except OSError as error:
             raise SourceError(f"{root} cannot be read ({error.strerror}): all its pages are kept") from error
         self.listing_errors = found.errors
@@ -70,7 +75,7 @@ class FolderLister:
     def _walked(self) -> Walk:
         """The walk, and what it means: the same mark means that every file is the same."""
         self._check_root()
-        found = walk(self._sieve) if self._only is None else self._single(self._only)
+        found = walk(self._sieve, self._over.is_set) if self._only is None else self._single(self._only)
         if not found.errors and self._verify == "stat":
             self.mark = self._digest(found)
             self.unchanged = self.mark == self._earlier

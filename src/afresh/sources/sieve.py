@@ -17,6 +17,7 @@ BINARY = frozenset(
     "eot otf ttf woff woff2 "
     "a bin class dll dylib exe lib o obj pyc pyo so wasm dat db npy npz parquet pickle pkl sqlite".split()
 )
+MADE = frozenset({"node_modules", "__pycache__"})  # folders that nobody writes by hand
 COMMON = frozenset({"md", "html", "txt", "py"})  # known at first sight
 TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
@@ -84,6 +85,8 @@ class Sieve:
         """Why a folder is left out with all it holds, or None."""
         if name[0] == "." and (name == ".git" or not self.rules.hidden):
             return HIDDEN
+        if name in MADE:
+            return "made by programs"
         return IGNORED if self._is_ignored(path, levels, is_folder=True) else None
 
     def why_not_file(self, path: str, name: str, levels: tuple[Level, ...]) -> str | None:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from afresh.core.ignore import LONGEST, MOST_BYTES, MOST_RULES, Level
@@ -22,11 +23,14 @@ class Walk:
     errors: list[str] = field(default_factory=list)  # what could not be listed
 
 
-def walk(sieve: Sieve) -> Walk:
-    """Everything below a folder that its rules let in, sorted; OSError if it cannot be listed at all."""
+def walk(sieve: Sieve, is_over: Callable[[], bool] = lambda: False) -> Walk:
+    """Everything below a folder that its rules let in, sorted; OSError if it cannot be listed at all.
+
+    It ends early, with what it has, when nobody waits for it any more.
+    """
     found, circles = Walk(), _Circles(sieve)
     folders: list[_Folder] = [("", 0, (), None)]
-    while folders:
+    while folders and not is_over():
         prefix, depth, levels, target = folders.pop()
         if depth > sieve.rules.max_depth:
             found.dropped["too deep"] += 1
