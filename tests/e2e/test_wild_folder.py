@@ -68,13 +68,19 @@ async def test_P6_F82_F84_a_wild_folder_ends_like_a_fresh_crawl(
     tmp_path: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     life = Life(tmp_path / "docs", seed)
-    monkeypatch.setitem(failpoints._armed, "listening", failpoints._Armed("raise", 1))
 
     def hit(name: str) -> None:
         if name in ("run.filled", "page.fetched", "commit.done") and life.chance.random() < 0.2:
             life.happen()
 
+    away = tmp_path / "away.md"
+
+    def hide(name: str) -> None:
+        if name == "run.filled":
+            (life.root / "late.md").replace(away)
+
     async with opened(tmp_path / "kept.db") as kb:
+        monkeypatch.setitem(failpoints._armed, "listening", failpoints._Armed("raise", 1))
         await kb.crawl(str(life.root), name="docs")
         for _ in range(8):
             for _ in range(life.chance.randrange(4)):
@@ -82,6 +88,11 @@ async def test_P6_F82_F84_a_wild_folder_ends_like_a_fresh_crawl(
             with monkeypatch.context() as during:
                 during.setattr(failpoints, "_hit", hit)  # the folder lives on while it is read
                 await kb.refresh(["docs"])
+        life.write(life.root / "late.md")
+        with monkeypatch.context() as during:
+            during.setattr(failpoints, "_hit", hide)
+            await kb.refresh(["docs"])
+        away.replace(life.root / "late.md")  # as it was listed, and yet not what was read
         await settled(kb)
     async with opened(tmp_path / "fresh.db") as kb:
         await kb.crawl(str(life.root), name="docs")

@@ -127,8 +127,8 @@ def test_the_report_reads_well(afresh: Afresh) -> None:
         "     12  new           read for the first time",
         "     70  changed       content replaced",
         "  1,080  not modified  the source says so (304, the same file): not read",
-        "      7  unchanged     downloaded, same content: nothing indexed anew",
-        "  1,169 checked: 1,080 skipped as unchanged, 7 downloaded with the same content, 82 processed; "
+        "      7  unchanged     read, same content: nothing indexed anew",
+        "  1,169 checked: 1,080 skipped as unchanged, 7 read with the same content, 82 processed; "
         "92 % of the downloads saved",
     ]
 
@@ -136,7 +136,7 @@ def test_the_report_reads_well(afresh: Afresh) -> None:
 def test_a_full_run_saved_no_downloads(afresh: Afresh, kb: FakeKnowledge) -> None:
     kb.reports = [report(checked=82, new=0, changed=0, not_modified=0, unchanged=82)]
     out = afresh("refresh", "--full").out
-    assert out.endswith("82 checked: 82 downloaded with the same content, 0 processed\n")
+    assert out.endswith("82 checked: 82 read with the same content, 0 processed\n")
     assert "saved" not in out
     assert "skipped" not in out
 

@@ -1,13 +1,12 @@
 """ZIP files read within limits: how many members, how large, how tightly packed, and none outside."""
 
-import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from typing import NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from afresh.core.broken_zip import BROKEN_ZIP
 from afresh.core.errors import ExtractError
 
 MEGABYTE = 1024 * 1024
@@ -19,16 +18,6 @@ SMALL = MEGABYTE  # up to this size a member may be packed as tightly as it like
 
 _ENTRY = b"PK\x01\x02"
 _ENCRYPTED = 0x1
-_BROKEN = (
-    BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-)
 
 
 class Member(NamedTuple):
@@ -95,5 +84,5 @@ def _refuse(info: ZipInfo, most: int) -> None:
 def _told() -> Iterator[None]:
     try:
         yield
-    except _BROKEN as error:
+    except BROKEN_ZIP as error:
         raise ExtractError(f"a broken ZIP file ({error})") from error

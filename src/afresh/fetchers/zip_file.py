@@ -1,14 +1,13 @@
 """Reads ZIP archives: their directory once, then entry by entry, within limits."""
 
 import stat
-import struct
-import zlib
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from afresh.core.archives import OUTSIDE, Entry, name_refusal, plain_name
+from afresh.core.broken_zip import BROKEN_ZIP
 from afresh.core.errors import SourceError
 from afresh.core.looks import Validators
 from afresh.fetchers.unpacking import MEGABYTE, STEP, BadEntry, Unpacking
@@ -20,16 +19,6 @@ LINK = "a link"
 _LOCAL_HEADER = 30
 _ENCRYPTED_BITS = 0x2041  # the entry, strongly, and the directory
 _DOS = frozenset({0, 10, 14})  # systems whose archives may part names by backslashes
-_BROKEN = (
-    BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-)
 
 
 class _Guarded:
@@ -56,7 +45,7 @@ class ZipArchive:
     def __init__(self, file: IO[bytes], url: str, limits: Unpacking) -> None:
         try:
             self._zip = ZipFile(_Guarded(file))
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise SourceError(f"the archive is damaged ({error})") from error
         self._infos = self._zip.infolist()
         if len(self._infos) > limits.entries:
@@ -77,7 +66,7 @@ class ZipArchive:
                     parts.append(part)
                     left -= len(part)
                 file.read(1)  # the sum is checked at the end
-        except _BROKEN as error:
+        except BROKEN_ZIP as error:
             raise BadEntry(f"damaged in the archive ({error})") from error
         if left:
             raise BadEntry("damaged in the archive (it ends too early)")

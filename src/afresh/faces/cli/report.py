@@ -17,7 +17,7 @@ MEANINGS = (
     ("new", "green", "read for the first time"),
     ("changed", "yellow", "content replaced"),
     ("not_modified", "", "the source says so (304, the same file): not read"),
-    ("unchanged", "", "downloaded, same content: nothing indexed anew"),
+    ("unchanged", "", "read, same content: nothing indexed anew"),
     ("moved", "cyan", "redirected for good"),
     ("deleted", "red", "gone from the index"),
     ("missing", "", "not reached this time, kept"),
@@ -94,7 +94,7 @@ def savings(report: RunReport) -> str:
         return ""
     processed = report.new + report.changed
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
-    parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
+    parts += [f"{count(report.unchanged)} read with the same content"] if report.unchanged else []
     line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
     share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
     return f"{line}; {share} % of the downloads saved" if share else line
