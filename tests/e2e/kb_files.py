@@ -94,6 +94,11 @@ class Base:
 
         self.edit(earlier)
 
+    def forget_store(self) -> None:
+        """Take the database away; cache and index stay."""
+        for file in self.place.glob("kb.db*"):
+            file.unlink()
+
     @contextmanager
     def unpaid(self) -> Iterator[None]:
         """No summary is asked for meanwhile."""

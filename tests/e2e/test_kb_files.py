@@ -1,6 +1,7 @@
 """Files of the knowledge base: read, summed up and paid for only when they changed."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,14 +98,72 @@ def test_F80_a_folder_that_is_away_or_empty_leaves_everything_as_it_was(base: Ba
     base.run()
     before = (base.cache.read_bytes(), base.index.read_bytes())
     away = base.notes.rename(base.place / "away")
-    assert "notes" in base.run(code=1)["error"]
+    assert "kb.sources_dir: " in base.run(code=1)["error"]
     base.notes.mkdir()
     assert "is empty" in base.run(code=1)["error"]
+    base.forget_store()
+    assert "put a file there" in base.run(code=1)["error"]  # the cache knows that there were some
+    base.notes.rmdir()
+    assert "all its pages are kept" in base.run(code=1)["error"]
+    base.notes.mkdir()
     base.notes.rmdir()
     away.rename(base.notes)
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
     with base.unpaid():
         assert base.run()["written"] is False
+
+
+def test_E16_files_that_are_gone_beside_a_new_store_leave_and_no_other(base: Base) -> None:
+    base.run()
+    base.forget_store()
+    (base.notes / "b.md").unlink()
+    with base.unpaid():
+        assert base.run()["removed"] == 1
+    assert list(base.sources) == ["sub/tea.txt"]
+
+
+def test_G2_a_folder_that_was_emptied_is_let_go_with_one_file_and_a_word(base: Base) -> None:
+    for number in range(12):
+        base.note(f"{number:02}.txt", f"Note {number}.")
+    base.run()
+    shutil.rmtree(base.notes)
+    base.note("left.txt", "What is left.")
+    held = base.run(code=1)["files"]
+    assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 14, 15)
+    base.run("confirm", str(held["run"]))
+    with base.unpaid():
+        assert base.run()["removed"] == 14
+    assert list(base.sources) == ["left.txt"]
+
+
+def test_G7_another_knowledge_base_in_the_same_store_is_an_error_that_names_both(base: Base) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    base.configure(
+        sources_dir="other", index_path="o.txt", index_cache_path="o.json", links_file_path=None
+    )
+    (base.place / "other").mkdir()
+    (base.place / "other" / "o.md").write_text("# Other")
+    error = base.run(code=1)["error"]
+    assert all(word in error for word in (str(base.notes), str(base.cache), "store.url", "afresh remove"))
+    base.configure(links_file_path="links.txt", sources_dir=None, index_path="o.txt", index_cache_path="o.json")
+    base.list("https://example.org/")
+    assert "store.url" in base.run(code=1)["error"]  # neither is the folder left out in silence
+    base.configure(links_file_path=None)
+    with base.unpaid():
+        base.run()
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    assert base.run("search", "boats", "--in", "kb")
+
+
+def test_G7_a_folder_that_the_settings_name_anew_takes_the_place_of_the_former(base: Base) -> None:
+    base.run()
+    base.notes.rename(base.place / "moved")
+    base.configure(sources_dir="moved", links_file_path=None)
+    with base.unpaid():
+        base.run()
+    assert len(base.sources) == 2
+    assert base.run("search", "boats", "--in", "kb")
 
 
 def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
@@ -127,8 +186,7 @@ def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
 def test_G7_E4_a_cache_beside_a_new_store_is_believed_and_the_files_are_searchable(base: Base) -> None:
     base.run()
     base.edit(lambda sources: sources["b.md"].update(content_hash="0" * 64, summary_text="Kept."))
-    for file in base.place.glob("kb.db*"):
-        file.unlink()
+    base.forget_store()
     cache = base.sources
     with base.unpaid():
         base.run()
