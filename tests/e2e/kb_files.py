@@ -78,6 +78,10 @@ class Base:
         """What the cache says of a link."""
         return dict(self.sources[name]["url"])
 
+    def wait(self, name: str) -> float:
+        """Seconds from now to the next check of a link."""
+        return wait_of(self.url(name), now())
+
     def edit(self, change: Callable[[dict[str, Any]], object]) -> None:
         """Change the records of the cache, as a person might."""
         held = json.loads(self.cache.read_text())

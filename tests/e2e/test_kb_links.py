@@ -226,7 +226,10 @@ def test_G7_E21_beside_a_new_store_the_cache_is_believed_and_the_text_comes_back
     looks = [each for each in tiny.requests if each.path == "/a"]
     etag = base.url(name)["etag"]
     assert [(each.status, each.if_none_match) for each in looks] == [(200, None), (304, etag)]
-    assert (base.sources[name]["summary_text"], base.url(name)["fetch_status"]) == ("By hand.", "not_modified")
+    assert (base.sources[name]["summary_text"], base.url(name)["fetch_status"]) == (
+        "By hand.",
+        "not_modified",
+    )
     assert [hit["url"] for hit in base.run("search", "aaaaa", "--in", "kb")] == [name]
 
 
