@@ -5,7 +5,6 @@ from pathlib import Path
 
 from afresh.config.ai import AiSettings
 from afresh.core.errors import ConfigError
-from afresh.core.summary import RECIPE, summary_of
 from afresh.ports import Caller, Summarizer
 
 _LARGEST_PROMPT = 100_000  # bytes
@@ -14,13 +13,20 @@ _LARGEST_PROMPT = 100_000  # bytes
 class OfflineSummarizer:
     """Fulfils `ports.Summarizer` with what a document says of itself: no key, no network, no cost."""
 
-    recipe = f"offline/{RECIPE}"
-
     def __init__(self, most_chars: int = 400) -> None:
         self._most = most_chars
 
+    @property
+    def recipe(self) -> str:
+        """What would make other summaries of the same text."""
+        from afresh.core.summary import RECIPE
+
+        return f"offline/{RECIPE}"
+
     async def summarise(self, title: str, text: str) -> str:
         """Title, first sentences, headings and terms."""
+        from afresh.core.summary import summary_of
+
         return summary_of(title, text, self._most)
 
     async def close(self) -> None:
