@@ -70,6 +70,14 @@ class Base:
         assert done == code, (out, err)
         return json.loads(out)
 
+    def say(self, *words: str, code: int = 0) -> str:
+        """What a command tells people."""
+        self._capture.readouterr()
+        done = main([*words, "--config", str(self.program.file)])
+        out, err = self._capture.readouterr()
+        assert done == code, (out, err)
+        return " ".join((out + err).split())
+
     @property
     def sources(self) -> dict[str, Any]:
         """The records of the cache."""
