@@ -3,24 +3,32 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from afresh.config import Config
+from afresh.config import Config, kb_paths
+from afresh.config.kb import KbSettings
 from afresh.core.doubt import PROBE
-from afresh.core.errors import AfreshError
+from afresh.core.errors import AfreshError, ConfigError
 from afresh.core.events import Listener, Notice
-from afresh.core.link_list import LINKS
+from afresh.core.file_urls import file_url
+from afresh.core.kb_pages import FILES as FILES_OF_KB
+from afresh.core.kb_pages import LINKS as LINKS_OF_KB
+from afresh.core.link_list import LINKS, parse_links
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
+from afresh.core.sweep import brake_holds
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
 from afresh.engine.journal import unfailing
+from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.named import Named
@@ -29,6 +37,7 @@ from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
+from afresh.engine.telling import Telling
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
 from afresh.looking import Looking, lookout_for
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
     from afresh.core.cron import Cron
 
 UNBOUNDED = 10_000_000
+# What a person wrote down is read whatever it says of itself, and believed.
+LISTED_BY_HAND = {"respect_noindex": False, "doubt": False, "probe": False}
 TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
 
 
@@ -76,7 +87,7 @@ class Workshop:
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
         """What belongs to a source and the numbers that govern it."""
         own = self._own(source)
-        return rules_for(source, own), policy_for(own)
+        return rules_for(source, own), self._policy(source, own)
 
     def why_left_out(self, source: Source, url: str) -> str | None:
         """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
@@ -141,20 +152,24 @@ class Workshop:
         offload = self._warm or Offload()
         current = await store.source_by_id(source.id)
         mark = current.mark if current is not None else None
-        looking = Looking(own, rules, clock, offload, mark, full=full)
+        for_kb = source.name in KINDS
+        looking = Looking(own, rules, clock, offload, mark, full=full, for_kb=for_kb)
         web, lister = looking.at(
             source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         )
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy = replace(kit.policy, redetect=redetect)
+        kit.policy = replace(self._policy(source, own), redetect=redetect)
+        if source.name == LINKS_OF_KB:  # in the order in which they are due
+            kit.hosts = Hosts(1)
         kit.trim, kit.modified = looking.trim, looking.modified
         kit.tells_news, kit.mark = looking.tells_news, mark
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
                     listener(Notice(text=note))
-                async with at_work(kit.vigil, stopping):
+                async with at_work(kit.vigil, stopping), self.models.summarizer(for_kb) as summarizer:
+                    kit.telling = Telling(store, summarizer) if summarizer else None
                     yield kit, rules
         finally:
             if offload is not self._warm:
@@ -188,7 +203,45 @@ class Workshop:
             await self.models.warm_up()
 
     def _own(self, source: Source) -> Config:
-        return self.config.with_overrides(source.rules, source.policy)
+        own = self.config.with_overrides(source.rules, source.policy)
+        return own.with_overrides(LISTED_BY_HAND) if source.name == LINKS_OF_KB else own
+
+    def _policy(self, source: Source, own: Config) -> Policy:
+        """The numbers for a source; those of the knowledge base's links are its own."""
+        policy, kb = policy_for(own), self.config.kb
+        if source.name != LINKS_OF_KB:
+            return policy
+        return replace(
+            policy,
+            refusals_back_off=True,
+            retries=0,
+            recheck_seconds=kb.url_refresh_min_interval_seconds,
+            max_age_seconds=kb.url_refresh_max_age_seconds,
+            backoff_base_seconds=kb.url_refresh_fail_backoff_base_seconds,
+            backoff_max_seconds=kb.url_refresh_fail_backoff_max_seconds,
+            budget_per_run=kb.url_refresh_budget_per_init,
+            reread_seconds=0.0,
+            adapt=False,
+        )
+
+    def desk(self) -> tuple[Desk, KbSettings]:
+        """Where the knowledge base of files and links is, and its settings."""
+        from afresh.sinks.kb_files import KbFiles
+
+        settings = self.config.kb
+        if not settings.in_use:
+            raise ConfigError("there is no knowledge base: set kb.sources_dir, kb.links_file_path or both")
+        paths = kb_paths(self.config, Path.cwd())
+        places = {FILES_OF_KB: paths.sources_dir, LINKS_OF_KB: paths.links_file}
+        desk = Desk(
+            roots={name: file_url(str(path)) for name, path in places.items() if path is not None},
+            cache=str(paths.cache),
+            index=str(paths.index),
+            shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
+            typed=partial(_typed, paths.links_file),
+            brake=partial(brake_holds, policy=policy_for(self.config)),
+        )
+        return desk, settings
 
     def _kit(
         self,
@@ -230,6 +283,13 @@ class Workshop:
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
+
+
+def _typed(links: Path | None) -> Mapping[str, str]:
+    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
+    with suppress(OSError):
+        return parse_links(links.read_bytes()).typed if links is not None else {}
+    return {}
 
 
 def _worker(now: datetime) -> Worker:

@@ -6,25 +6,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
-from afresh.core.model import (
-    Attempt,
-    Listed,
-    Page,
-    PageStatus,
-    RunId,
-    RunMode,
-    Source,
-    SourceId,
-)
+from afresh.core.model import Attempt, Listed, Page, PageStatus, RunId, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
     ChangeView,
     Finding,
     FoundVersion,
+    KbReport,
     LinkView,
     OpenedPage,
     PageView,
@@ -39,11 +32,12 @@ from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
+from afresh.engine.kb_update import KbUpdate
+from afresh.engine.kb_watch import KbWatch
 from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
-from afresh.engine.search import answer, older_pages, told_of_check
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
@@ -137,6 +131,34 @@ class KnowledgeBase:
             watch = Watch(self._store, self._tools.lookout, look, self._stopping, times, tell)
             await watch.keep(sources)
 
+    async def init_kb(self, *, listener: Listener = ignore) -> KbReport:
+        """Bring index and cache of the knowledge base up to date: files, and links that are due."""
+        update, settings = self._kb_update(listener)
+        return await update.whole(settings.url_refresh_budget_per_init)
+
+    async def watch_kb(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport:
+        """The same, and then keep both up to date until `stop`, as far as the settings say."""
+        update, settings = self._kb_update(listener)
+        async with self._tools.kept_warm():
+            report = await update.whole(settings.url_refresh_budget_per_init)
+            for run in (report.files, report.links):
+                if run is not None:
+                    tell(run)
+            if settings.runtime_refresh_enabled:
+                lookout, stopping = self._tools.lookout, self._stopping
+                await KbWatch(update, settings, self._store, lookout, stopping, self._clock, tell).keep()
+        return report
+
+    def _kb_update(self, listener: Listener) -> tuple[KbUpdate, KbSettings]:
+        desk, settings = self._tools.desk()
+
+        async def look(
+            source: Source, mode: RunMode, pages: Sequence[Listed], budget: int | None
+        ) -> RunReport:
+            return await self._run(source, mode, False, False, False, listener, pages=pages, budget=budget)
+
+        return KbUpdate(self._store, desk, look, self._clock), settings
+
     async def search(
         self,
         query: str,
@@ -154,6 +176,8 @@ class KnowledgeBase:
         listener: Listener = ignore,
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
+        from afresh.engine.search import answer, older_pages
+
         if limit < 1:
             raise UsageError(f"at least one answer has to be allowed, not {limit}")
         now = self._clock()
@@ -188,6 +212,8 @@ class KnowledgeBase:
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
+        from afresh.engine.search import told_of_check
+
         notes = []
         for label, pages in old.items():
             if self._stopping.is_set():
@@ -283,7 +309,14 @@ class KnowledgeBase:
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(self._store, me, lease_seconds, self._clock(), self._models.wanted())
+        return await status_of(
+            self._store,
+            me,
+            lease_seconds,
+            self._clock(),
+            self._models.wanted(),
+            lambda source: self._tools.bounds(source)[1].max_age_seconds,
+        )
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -339,7 +372,8 @@ class KnowledgeBase:
     ) -> RunReport:
         opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
         async with opened as (kit, rules):
-            kit.policy = replace(kit.policy, budget_per_run=budget or kit.policy.budget_per_run)
+            if budget is not None:
+                kit.policy = replace(kit.policy, budget_per_run=budget)
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
 
     async def _source(self, label: str) -> Source:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.config import Config
+from afresh.config import Config, kb_paths
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
 from afresh.core.looks import Failed, Outcome, Refused
@@ -48,6 +48,7 @@ class Looking:
         mark: str | None,
         *,
         full: bool = False,
+        for_kb: bool = False,
     ) -> None:
         self._own = own
         self._rules = rules
@@ -55,6 +56,7 @@ class Looking:
         self._offload = offload
         self._known = mark  # of the state that was read last
         self._full = full
+        self._for_kb = for_kb  # a cache says what is known of pages, by rules of its own
         self._mark = None if full else mark  # None to read all anew
         self.modified: Callable[[str], datetime | None] = lambda url: (
             None
@@ -116,14 +118,17 @@ class Looking:
         return RobotsGate(http, http, respect=self._own.crawl.respect_robots, clock=self._clock)
 
     def _links(self, listed: bool) -> Eyes:
+        from afresh.sources.kb_links import KbWeb
+        from afresh.sources.later_gate import LaterGate
         from afresh.sources.links import LinkedWeb, LinkLister
 
         async def refusal(url: str) -> Refused | Failed | None:
             return await gate.refusal(url)  # a listed address may lead to any site
 
-        gate = self._gate(refusal)
+        gate = LaterGate(partial(self._gate, refusal))
         lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
-        return LinkedWeb(gate, lister), lister
+        web = LinkedWeb(gate, lister)
+        return KbWeb(web) if self._for_kb else web, lister
 
     def _folder(self, *, single: bool) -> Eyes:
         from afresh.fetchers.file import FileFetcher, FileOptions
@@ -139,6 +144,7 @@ class Looking:
             trusts_times=files.verify == "stat",
             symlinks=files.symlinks,
             single=single,
+            doubts_new=not self._for_kb,
         )
         return FileFetcher(path, options, lister.why_not), lister
 
@@ -296,10 +302,12 @@ def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
 
 
 def _written_below(root: str, own: Config) -> list[str]:
-    """Patterns for the store and the log, where they stand inside a folder."""
+    """Patterns for what afresh keeps of its own, where it stands inside a folder."""
     from afresh.store.open import sqlite_path
 
     ways = [(str(sqlite_path(own.store.url)), "-*"), *([(own.log.file, ".*")] if own.log.file else [])]
+    if own.kb.sources_dir and str((kb := kb_paths(own, Path.cwd())).sources_dir) == root:
+        ways += [(str(path), more) for path, more in kb.no_sources]
     patterns = []
     for name, more in ways:
         path = os.path.realpath(name)

@@ -14,7 +14,7 @@ from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
-from afresh.ports import Caller, Clock, Embedder
+from afresh.ports import Caller, Clock, Embedder, Summarizer
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
@@ -61,6 +61,22 @@ class Modelling:
                 yield embedding, models.notes
             finally:
                 await _close(embedding)
+
+    @asynccontextmanager
+    async def summarizer(self, wanted: bool) -> AsyncIterator[Summarizer | None]:
+        """Who writes the summaries of one run; None where none are wanted."""
+        from afresh.models.summaries import summarizer_for
+
+        if not wanted:
+            yield None
+            return
+        settings = self._config.ai
+        caller = self._caller(settings.address) if settings.address else None
+        try:
+            yield summarizer_for(settings, caller)
+        finally:
+            if caller is not None:
+                await caller.close()
 
     async def warm_up(self) -> None:
         """Load the model that new text will need, if it runs in this process."""

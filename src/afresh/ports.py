@@ -1,6 +1,7 @@
 """The places where afresh meets the world: the protocols that adapters fulfil."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -9,6 +10,8 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
+from afresh.core.kb_cache import Cache, SeenCache
+from afresh.core.kb_pages import KbPage, Told
 from afresh.core.listing import OnRecord
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
 from afresh.core.model import (
@@ -30,7 +33,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.schedule import Waiting
-from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.core.views import BackingOff, ChangeView, LinkView, PageView, SourceView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,6 +163,42 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
+class Summarizer(Protocol):
+    """Says in a few plain lines what a document is; made anew for every run, as its budget is for one.
+
+    Trouble is a SummaryError that names the fix, a SummarizerDown where none can be made any more.
+    """
+
+    @property
+    def recipe(self) -> str:
+        """A fingerprint of model and prompt."""
+        ...
+
+    async def summarise(self, title: str, text: str) -> str:
+        """The summary of a Markdown text: never empty, without a blank line."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Shelf(Protocol):
+    """The two files of the knowledge base, cache and index; all but the lock may block."""
+
+    digest: str | None  # of the cache as it was last read or written
+
+    def one_writer(self, clock: Clock) -> AbstractAsyncContextManager[None]:
+        """Nobody else writes meanwhile; KbBusy names who does."""
+        ...
+
+    def read(self) -> Cache | None:
+        """The cache; None where there is none yet, KbError where it cannot be used."""
+        ...
+
+    def write(self, cache: Cache) -> bool:
+        """Bring both files in line with the cache; whether any of them had to be written."""
+        ...
+
+
 class Reply(NamedTuple):
     """What an API answered."""
 
@@ -287,6 +326,13 @@ class Store(Protocol):
     async def alike(self, page: Page, document: Document, run: RunId) -> int: ...
     async def history(self, page: PageId) -> Sequence[Attempt]: ...
 
+    # the knowledge base
+    async def kb_pages(self, source: SourceId) -> Sequence[KbPage]: ...
+    async def kb_told(self, page: PageId) -> Told | None: ...
+    async def impose(self, source: SourceId, pages: Sequence[KbPage], now: datetime) -> None: ...
+    async def cache_seen(self) -> SeenCache | None: ...
+    async def see_cache(self, cache: SeenCache) -> None: ...
+
 
 class Library(Store, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
@@ -344,4 +390,5 @@ class Library(Store, Protocol):
     async def size_bytes(self) -> int: ...
     async def pages_to_look_at(self, source: SourceId) -> Sequence[Page]: ...
     async def waiting(self, source: SourceId) -> Sequence[Waiting]: ...
+    async def backing_off(self, source: SourceId, now: datetime) -> Sequence[BackingOff]: ...
     async def close(self) -> None: ...

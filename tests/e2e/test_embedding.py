@@ -15,7 +15,7 @@ from tests.e2e.sites import lay, looks, page, star, word
 from afresh.core.events import Event, Notice
 from afresh.engine import patience
 from afresh.kb import KnowledgeBase
-from afresh.models import remote
+from afresh.models import endpoint
 from afresh.testing import TinySite, Trouble
 from afresh.testing.embedding_server import Status
 
@@ -38,7 +38,7 @@ TROUBLES = NO_WAY | GARBAGE
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PickyServer]:
     """An embedding API on loopback, whose client loses no time between tries."""
-    monkeypatch.setattr(remote, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.0)
     with PickyServer() as server:
         yield server
 

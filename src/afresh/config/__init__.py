@@ -1,7 +1,10 @@
 """Settings: one typed tree, read once, with defaults < file < environment < flags."""
 
+from afresh.config.ai import AiSettings
 from afresh.config.describe import Told, describe, secret_values, tell
 from afresh.config.embedding import EmbeddingSettings
+from afresh.config.kb import KbSettings
+from afresh.config.kb_paths import KbPaths, kb_paths
 from afresh.config.layers import find_file, load, usual_places
 from afresh.config.tree import (
     Config,
@@ -14,9 +17,12 @@ from afresh.config.tree import (
 )
 
 __all__ = [
+    "AiSettings",
     "Config",
     "CrawlSettings",
     "EmbeddingSettings",
+    "KbPaths",
+    "KbSettings",
     "LogSettings",
     "NetworkSettings",
     "PolicySettings",
@@ -25,6 +31,7 @@ __all__ = [
     "Told",
     "describe",
     "find_file",
+    "kb_paths",
     "load",
     "secret_values",
     "tell",

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 
+from afresh.config.ai import BASE_URL, AiSettings
 from afresh.config.embedding import BASE_URLS, LOCAL_MODELS, REMOTE, EmbeddingSettings
 from afresh.config.spec import nearest, plain, shown
 from afresh.config.tree import Config, replaced
@@ -25,9 +26,23 @@ def settle(config: Config, given: Container[str]) -> Config:
                 f"policy.backoff_max_seconds ({plain(policy.backoff_max_seconds)})"
             )
         config = replaced(config, {("policy", "backoff_base_seconds"): policy.backoff_max_seconds})
-    if wrong := _embedding(config.embedding):
+    config = _with_kb_backoff(config, given)
+    if wrong := _embedding(config.embedding) or _ai(config.ai):
         raise ConfigError(wrong)
     return config
+
+
+def _with_kb_backoff(config: Config, given: Container[str]) -> Config:
+    base = config.kb.url_refresh_fail_backoff_base_seconds
+    longest = config.kb.url_refresh_fail_backoff_max_seconds
+    if base <= longest:
+        return config
+    if "kb.url_refresh_fail_backoff_base_seconds" in given:
+        raise ConfigError(
+            f"kb.url_refresh_fail_backoff_base_seconds ({plain(base)}) must be at most "
+            f"kb.url_refresh_fail_backoff_max_seconds ({plain(longest)})"
+        )
+    return replaced(config, {("kb", "url_refresh_fail_backoff_base_seconds"): longest})
 
 
 def _embedding(embedding: EmbeddingSettings) -> str | None:
@@ -45,4 +60,16 @@ def _embedding(embedding: EmbeddingSettings) -> str | None:
         )
     if provider not in (*REMOTE, "none") and embedding.dimensions is not None:
         return f"embedding.dimensions: embedding.provider: {provider} has vectors of one size only"
+    return None
+
+
+def _ai(ai: AiSettings) -> str | None:
+    """Why the settings of summaries cannot be meant together, or None."""
+    if ai.provider == "openai" and not ai.model:
+        return "ai.model: ai.provider: openai needs the name of a model"
+    if not ai.api_key and ai.address == BASE_URL:
+        return (
+            "ai.provider: openai needs a key (AFRESH_AI__API_KEY), "
+            "or ai.base_url names a server that needs none"
+        )
     return None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from afresh.config.agree import settle
 from afresh.config.environment import from_environment
+from afresh.config.kb_paths import kb_paths
 from afresh.config.spec import Entry, Spec, WrongValue
 from afresh.config.tree import SECTIONS, Config, Found, Place, replaced, settings, suggestion
 from afresh.core.errors import ConfigError
@@ -26,7 +27,10 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
         raise ConfigError(
             "there is no home folder to keep the store in: name one with --store sqlite:///FILE"
         )
-    return settle(config, found.origins)
+    config = settle(config, found.origins)
+    if config.kb.in_use:
+        kb_paths(config, cwd)
+    return config
 
 
 def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:

@@ -7,10 +7,12 @@ from typing import Any
 
 from afresh import __version__
 from afresh.config import forms
+from afresh.config.ai import AiSettings
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
+from afresh.config.kb import KbSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -222,7 +224,9 @@ class Config:
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    ai: AiSettings = field(default_factory=AiSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
+    kb: KbSettings = field(default_factory=KbSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -243,7 +247,9 @@ SECTIONS = {
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,
+    "ai": AiSettings,
     "github": GithubSettings,
+    "kb": KbSettings,
     "log": LogSettings,
 }
 

@@ -275,12 +275,14 @@ def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
 
 def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
     settled = seen.validators is not None and page.content_hash is None
+    after = _unreadable(page, seen, policy, now) if settled else _without_answer(page, now)
+    later = next_look_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
     return Decision(
-        page=_unreadable(page, seen, policy, now) if settled else _without_answer(page, now),
+        page=after,
         outcome=seen.outcome,
         content=Content.KEEP,
         follow=Follow.STORED if page.content_hash is not None else Follow.NONE,
-        next_at=None if settled else next_regular_look(now, policy),
+        next_at=None if settled else later or next_regular_look(now, policy),
         refused=True,
         reason=_refused_reason(seen, "not read" if settled else "not fetched"),
         status_code=seen.status_code,

@@ -14,6 +14,10 @@ AfreshError
 │   └── ApiTooLarge    its answer is larger than it may be
 ├── EmbedError         a text could not be turned into a vector
 │   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
+├── SummaryError       a document could not be summarised
+│   └── SummarizerDown none can be in this run: the service, its key or its budget is missing
+├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
+│   └── KbBusy         another process is writing them
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -78,6 +82,22 @@ class EmbedError(AfreshError):
 
 class EmbedderDown(EmbedError):
     """No text can be turned into a vector just now."""
+
+
+class SummaryError(AfreshError):
+    """A document could not be summarised."""
+
+
+class SummarizerDown(SummaryError):
+    """No document can be summarised any more in this run."""
+
+
+class KbError(AfreshError):
+    """A file of the knowledge base cannot be read or written."""
+
+
+class KbBusy(KbError):
+    """Another process is writing the files of the knowledge base."""
 
 
 class StoreError(AfreshError):

@@ -25,6 +25,7 @@ class LinkList:
 
     lines: dict[str, int] = field(default_factory=dict)  # address → the line that names it first, in order
     refused: list[str] = field(default_factory=list)  # lines that name no address, with their numbers
+    typed: dict[str, str] = field(default_factory=dict)  # address → as its first line writes it
     repeated: list[int] = field(default_factory=list)  # lines that name an address once more
 
     @property
@@ -69,6 +70,7 @@ def parse_links(data: bytes) -> LinkList:
             found.repeated.append(number)
         else:
             found.lines[url] = number
+            found.typed[url] = typed
     return found
 
 

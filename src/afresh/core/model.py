@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from afresh.core.kb_pages import Told
 from afresh.core.looks import Chunk, Document, Link, Outcome, Validators
 
 SourceId = NewType("SourceId", int)
@@ -211,6 +212,7 @@ class Policy:
     budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
     adapt: bool = False  # pages that stay as they are wait longer, up to:
     adapt_max_seconds: float = 2_592_000.0
+    refusals_back_off: bool = False  # a refusal makes a page wait as a failure does
     trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
 
 
@@ -244,6 +246,7 @@ class Harvest:
     body_bytes: int = 0
     trapped: int = 0  # links left out because they look endless
     long_links: int = 0
+    told: Told | None = None  # for the cache of the knowledge base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

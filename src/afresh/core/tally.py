@@ -29,6 +29,7 @@ def tally(visit: Visit) -> dict[str, int]:
         **_known(visit),
         **_left_out(visit),
         **_embedded(visit),
+        **_summarised(visit),
     }
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
     return {**counts, "flagged": 1} if flagged else counts
@@ -42,6 +43,14 @@ def _embedded(visit: Visit) -> dict[str, int]:
     if made is None or visit.decision.content is not Content.REPLACE:
         return {}
     return {"chunks_embedded": made, "chunks_reused": len(visit.harvest.chunks) - made}
+
+
+def _summarised(visit: Visit) -> dict[str, int]:
+    """What a page of the knowledge base cost."""
+    told = visit.harvest.told
+    if told is None or told.summary is None:
+        return {}
+    return {"summaries": 1, "ai_calls": int(told.asked_model)}
 
 
 def _awaits_vectors(visit: Visit) -> bool:

@@ -33,10 +33,30 @@ class RunReport:
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
+    summaries: int = 0  # made for the knowledge base
     ai_calls: int = 0
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KbReport:
+    """What an update of the knowledge base did."""
+
+    index: str  # the file
+    cache: str
+    file_records: int
+    url_records: int
+    added: int = 0
+    removed: int = 0
+    summaries: int = 0
+    ai_calls: int = 0
+    due: int = 0  # links whose time has come and that the budget left for the next update
+    next_check_at: datetime | None = None  # when the next of the others is due
+    written: bool = False  # a file had to be written
+    files: RunReport | None = None
+    links: RunReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +262,30 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackingOff:
+    """A page that failed and waits before it is tried again."""
+
+    url: str
+    failures: int
+    next_at: datetime
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freshness:
+    """How fresh a source is, and what waits in it."""
+
+    source: str
+    version: str | None
+    kind: str
+    oldest_check: datetime | None  # of its pages with content
+    due: int  # pages whose time has come
+    next_at: datetime | None  # when the next of the others is due
+    backing_off: tuple[BackingOff, ...] = ()  # the first few, soonest first
+    backing_off_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
     """The store at a glance."""
 
@@ -260,6 +304,7 @@ class StoreStatus:
     model: str | None = None  # whose vectors answer searches
     unembedded: int = 0  # chunks that lack them, so that only their words find them
     wanted_model: str | None = None  # that the settings name
+    freshness: tuple[Freshness, ...] = ()  # of every source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

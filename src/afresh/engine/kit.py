@@ -15,6 +15,7 @@ from afresh.engine.lifetime import Vigil
 from afresh.engine.offload import Offload
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
+from afresh.engine.telling import Telling
 from afresh.ports import Clock, Lister, Store
 
 
@@ -76,6 +77,7 @@ class Kit:
     vigil: Vigil
     clock: Clock
     embedding: Embedding | None = None
+    telling: Telling | None = None  # for sources of the knowledge base
     full: bool = False
     probe: Probe | None = None
     crowd: Crowd = field(default_factory=Crowd)

@@ -23,6 +23,7 @@ COUNTS = (
     "bytes",
     "chunks_embedded",
     "chunks_reused",
+    "summaries",
     "ai_calls",
 )
 

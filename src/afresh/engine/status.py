@@ -1,18 +1,27 @@
 """The store at a glance."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Source, Worker
-from afresh.core.views import RunReport, SourceView, StoreStatus
+from afresh.core.schedule import due_at
+from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
 from afresh.ports import Library
 
+NAMED = 5  # pages of a source that back off and are told one by one
+
 
 async def status_of(
-    store: Library, me: Worker, lease_seconds: float, now: datetime, wanted_model: str | None
+    store: Library,
+    me: Worker,
+    lease_seconds: float,
+    now: datetime,
+    wanted_model: str | None,
+    max_age: Callable[[Source], float | None],
 ) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
     serving = await store.serving_model()
@@ -39,6 +48,23 @@ async def status_of(
         model=serving.name if serving else None,
         unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
+        freshness=tuple([await _fresh(store, each, now, max_age(each)) for each in await store.sources()]),
+    )
+
+
+async def _fresh(store: Library, source: Source, now: datetime, max_age: float | None) -> Freshness:
+    """How old a source is, what is due in it, and what backs off."""
+    waiting = [due_at(each, now, max_age) for each in await store.waiting(source.id)]
+    backing_off = await store.backing_off(source.id, now)
+    return Freshness(
+        source=source.name,
+        version=source.version,
+        kind=source.kind,
+        oldest_check=(await store.source_view(source)).oldest_check,
+        due=sum(at <= now for at in waiting),
+        next_at=min((at for at in waiting if at > now), default=None),
+        backing_off=tuple(backing_off[:NAMED]),
+        backing_off_count=len(backing_off),
     )
 
 

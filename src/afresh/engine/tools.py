@@ -9,11 +9,13 @@ from afresh.core.events import Listener
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.scope import Rules
 from afresh.core.views import Finding
+from afresh.engine.kb_update import Desk
 from afresh.engine.kit import Kit
 from afresh.engine.reindex import Remake
 from afresh.ports import Embedder, Lookout
 
 if TYPE_CHECKING:
+    from afresh.config.kb import KbSettings
     from afresh.core.cron import Cron
 
 
@@ -60,6 +62,10 @@ class Tools(Protocol):
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""
+        ...
+
+    def desk(self) -> "tuple[Desk, KbSettings]":
+        """Where the knowledge base of files and links is, and its settings; ConfigError if there is none."""
         ...
 
     def kept_warm(self) -> AbstractAsyncContextManager[None]:

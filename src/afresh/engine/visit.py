@@ -14,6 +14,7 @@ from afresh.core.errors import (
     ParserLate,
     ParserMissing,
     StoreError,
+    SummarizerDown,
 )
 from afresh.core.events import Step
 from afresh.core.hints import is_settled, unasked
@@ -24,6 +25,7 @@ from afresh.engine.kit import Kit
 from afresh.engine.politely import fetch_politely
 from afresh.engine.prepare import prepare
 from afresh.engine.signs import signs_of
+from afresh.engine.telling import file_hash
 from afresh.failpoints import failpoint
 
 LINK_BYTES = 500  # that a link costs in memory, with its address and its text
@@ -49,6 +51,7 @@ class Arrived:
     size: int = 0
     body_hash: str | None = None
     pause: float | None = None
+    text_hash: str | None = None  # of a file of the knowledge base
 
     @classmethod
     def from_(cls, claim: Claim, fetched: Fetched) -> "Arrived":
@@ -75,6 +78,8 @@ class Waiting:
 async def conclude(claim: Claim, fetched: Fetched, kit: Kit) -> Visit | Waiting:
     """Steps 3 to 5: read what came, decide what it means and make what that needs; nothing is written yet."""
     arrived = Arrived.from_(claim, fetched)
+    if kit.telling is not None and isinstance(fetched, Body):
+        arrived = replace(arrived, text_hash=file_hash(fetched))
     seen = _weary(await _extract(arrived, fetched, kit), claim.page.url, kit)
     del fetched
     if arrived.body_hash is not None:
@@ -173,12 +178,21 @@ async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -
     """Make what the decision needs; if that fails the old content and its validators stay (G13)."""
     claim = arrived.claim
     try:
-        return decision, await prepare(claim, decision, seen, kit)
+        harvest = await prepare(claim, decision, seen, kit)
+        return decision, await _told(harvest, arrived, decision, seen, kit)
     except StoreError:  # no fault of the page
         raise
     except AfreshError as error:
         poison = arrived.body_hash if isinstance(error, ParserCrashed) else None
         said = f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error)
-        hopeless = isinstance(error, EmbedderDown | ParserLate)
+        hopeless = isinstance(error, EmbedderDown | ParserLate | SummarizerDown)
         failed = Failed(outcome=Outcome.FAILED, reason=said, poison=poison, hopeless=hopeless)
-        return decide(claim.page, failed, kit.policy, kit.clock()), Harvest()
+        decision = decide(claim.page, failed, kit.policy, kit.clock())
+        return decision, await _told(Harvest(), arrived, decision, failed, kit)
+
+
+async def _told(harvest: Harvest, arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -> Harvest:
+    """With what the record of a page of the knowledge base is to say."""
+    if kit.telling is None:
+        return harvest
+    return replace(harvest, told=await kit.telling.of(arrived.claim, decision, seen, arrived.text_hash))

@@ -1,35 +1,32 @@
 """Vectors from an API: in batches, with patience, and nothing believed unseen."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from afresh.core.errors import ApiError, ApiLate, EmbedderDown, EmbedError
-from afresh.core.httpdate import parse_retry_after
+from afresh.core.errors import EmbedderDown, EmbedError
+from afresh.models.endpoint import Endpoint, Sleep, utc_now
 from afresh.models.forms import Form
 from afresh.models.prose import LONGEST
-from afresh.models.refusals import refusal
+from afresh.models.refusals import Service
 from afresh.models.vectors import checked
 from afresh.ports import Caller, Clock, Reply
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
-TRIES = 4
-FIRST_WAIT = 1.0  # seconds; it doubles with every try
-LONGEST_WAIT = 60.0
-QUESTION_SECONDS = 10.0  # somebody waits for the answer: one try, and not for long
+QUESTION_SECONDS = 10.0  # somebody waits for the answer
 MOST_CHARS = 200_000  # in one request
 MOST_UNCLAIMED = 4_096
 SHORTEST = 200  # characters; a text that is too large even so is given up
-_PASSES = frozenset({408, 409, 425, 429})
-Sleep = Callable[[float], Awaitable[None]]
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+_VECTORS = Service(
+    section="embedding",
+    gives="vectors",
+    error=EmbedError,
+    down=EmbedderDown,
+    less="embedding.batch_size and embedding.budget_per_run make it ask for less",
+    odd="embedding.model, embedding.dimensions and the prefixes",
+)
 
 
 class RemoteEmbedder:
@@ -47,19 +44,24 @@ class RemoteEmbedder:
         timeout_seconds: float = 60.0,
         secrets: Sequence[str] = (),
         sleep: Sleep = asyncio.sleep,
-        clock: Clock = _utc_now,
+        clock: Clock = utc_now,
     ) -> None:
         self.model = model
         self._form = form
-        self._caller = caller
         self._dimension = dimension
         self._prefixes = prefixes
         self._most = min(batch_size, form.most)
-        self._timeout = timeout_seconds
-        self._secrets = secrets
-        self._sleep = sleep
-        self._clock = clock
-        self._host = urlsplit(form.url).hostname or ""
+        self._endpoint = Endpoint(
+            _VECTORS,
+            caller,
+            form.url,
+            form.headers,
+            timeout_seconds=timeout_seconds,
+            secrets=secrets,
+            sleep=sleep,
+            clock=clock,
+        )
+        self._host = self._endpoint.host
         self._unclaimed: dict[str, Matrix] = {}  # rows of calls that failed later on: they are paid for
 
     async def embed(self, texts: Sequence[str]) -> "Matrix":
@@ -79,13 +81,9 @@ class RemoteEmbedder:
     async def embed_query(self, text: str) -> "Matrix":
         """The row of a question, asked for once."""
         body = self._form.body([_sendable(self._prefixes[1], text)], query=True)
-        timeout = min(self._timeout, QUESTION_SECONDS)
-        try:
-            reply = await self._caller.post_json(self._form.url, self._form.headers, body, timeout)
-        except ApiError as error:
-            raise EmbedderDown(f"{error}: see if the service runs and embedding.base_url is right") from None
+        reply = await self._endpoint.ask_once(body, QUESTION_SECONDS)
         if reply.status != 200:
-            raise refusal(reply, self._host, self._secrets)
+            raise self._endpoint.refusal(reply)
         return checked(self._vectors(reply), 1, self._dimension, self._host)
 
     async def close(self) -> None:
@@ -103,11 +101,11 @@ class RemoteEmbedder:
             yield batch
 
     async def _rows(self, texts: list[str], *, query: bool) -> "Matrix":
-        reply = await self._answer(self._form.body(texts, query=query))
+        reply = await self._endpoint.ask(self._form.body(texts, query=query))
         if reply.status == 413:
             return await self._smaller(texts, query=query)
         if reply.status != 200:
-            raise refusal(reply, self._host, self._secrets)
+            raise self._endpoint.refusal(reply)
         rows = checked(self._vectors(reply), len(texts), self._dimension, self._host)
         self._dimension = rows.shape[1]
         return rows
@@ -129,34 +127,7 @@ class RemoteEmbedder:
         try:
             return self._form.rows(reply.json)
         except (TypeError, KeyError, ValueError, IndexError):
-            raise refusal(reply, self._host, self._secrets) from None
-
-    async def _answer(self, body: object) -> Reply:
-        """The answer to a request, asked again while the trouble is of a kind that passes."""
-        for left in reversed(range(TRIES)):
-            wait = FIRST_WAIT * 2 ** (TRIES - 1 - left)
-            try:
-                reply = await self._caller.post_json(self._form.url, self._form.headers, body, self._timeout)
-            except ApiLate as late:
-                raise EmbedderDown(
-                    f"{late}: see if the service is well, or raise embedding.timeout_seconds"
-                ) from None
-            except ApiError as error:
-                trouble: EmbedError = EmbedderDown(
-                    f"{error}: see if the service runs and embedding.base_url is right"
-                )
-            else:
-                if reply.status not in _PASSES and reply.status < 500:
-                    return reply
-                trouble = refusal(reply, self._host, self._secrets)
-                wait = self._asked_wait(reply) or wait
-            if not left or wait > LONGEST_WAIT:
-                raise trouble
-            await self._sleep(wait)
-        raise AssertionError("a loop that returns or raises")
-
-    def _asked_wait(self, reply: Reply) -> float | None:
-        return parse_retry_after(reply.headers.get("retry-after"), self._clock())
+            raise self._endpoint.refusal(reply) from None
 
 
 def _sendable(prefix: str, text: str) -> str:

@@ -11,6 +11,7 @@ from afresh.core.urls import domain_of
 from afresh.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
 from afresh.store.dialect import Database, Session
+from afresh.store.kb import tell
 from afresh.store.links import LinkBook
 from afresh.store.queue import Queue
 from afresh.store.records import run_from
@@ -42,6 +43,7 @@ class Commits(Queue):
                 failpoint("commit.pages")
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
                 failpoint("commit.chunks")
+                await tell(tx, mine)
                 await self._links.write(tx, run, mine)
                 failpoint("commit.links")
                 await _record_changes(tx, run, mine, now, keep_body=keep_body)

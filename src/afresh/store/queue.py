@@ -42,6 +42,9 @@ class Queue(Waits):
         async with self.db.write() as tx:
             crawls = await self.due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
+            if limits.budget is not None:  # in the order in which they are due
+                ranks = [{"crawl": crawl, "rank": rank} for rank, crawl in enumerate(crawls)]
+                await tx.many("rank_row", ranks)
             await self._count_adopted(tx, run)
 
     async def schedule(

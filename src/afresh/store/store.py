@@ -8,6 +8,7 @@ from afresh.store.commit import Commits
 from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
+from afresh.store.kb import KbRecords
 from afresh.store.links import LinkBook
 from afresh.store.listings import Listings
 from afresh.store.matching import Known
@@ -20,7 +21,9 @@ from afresh.store.sweep import Sweeps
 from afresh.store.vectors import Vectors
 
 
-class SqlStore(Runs, Commits, Sweeps, Listings, Endings, Frontiers, Reads, Searches, Vectors, Recutting):
+class SqlStore(
+    Runs, Commits, Sweeps, Listings, Endings, Frontiers, Reads, Searches, Vectors, Recutting, KbRecords
+):
     """Everything afresh remembers; every method is one query or one transaction."""
 
     def __init__(self, db: Database, url: str) -> None:

@@ -91,6 +91,7 @@ async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> N
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
     await tx.run("drop_chunks", pages=ids)
+    await tx.run("forget_kb", pages=[page.id for page in pages])
     await tx.run("drop_documents", pages=ids)
     await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
     for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():

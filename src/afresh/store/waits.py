@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from afresh.core.model import Limits, Listed, Run, SourceId
 from afresh.core.schedule import Waiting, due
 from afresh.core.urls import domain_of
+from afresh.core.views import BackingOff
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import at, waiting_from
+from afresh.store.records import at, certain, waiting_from
 
 
 class Waits:
@@ -19,6 +20,20 @@ class Waits:
         """The pages of a source that wait for their next look, in no order."""
         async with self.db.read() as tx:
             return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
+
+    async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
+        """The pages that failed and whose next look is still to come, soonest first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("backing_off", source=source, now=now)
+            return [
+                BackingOff(
+                    url=row["url"],
+                    failures=row["failures"],
+                    next_at=certain(row["scheduled_for"]),
+                    reason=row["reason"],
+                )
+                for row in rows
+            ]
 
     async def unlisted(self, source: SourceId) -> list[Listed]:
         """The pages with content that the listing on record does not name."""
@@ -32,7 +47,7 @@ class Waits:
         oldest = None if max_age is None else now - timedelta(seconds=max_age)
         rows = await tx.all("due_rows", run=run.id, source=run.source_id, now=now, oldest=oldest)
         room = await self.room(tx, run, limits)
-        if room is None or room >= len(rows):
+        if room is None:
             return [row["crawl_id"] for row in rows]
         crawls = {row["url"]: row["crawl_id"] for row in rows}
         return [crawls[url] for url in due(map(waiting_from, rows), now, max_age=max_age, budget=room)]

@@ -2,6 +2,7 @@
 
 from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.attempts import Attempts
+from afresh.testing.chat_server import ChatServer
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
@@ -15,6 +16,7 @@ from afresh.testing.tinysite import TinySite
 __all__ = [
     "Asked",
     "Attempts",
+    "ChatServer",
     "EmbeddingServer",
     "FakeEmbedder",
     "FrozenClock",

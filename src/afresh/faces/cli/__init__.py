@@ -10,3 +10,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from afresh.faces.cli.ending import guarded
 
     return guarded(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def init_kb() -> int:
+    """The console script `init_kb`: the same as `afresh init-kb`."""
+    import sys
+
+    return main(["init-kb", *sys.argv[1:]])

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from afresh.config import Told
 from afresh.core.model import PageStatus
-from afresh.core.views import Finding, Plan, StoreStatus, Why
+from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
@@ -93,10 +93,29 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         ("workers", text(", ".join(view.workers) or "none at work")),
     ]
     parts: list[RenderableType] = [facts(pairs)]
+    parts += (
+        [Text(), *(line for each in view.freshness for line in _freshness(each, now))]
+        if view.freshness
+        else []
+    )
     for run in view.runs:
         parts += [Text(), report.headline(run)]
         parts += [Text.assemble("  ", line) for line in report.next_steps(run)]
     return Group(*parts)
+
+
+def _freshness(view: Freshness, now: datetime) -> list[Text]:
+    """The age of a source, what is due in it, and what backs off and why."""
+    told = [f"checked {ago(view.oldest_check, now)}" if view.oldest_check else "never read"]
+    told += [f"{count(view.due)} due"] if view.due else []
+    told += [f"{count(view.backing_off_count)} backing off"] if view.backing_off_count else []
+    lines = [Text.assemble((clean(label(view.source, view.version)), "bold"), f" · {', '.join(told)}")]
+    for page in view.backing_off:
+        why = f" ({clean(page.reason)})" if page.reason else ""
+        again = f"{page.next_at:%Y-%m-%d %H:%M} UTC"
+        failed = "failed once" if page.failures == 1 else f"failed {page.failures} times"
+        lines.append(Text(f"  {clean(page.url)} {failed}, again at {again}{why}", overflow="fold"))
+    return lines
 
 
 def _doubtful(view: StoreStatus) -> Text:

@@ -12,6 +12,7 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
+    KbReport,
     LinkView,
     OpenedPage,
     PageView,
@@ -54,6 +55,10 @@ class Knowledge(Protocol):
         redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
+
+    async def init_kb(self, *, listener: Listener = ignore) -> KbReport: ...
+
+    async def watch_kb(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport: ...
 
     async def watch(
         self,

@@ -7,6 +7,7 @@ import click
 
 from afresh.core.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
+from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
@@ -223,4 +224,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, watch, plan, confirm, reindex)
+COMMANDS = (crawl, refresh, init_kb, watch, plan, confirm, reindex)

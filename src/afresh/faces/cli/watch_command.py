@@ -12,7 +12,7 @@ from afresh.core.model import RunState
 from afresh.core.views import RunReport
 from afresh.core.watching import Sight, WatchTimes
 from afresh.faces.cli.session import Session
-from afresh.faces.cli.shell import argument, command, option
+from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.wording import count, duration, label
 from afresh.ports import Access
 
@@ -34,27 +34,34 @@ SHOWN = (
     "afresh watch",
     "afresh watch notes --debounce 2s",
     "afresh watch --json | jq .changed",
+    "afresh watch --kb",
 )
 @argument("labels", "[LABEL]...", "Folders and lists of links, as NAME or NAME@VERSION; else all.", nargs=-1)
 @option(
     "--debounce", metavar="TIME", default="0.5s", text="How long a file rests before it is read (0.5s, 2s)."
 )
+@switch("--kb", "whole_kb", text="Keep index.txt and its cache fresh, as `init-kb` makes them.")
 @option("--rescan", metavar="TIME", default="1h", text="How often everything is listed, heard of or not.")
-def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str) -> int:
+def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str, whole_kb: bool) -> int:
     """Keep folders and lists of links fresh until Ctrl-C.
 
     Brings them up to date first. Then files that change, come, move or go are looked at as soon as they rest,
     and nothing else. One line tells of each batch; with --json one object per line.
     """
+    if whole_kb and labels:
+        raise UsageError("--kb names what is kept: leave out the labels")
     times = WatchTimes(debounce=_debounce(debounce), rescan=_rescan(rescan))
     teller = Teller(session)
 
     async def work(kb: "Knowledge", listener: "Listener") -> None:
+        if whole_kb:
+            await kb.watch_kb(tell=teller.tell, listener=listener)
+            return
         await kb.watch(tuple(dict.fromkeys(labels)), times=times, tell=teller.tell, listener=listener)
 
     from afresh.faces.cli.running import run
 
-    run(session, work, access=Access.CHANGE, shown=_shown)
+    run(session, work, access=Access.CREATE if whole_kb else Access.CHANGE, shown=_shown)
     return 0
 
 

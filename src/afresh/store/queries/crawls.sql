@@ -52,11 +52,22 @@ update page_crawls
 set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > :now then :now else scheduled_for end
 where id in {list crawls}
 
+-- rank_row
+update page_crawls set priority = -:rank where id = :crawl
+
 -- waiting_rows
 select c.url, c.scheduled_for, c.updated_at, p.last_seen
 from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+
+-- backing_off
+select p.url, p.failures, c.scheduled_for, (
+    select h.reason from page_crawls h where h.page_id = p.id and h.outcome is not null order by h.id desc limit 1
+) as reason
+from pages p join page_crawls c on c.page_id = p.id and c.outcome is null
+where p.source_id = :source and p.failures > 0 and c.scheduled_for > :now and p.status not in ('deleted', 'redirect')
+order by c.scheduled_for, p.url
 
 -- unscheduled
 select p.url, p.listed, p.checked_at from pages p

@@ -8,6 +8,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunMode, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.views import ChangeView
+from afresh.testing.memory.kb import tell
 from afresh.testing.memory.queue import MemoryQueue
 from afresh.testing.memory.tables import Edge
 
@@ -37,6 +38,8 @@ class MemoryCommits(MemoryQueue):
                 self._write_links(run, visit)
                 counts.append(self._write_content(visit, keep_body, now))
                 self._record_change(run, visit, now, keep_body)
+                lost = visit.decision.content is Content.DROP and visit.claim.page.content_hash is None
+                tell(self.tables, visit, forgotten=lost)
             targets = self._targets(mine)
             if run.mode is not RunMode.CHECK:
                 self.queue_pages(run, targets, limits, now)

@@ -59,10 +59,14 @@ class MemoryQueue(MemoryWaits):
         rows = {page.page.url: (row, page) for row, page in self.rows_waiting(run.source_id)}
         pages = [waiting_of(row, page) for row, page in rows.values() if page.queued_run != run.id]
         with self.tables.transaction():
-            for url in due(pages, now, max_age=max_age, budget=self.room(run, limits)):
+            found = due(pages, now, max_age=max_age, budget=self.room(run, limits))
+            for rank, url in enumerate(found):
                 row, page = rows[url]
                 due_at = min(row.scheduled_for, now)
-                self.tables.change_attempt(row.id, now, run_id=run.id, scheduled_for=due_at)
+                priority = row.priority if limits.budget is None else -rank
+                self.tables.change_attempt(
+                    row.id, now, run_id=run.id, scheduled_for=due_at, priority=priority
+                )
                 self._mark(page, run)
 
     async def schedule(

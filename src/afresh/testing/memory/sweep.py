@@ -140,6 +140,7 @@ class MemorySweeps(MemoryCommits):
         tables.leave_vectors(page.id, now)
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)
+        tables.told.pop(page.id, None)
         if not leads_on(page):
             tables.edges.pop(page.id, None)
         if page.moved_to is None and page.id in tables.open:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from afresh.core.embedding import Model
+from afresh.core.kb_pages import Told
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import (
     Attempt,
@@ -107,6 +108,8 @@ class Tables:
     addresses: dict[tuple[SourceId, str], PageId] = field(default_factory=dict)
     crawls: dict[CrawlId, Attempt] = field(default_factory=dict)
     open: dict[PageId, CrawlId] = field(default_factory=dict)  # the queue: at most one open row per page
+    told: dict[PageId, Told] = field(default_factory=dict)  # of pages of the knowledge base
+    caches: dict[str, str] = field(default_factory=dict)  # cache file → its digest
     documents: dict[PageId, Held] = field(default_factory=dict)
     pieces: dict[PageId, tuple[Piece, ...]] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)

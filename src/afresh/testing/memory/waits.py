@@ -4,6 +4,7 @@ from datetime import datetime
 
 from afresh.core.model import Attempt, Limits, Listed, Page, PageId, Run, SourceId
 from afresh.core.schedule import Waiting
+from afresh.core.views import BackingOff
 from afresh.testing.memory.tables import LEFT, PageRow, Tables
 
 
@@ -15,6 +16,20 @@ class MemoryWaits:
     async def waiting(self, source: SourceId) -> list[Waiting]:
         """The pages of a source that wait for their next look, in no order."""
         return [waiting_of(row, page) for row, page in self.rows_waiting(source)]
+
+    async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
+        """The pages that failed and whose next look is still to come, soonest first."""
+        found = []
+        for row in self.tables.pages_of(source):
+            page, waiting = row.page, self.tables.open.get(row.page.id)
+            if not page.failures or waiting is None or page.status in LEFT:
+                continue
+            next_at = self.tables.crawls[waiting].scheduled_for
+            done = [each for each in self.tables.crawls.values() if each.page_id == page.id and each.outcome]
+            last = max(done, key=lambda each: each.id).reason if done else None
+            if next_at > now:
+                found.append(BackingOff(url=page.url, failures=page.failures, next_at=next_at, reason=last))
+        return sorted(found, key=lambda each: (each.next_at, each.url))
 
     async def unlisted(self, source: SourceId) -> list[Listed]:
         """The pages with content that the listing on record does not name."""

@@ -1,0 +1,224 @@
+"""Bringing the knowledge base up to date: the cache wins, two sources are run, both files are written."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from afresh.core.errors import KbError
+from afresh.core.file_urls import file_url, path_of
+from afresh.core.kb_cache import Cache, FileRecord, Record, SeenCache, UrlRecord
+from afresh.core.kb_pages import FILES, LINKS, KbPage, as_cached, file_record, forgotten, page_of, url_record
+from afresh.core.masking import one_line
+from afresh.core.model import Listed, RunMode, RunState, Source
+from afresh.core.urls import canonical
+from afresh.core.views import KbReport, RunReport
+from afresh.ports import Clock, Library, Shelf
+
+Look = Callable[[Source, RunMode, Sequence[Listed], int | None], Awaitable[RunReport]]
+KINDS = {FILES: "folder", LINKS: "links"}
+SETTINGS = {FILES: "kb.sources_dir", LINKS: "kb.links_file_path"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where the knowledge base is."""
+
+    roots: Mapping[str, str]  # name of a source → its address; those that are set
+    cache: str
+    index: str
+    shelf: Shelf
+    typed: Callable[[], Mapping[str, str]]  # listed address → as the list of links writes it
+    brake: Callable[[int, int], bool]  # whether so many of all are too many to leave at once
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What an update looks at: a whole source, or some of its files."""
+
+    name: str
+    mode: RunMode
+    pages: Sequence[Listed] = ()
+    budget: int | None = None
+
+
+class KbUpdate:
+    """Updates cache and index, one update at a time."""
+
+    def __init__(self, store: Library, desk: Desk, look: Look, clock: Clock) -> None:
+        self._store = store
+        self._desk = desk
+        self._look = look
+        self._clock = clock
+        self._turn = asyncio.Lock()
+
+    async def sources(self) -> dict[str, Source]:
+        """The sources of the knowledge base, made where they are missing or were rooted elsewhere."""
+        return (await self._rooted(await self._store.cache_seen()))[0]
+
+    async def whole(self, budget: int) -> KbReport:
+        """Look at all files and at the links that are due."""
+        return await self.part(Part(FILES, RunMode.REFRESH), Part(LINKS, RunMode.DUE, (), budget))
+
+    async def part(self, *parts: Part) -> KbReport:
+        """Look at some of it, under the lock of the one writer; where that fails both files stay."""
+        desk = self._desk
+        async with self._turn, desk.shelf.one_writer(self._clock):
+            cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
+            sources, fresh = await self._rooted(seen)
+            imposed = fresh or seen != self._cache_now()
+            if imposed:
+                await self._impose(sources, cache.sources if cache else {})
+            reports = {
+                each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
+            }
+            now = self._clock()
+            before = cache or Cache(generated_at=now, sources={})
+            after = before.with_sources(await self._records(sources, before, now), now)
+            if imposed:  # of what only the cache knows, the brake of a run holds nothing
+                self._hold(before, after)
+            written = await asyncio.to_thread(desk.shelf.write, after)
+            if (told := self._cache_now()) is not None and told != seen:
+                await self._store.see_cache(told)
+        return _report(desk, reports, before, after, now, written=written)
+
+    async def is_idle(self, now: datetime, max_age: float) -> bool:
+        """Whether no link is due, and nobody has touched the cache."""
+        from afresh.core.schedule import due
+
+        cache = await asyncio.to_thread(self._desk.shelf.read)
+        if cache is None or await self._store.cache_seen() != self._cache_now():
+            return False
+        source = await self._store.find_source(LINKS, None)
+        return source is None or not due(await self._store.waiting(source.id), now, max_age=max_age, budget=1)
+
+    def _cache_now(self) -> SeenCache | None:
+        digest = self._desk.shelf.digest
+        return None if digest is None else SeenCache(self._desk.cache, digest)
+
+    async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
+        """The sources, and whether one of them is new; one whose root is no longer set goes."""
+        found, fresh = {}, False
+        for name, kind in KINDS.items():
+            root, known = self._desk.roots.get(name), await self._store.find_source(name, None)
+            if known is not None and known.url != root:
+                if seen is not None and seen.path != self._desk.cache:
+                    raise _taken(known, seen)
+                await self._store.remove_source(known.id, self._clock())
+                known = None
+            if root is None:
+                continue
+            fresh = fresh or known is None
+            found[name] = known or await self._store.add_source(
+                name=name, version=None, kind=kind, url=root, rules={}, policy={}, now=self._clock()
+            )
+        return found, fresh
+
+    async def _impose(self, sources: Mapping[str, Source], records: Mapping[str, Record]) -> None:
+        """Where the cache says something else than the store, the cache is right."""
+        now = self._clock()
+        for name, source in sources.items():
+            is_file = name == FILES
+            said = {page.url: page for page in _pages(records.values(), source, is_file=is_file)}
+            known = {page.url: page for page in await self._store.kb_pages(source.id)}
+            new = [
+                lost
+                for url, page in known.items()
+                if url not in said and (lost := forgotten(page, None if is_file else now)) != page
+            ]
+            other = [
+                page
+                for url, page in said.items()
+                if url not in known
+                or as_cached(known[url], is_file=is_file) != as_cached(page, is_file=is_file)
+            ]
+            if new or other:
+                await self._store.impose(source.id, [*new, *other], now)
+
+    async def _ran(self, source: Source, part: Part) -> RunReport:
+        report = await self._look(source, part.mode, part.pages, part.budget)
+        if report.state == RunState.FAILED and not report.checked:
+            raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
+        return report
+
+    def _hold(self, before: Cache, after: Cache) -> None:
+        gone = before.sources.keys() - after.sources.keys()
+        if self._desk.brake(len(before.sources), len(gone)):
+            raise KbError(
+                f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
+                f"such as {one_line(min(gone))}: cache and index are as they were. Check "
+                f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
+            )
+
+    async def _records(
+        self, sources: Mapping[str, Source], before: Cache, now: datetime
+    ) -> dict[str, Record]:
+        records: dict[str, Record] = {}
+        if FILES in sources:
+            root = path_of(sources[FILES].url).rstrip("/") + "/"
+            for page in await self._store.kb_pages(sources[FILES].id):
+                path = path_of(page.url).removeprefix(root)
+                if record := file_record(page, path):
+                    records[path] = record
+        if LINKS in sources:
+            pages, names = (
+                await self._store.kb_pages(sources[LINKS].id),
+                await asyncio.to_thread(self._desk.typed),
+            )
+            if any(page.url not in names for page in pages):  # off the list, and held by the brake
+                names = {**_names(before), **names}
+            for page in pages:
+                name = names.get(page.url, page.url)
+                records[name] = url_record(page, name, now)
+        return records
+
+
+def _taken(known: Source, seen: SeenCache) -> KbError:
+    return KbError(
+        f"{known.name} in this store is {path_of(known.url)} of the knowledge base with the cache "
+        f"{seen.path}: a store holds one knowledge base, so name another store for this one (store.url), "
+        f"or, if that one is no more or was moved here, type `afresh remove {known.name}`"
+    )
+
+
+def _pages(records: Iterable[Record], source: Source, *, is_file: bool) -> list[KbPage]:
+    """What the records of one source say of its pages."""
+    pages = []
+    root = path_of(source.url).rstrip("/")
+    for record in records:
+        if isinstance(record, FileRecord) and is_file:
+            pages.append(page_of(record, file_url(f"{root}/{record.rel_path}")))
+        elif isinstance(record, UrlRecord) and not is_file and (url := canonical(record.url)):
+            pages.append(page_of(record, url))
+    return pages
+
+
+def _names(cache: Cache) -> dict[str, str]:
+    """How the cache writes the addresses of links."""
+    return {
+        url: record.url
+        for record in cache.sources.values()
+        if isinstance(record, UrlRecord) and (url := canonical(record.url))
+    }
+
+
+def _report(
+    desk: Desk, reports: Mapping[str, RunReport], before: Cache, after: Cache, now: datetime, *, written: bool
+) -> KbReport:
+    links = [record for record in after.sources.values() if isinstance(record, UrlRecord)]
+    later = [record.next_check_at for record in links if record.next_check_at > now]
+    return KbReport(
+        index=desk.index,
+        cache=desk.cache,
+        files=reports.get(FILES),
+        links=reports.get(LINKS),
+        file_records=len(after.sources) - len(links),
+        url_records=len(links),
+        added=len(after.sources.keys() - before.sources.keys()),
+        removed=len(before.sources.keys() - after.sources.keys()),
+        summaries=sum(report.summaries for report in reports.values()),
+        ai_calls=sum(report.ai_calls for report in reports.values()),
+        due=len(links) - len(later),
+        next_check_at=min(later, default=None),
+        written=written,
+    )

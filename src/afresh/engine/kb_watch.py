@@ -1,0 +1,95 @@
+"""Keeping the knowledge base fresh while afresh runs on: what changes at once, links in their time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from afresh.config.kb import KbSettings
+from afresh.core.errors import AfreshError, StoreError, StoreWaits
+from afresh.core.events import Notice
+from afresh.core.kb_pages import FILES, LINKS
+from afresh.core.model import Listed, RunMode, Source
+from afresh.core.views import RunReport
+from afresh.core.watching import Sights, WatchTimes
+from afresh.engine.kb_update import KbUpdate, Part
+from afresh.engine.watch import Watch
+from afresh.ports import Clock, Library, Lookout
+
+
+class KbWatch:
+    """Runs the three parts of runtime refresh that the settings switch on."""
+
+    def __init__(
+        self,
+        update: KbUpdate,
+        settings: KbSettings,
+        store: Library,
+        lookout: Callable[[Source], Lookout],
+        stopping: asyncio.Event,
+        clock: Clock,
+        tell: Sights,
+    ) -> None:
+        self._update = update
+        self._settings = settings
+        self._store = store
+        self._lookout = lookout
+        self._stopping = stopping
+        self._clock = clock
+        self._tell = tell
+        self._trouble: str | None = None
+
+    async def keep(self) -> None:
+        """Until told to stop."""
+        sources, kb = await self._update.sources(), self._settings
+        work = []
+        if FILES in sources and kb.file_watch_enabled:
+            work.append(self._watch(sources[FILES], kb.file_watch_debounce_seconds))
+        if LINKS in sources and kb.links_watch_enabled:
+            work.append(self._watch(sources[LINKS], kb.links_watch_debounce_seconds))
+        if LINKS in sources:
+            work.append(self._ticks())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in work:
+                    group.create_task(each)
+                group.create_task(self._stopping.wait())
+        except BaseExceptionGroup as trouble:
+            raise trouble.exceptions[0] from trouble
+
+    async def _watch(self, source: Source, debounce: float) -> None:
+        times = WatchTimes(debounce=debounce)
+        watch = Watch(self._store, self._lookout, self._look, self._stopping, times, self._tell)
+        await watch.keep([source])
+
+    async def _look(self, source: Source, mode: RunMode, pages: Sequence[Listed]) -> RunReport:
+        """Look at what changed; links that were added wait for the next tick."""
+        budget = 0 if source.name == LINKS else None
+        done = await self._update.part(Part(source.name, mode, pages, budget))
+        report = done.links if source.name == LINKS else done.files
+        if report is None:
+            raise AfreshError(f"{source.name} is no longer part of the knowledge base")
+        return report
+
+    async def _ticks(self) -> None:
+        while not self._stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._settings.runtime_refresh_tick_seconds)
+            if not self._stopping.is_set():
+                await self._tick()
+
+    async def _tick(self) -> None:
+        kb = self._settings
+        try:
+            if await self._update.is_idle(self._clock(), kb.url_refresh_max_age_seconds):
+                return
+            done = await self._update.part(Part(LINKS, RunMode.DUE, (), kb.url_refresh_budget_per_tick))
+        except AfreshError as error:
+            if isinstance(error, StoreError) and not isinstance(error, StoreWaits):
+                raise
+            if str(error) != self._trouble:
+                self._trouble = str(error)
+                self._tell(Notice(text=f"{LINKS}: {error}; it is tried again"))
+            return
+        self._trouble = None
+        if done.links is not None:
+            self._tell(done.links)

@@ -1,0 +1,50 @@
+"""The command that brings the knowledge base of files and links up to date."""
+
+from typing import TYPE_CHECKING
+
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import command
+
+if TYPE_CHECKING:
+    from afresh.core.events import Listener
+    from afresh.core.views import KbReport
+    from afresh.faces.cli.opening import Knowledge
+
+
+@command(
+    "Keep fresh",
+    "afresh init-kb",
+    "AFRESH_KB__SOURCES_DIR=notes afresh init-kb",
+    "afresh init-kb --json | jq .summaries",
+)
+def init_kb(session: Session) -> int:
+    """Bring index.txt and its cache up to date.
+
+    Reads the files below kb.sources_dir that changed, asks for links of kb.links_file_path that are due,
+    within kb.url_refresh_budget_per_init, and writes a summary of what is new or changed. The same is done
+    by the command init_kb.
+    """
+
+    async def work(kb: "Knowledge", listener: "Listener") -> "KbReport":
+        return await kb.init_kb(listener=listener)
+
+    from afresh.faces.cli import report
+    from afresh.faces.cli.running import run
+
+    done = run(session, work)
+    runs = [each for each in (done.files, done.links) if each is not None]
+    if not session.wrote_json(done):
+        if runs:
+            session.show(report.draw_all(runs, verbose=session.verbose, quiet=session.quiet))
+        session.write(told(done))
+    return report.exit_code(runs)
+
+
+def told(done: "KbReport") -> str:
+    """`index.txt: 12 files, 3 links; 2 summaries made; 1 link is due and waits for the next update`."""
+    from afresh.faces.cli.wording import count
+
+    made = "nothing changed" if not done.written else f"{count(done.summaries, 'summary', 'summaries')} made"
+    line = f"{done.index}: {count(done.file_records, 'file')}, {count(done.url_records, 'link')}; {made}"
+    waits = "is due and waits" if done.due == 1 else "are due and wait"
+    return f"{line}; {count(done.due, 'link')} {waits} for the next update" if done.due else line

@@ -1,0 +1,54 @@
+"""What a model answered, as a summary that may be kept; everything else is refused."""
+
+import re
+from typing import Any
+
+from afresh.core.plain import cut, joined, visible, without_marks
+
+_LONGEST = 100_000  # characters of an answer that are looked at
+_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"(?:(?:i(?:['’]m| am) (?:very |so )?)?sorry[,.]? (?:but )?i\b|as an ai\b"
+    r"|i(?:['’]m| am) (?:unable|not able) to\b|i do(?:n['’]t| not) have (?:access|enough)"
+    r"|i (?:can(?:['’]t|not| not)|won['’]t|will not) (?:help|assist|provide|summari[sz]e|comply|process"
+    r"|access|fulfil|create|generate|write|answer|do)\b)",
+    re.IGNORECASE,
+)
+
+
+class Unusable(ValueError):
+    """An answer that is no summary; the message says why."""
+
+
+def summary_in(answer: Any, most: int) -> str:
+    """The summary that a chat completion holds: plain, without blank lines, cut at a sentence."""
+    try:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        refused, content = message.get("refusal"), message["content"]
+    except (TypeError, KeyError, IndexError, AttributeError):
+        raise Unusable("something other than a chat completion") from None
+    if refused or choice.get("finish_reason") == "content_filter":
+        raise Unusable("a refusal")
+    if not isinstance(content, str):
+        raise Unusable("no text")
+    return _checked(content[:_LONGEST], most)
+
+
+def _checked(content: str, most: int) -> str:
+    said = _THINKING.sub("", visible(content), count=1)
+    lines = [line for raw in said.split("\n") if (line := without_marks(raw))]
+    text = joined(lines)
+    text = _unquoted(text[label.end() :] if (label := _LABEL.match(text)) else text)
+    if not any(map(str.isalnum, text)):
+        raise Unusable("an empty text")
+    if _REFUSAL.match(text):
+        raise Unusable("a refusal")
+    return cut(text, most)
+
+
+def _unquoted(text: str) -> str:
+    """The text without quotation marks around all of it."""
+    around = text[:1] + text[-1:]
+    return text[1:-1].strip() if around in ('""', "“”", "„“", "«»", "「」") and len(text) > 2 else text

@@ -1,0 +1,1 @@
+"""Where afresh writes what others read: whole files, one writer at a time."""
