@@ -176,6 +176,30 @@ def test_E25_a_link_older_than_the_greatest_age_is_asked_for_whatever_it_waits_f
     assert asked(tiny) == ["/a"]
 
 
+def test_E20_E25_links_that_fail_beyond_the_greatest_age_do_not_take_the_turn_of_one_that_is_due(
+    base: Base, tiny: TinySite
+) -> None:
+    base.configure(sources_dir=None, url_refresh_budget_per_init=2)
+    base.list(*map(tiny.at, ("/b", "/0", "/1")))
+    tiny.put("/0", page("zeros"))
+    tiny.put("/1", page("ones"))
+    for _ in range(2):
+        base.run()
+    tiny.fail("/0", 500)
+    tiny.fail("/1", 500)
+    later, old = stamp(now() + timedelta(days=1)), stamp(now() - timedelta(days=30))
+
+    def fail_for_long(sources: dict[str, Any]) -> None:
+        for name in map(tiny.at, ("/0", "/1")):
+            sources[name]["url"].update(next_check_at=later, last_fetched_at=old)
+
+    base.edit(fail_for_long)
+    base.let_time_pass(tiny.at("/b"))
+    tiny.requests.clear()
+    base.run(code=1)
+    assert asked(tiny) == ["/b", "/0"]
+
+
 def test_E16_links_that_are_taken_off_the_list_leave_and_no_other(base: Base, tiny: TinySite) -> None:
     base.list(*map(tiny.at, ("/a", "/b", "/c")))
     base.run()
