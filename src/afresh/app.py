@@ -238,6 +238,7 @@ class Workshop:
             cache=str(paths.cache),
             index=str(paths.index),
             shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
+            is_filled=lambda name: _is_filled(places[name], name),
             typed=partial(_typed, paths.links_file),
             brake=partial(brake_holds, policy=policy_for(self.config)),
         )
@@ -283,6 +284,14 @@ class Workshop:
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
+
+
+def _is_filled(place: Path | None, name: str) -> bool:
+    """Whether a folder holds anything, or a list an address."""
+    with suppress(OSError):
+        if place is not None:
+            return any(place.iterdir()) if name == FILES_OF_KB else bool(_typed(place))
+    return False
 
 
 def _typed(links: Path | None) -> Mapping[str, str]:

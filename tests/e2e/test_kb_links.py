@@ -221,6 +221,21 @@ def test_F86_a_list_that_is_away_or_empty_leaves_everything_as_it_was(base: Base
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
 
 
+@pytest.mark.parametrize("text", [None, "", "no address\n"])
+def test_F86_settings_that_name_a_wrong_list_leave_everything_searchable(
+    base: Base, tiny: TinySite, text: str | None
+) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    if text is not None:
+        (base.place / "wrong.txt").write_text(text)
+    base.configure(sources_dir=None, links_file_path="wrong.txt")
+    error = base.run(code=1)["error"]
+    assert all(word in error for word in ("kb.links_file_path", "wrong.txt", str(base.links)))
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    assert base.run("search", "aaaaa", "--in", "kb")
+
+
 def test_G2_many_links_taken_off_at_once_wait_for_a_word(base: Base, tiny: TinySite) -> None:
     names = [f"/p{number:02}" for number in range(14)]
     for name in names:

@@ -28,6 +28,7 @@ class Desk:
     cache: str
     index: str
     shelf: Shelf
+    is_filled: Callable[[str], bool]  # whether the root of a source is there and holds something
     typed: Callable[[], Mapping[str, str]]  # listed address → as the list of links writes it
     brake: Callable[[int, int], bool]  # whether so many of all are too many to leave at once
 
@@ -104,6 +105,8 @@ class KbUpdate:
             if known is not None and known.url != root:
                 if seen is not None and seen.path != self._desk.cache:
                     raise _taken(known, seen)
+                if root is not None and not await asyncio.to_thread(self._desk.is_filled, name):
+                    raise _keeps_its_place(known, root)
                 await self._store.remove_source(known.id, self._clock())
                 known = None
             if root is None:
@@ -178,6 +181,13 @@ def _taken(known: Source, seen: SeenCache) -> KbError:
         f"{known.name} in this store is {path_of(known.url)} of the knowledge base with the cache "
         f"{seen.path}: a store holds one knowledge base, so name another store for this one (store.url), "
         f"or, if that one is no more or was moved here, type `afresh remove {known.name}`"
+    )
+
+
+def _keeps_its_place(known: Source, root: str) -> KbError:
+    return KbError(
+        f"{SETTINGS[known.name]}: {path_of(root)} is not there or holds nothing, so it does not "
+        f"take the place of {path_of(known.url)}: everything is kept; cache and index are as they were"
     )
 
 
