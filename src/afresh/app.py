@@ -154,9 +154,10 @@ class Workshop:
         mark = current.mark if current is not None else None
         for_kb = source.name in KINDS
         looking = Looking(own, rules, clock, offload, mark, full=full, for_kb=for_kb)
-        web, lister = looking.at(
-            source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
-        )
+        listed = source.kind in ("web", LINKS) and await store.lists_pages(source.id)
+        if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
+            listed = listed or bool(await store.kb_pages(source.id))
+        web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(self._policy(source, own), redetect=redetect)

@@ -221,6 +221,24 @@ def test_F86_a_list_that_is_away_or_empty_leaves_everything_as_it_was(base: Base
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
 
 
+def test_E15_F86_a_list_that_never_named_an_address_may_be_empty_and_one_that_did_may_not(
+    base: Base, tiny: TinySite
+) -> None:
+    base.configure()
+    base.note("b.md", "# Boats")
+    base.list("# to be filled", "")
+    assert (base.run()["file_records"], list(base.sources)) == (1, ["b.md"])
+    base.list("not an address")
+    assert "line 1" in base.run(code=1)["error"]
+    base.list(tiny.at("/a"))
+    base.run()
+    base.forget_store()
+    before = base.cache.read_bytes()
+    base.list("")
+    assert "lists no address" in base.run(code=1)["error"]  # the cache knows that there was one
+    assert base.cache.read_bytes() == before
+
+
 @pytest.mark.parametrize("text", [None, "", "no address\n"])
 def test_F86_settings_that_name_a_wrong_list_leave_everything_searchable(
     base: Base, tiny: TinySite, text: str | None
