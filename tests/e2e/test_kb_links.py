@@ -81,7 +81,8 @@ def test_E23_a_200_is_paid_for_only_if_the_text_is_another(base: Base, tiny: Tin
     base.run()
     name = tiny.at("/a")
     old = base.sources[name]
-    tiny.put("/a", page("aaaaa") + "<!-- other bytes -->")
+    other_head = page("aaaaa").replace("<title>aaaaa", "<meta name=description content=x><title>Another")
+    tiny.put("/a", other_head + "<!-- other bytes -->")
     base.let_time_pass(name)
     with base.unpaid():
         base.run()

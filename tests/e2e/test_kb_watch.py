@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.kb_files import LONG_AGO, Base, asked, page
+from tests.e2e.kb_files import LONG_AGO, Base, asked, now, page, wait_of
 from tests.e2e.kb_watching import Watching
 
 from afresh.testing import ChatServer, TinySite
@@ -126,6 +126,9 @@ def test_E28_E29_a_storm_of_events_is_one_update_once_it_is_over(base: Base, tin
         base.list(tiny.at("/z"))
         assert watching.report("kb/links")["deleted"] == 1
         assert [name for name in base.sources if "://" in name] == [tiny.at("/z")]
+        added = base.url(tiny.at("/z"))  # due now, and left to the next tick
+        assert (added["consecutive_failures"], wait_of(added, now()) <= 0) == (0, True)
+        assert asked(tiny) == ["/x"]
     finally:
         assert watching.stop() == 0
     assert base.sources["a.md"]["file"]["mtime_ns"] == (LONG_AGO + 34) * 10**9
