@@ -14,6 +14,7 @@ from afresh.core.model import Page, PageId, PageStatus, Policy, SourceId
 from afresh.core.schedule import Waiting, due, due_at, next_look_after_answer, next_regular_look
 
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 moments = st.integers(-300, 300).map(lambda minutes: NOON + minutes * MINUTE)
 past = st.integers(-300, 0).map(lambda minutes: NOON + minutes * MINUTE)
 ages = st.none() | st.integers(1, 400).map(lambda minutes: minutes * 60.0)
@@ -92,6 +93,14 @@ def test_E20_E25_nobody_is_passed_over_for_ever(
             answered = now if answers else waiting[url].answered_at
             waiting[url] = Waiting(url=url, next_at=now + MINUTE, written_at=now, answered_at=answered)
     assert seen == {page.url for page in pages}
+
+
+def test_E20_E25_a_page_that_never_answers_again_leaves_others_their_turn() -> None:
+    """Its age makes it due for ever; who is due by time comes first all the same."""
+    dead = Waiting(url="dead", next_at=NOON + MINUTE, written_at=NOON, answered_at=NOON - 9 * DAY)
+    live = Waiting(url="live", next_at=NOON - MINUTE, written_at=NOON - DAY, answered_at=NOON - DAY)
+    assert due([dead, live], NOON, max_age=7 * DAY.total_seconds(), budget=1) == ["live"]
+    assert due([dead, live], NOON, max_age=7 * DAY.total_seconds()) == ["live", "dead"]
 
 
 @law

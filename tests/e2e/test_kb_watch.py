@@ -61,6 +61,18 @@ def test_E14_E27_E28_E29_E30_E31_while_it_runs_files_links_and_ticks_keep_both_f
     assert asked(tiny) == ["/x", "/y", "/y"]
 
 
+def test_E27_G7_a_cache_that_is_taken_away_while_it_runs_comes_back_with_all_its_files(
+    base: Base, tiny: TinySite, watching: Watching
+) -> None:
+    watching.report("kb/links", new=1)
+    assert watching.watched(2) == {"kb/files", "kb/links"}
+    tiny.put("/x", page("yaks"))
+    base.cache.unlink()
+    watching.report("kb/links", changed=1)  # by a tick
+    assert sorted(base.sources) == sorted(["a.md", "b.md", tiny.at("/x")])
+    assert watching.stop() == 0
+
+
 def test_E27_without_runtime_refresh_the_start_is_all_there_is(base: Base) -> None:
     base.configure(runtime_refresh_enabled=False)
     done = base.program.run("watch", "--kb")

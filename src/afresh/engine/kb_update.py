@@ -61,15 +61,18 @@ class KbUpdate:
         """Look at all files and at the links that are due."""
         return await self.part(Part(FILES, RunMode.REFRESH), Part(LINKS, RunMode.DUE, (), budget))
 
-    async def part(self, *parts: Part) -> KbReport:
+    async def part(self, *asked: Part) -> KbReport:
         """Look at some of it, under the lock of the one writer; where that fails both files stay."""
-        desk = self._desk
+        desk, parts = self._desk, list(asked)
         async with self._turn, desk.shelf.one_writer(self._clock):
             cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
             sources, fresh = await self._rooted(seen)
             imposed = fresh or seen != self._cache_now()
             if imposed:
-                await self._impose(sources, cache.sources if cache else {})
+                if fresh or seen != self._taken_over():
+                    await self._impose(sources, cache.sources if cache else {})
+                    await self._store.see_cache(self._taken_over())
+                parts = _everything(parts)
             reports = {
                 each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
             }
@@ -79,7 +82,7 @@ class KbUpdate:
             if imposed:  # of what only the cache knows, the brake of a run holds nothing
                 self._hold(before, after)
             written = await asyncio.to_thread(desk.shelf.write, after)
-            if (told := self._cache_now()) is not None and told != seen:
+            if (told := self._cache_now()) is not None and (imposed or told != seen):
                 await self._store.see_cache(told)
         return _report(desk, reports, before, after, now, written=written)
 
@@ -96,6 +99,13 @@ class KbUpdate:
     def _cache_now(self) -> SeenCache | None:
         digest = self._desk.shelf.digest
         return None if digest is None else SeenCache(self._desk.cache, digest)
+
+    def _taken_over(self) -> SeenCache:
+        """The mark of a cache that the store took over, until the update that did so is through.
+
+        If that one fails, the next finds it and keeps what was made since: nothing is paid for twice.
+        """
+        return SeenCache(self._desk.cache, f"taken over: {self._desk.shelf.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
         """The sources, and whether one of them is new; one whose root is no longer set goes."""
@@ -174,6 +184,12 @@ class KbUpdate:
                 name = names.get(page.url, page.url)
                 records[name] = url_record(page, name, now)
         return records
+
+
+def _everything(parts: Sequence[Part]) -> list[Part]:
+    """The parts, and what else may differ once the cache was taken over: all files, and the list."""
+    links = next((each for each in parts if each.name == LINKS), Part(LINKS, RunMode.DUE, (), 0))
+    return [Part(FILES, RunMode.REFRESH), links]
 
 
 def _taken(known: Source, seen: SeenCache) -> KbError:
