@@ -86,15 +86,15 @@ class KbUpdate:
                 await self._store.see_cache(told)
         return _report(desk, reports, before, after, now, written=written)
 
-    async def is_idle(self, now: datetime, max_age: float) -> bool:
-        """Whether no link is due, and nobody has touched the cache."""
+    async def is_idle(self, now: datetime) -> bool:
+        """Whether the time of no link has come, and nobody has touched the cache."""
         from afresh.core.schedule import due
 
         cache = await asyncio.to_thread(self._desk.shelf.read)
         if cache is None or await self._store.cache_seen() != self._cache_now():
             return False
         source = await self._store.find_source(LINKS, None)
-        return source is None or not due(await self._store.waiting(source.id), now, max_age=max_age, budget=1)
+        return source is None or not due(await self._store.waiting(source.id), now, budget=1)
 
     def _cache_now(self) -> SeenCache | None:
         digest = self._desk.shelf.digest
