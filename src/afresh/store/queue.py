@@ -164,9 +164,9 @@ class Queue(Waits):
                 await tx.run("want_hosts", worker=worker, blocked=blocked, now=now, run=run)
             rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
             if rows:
+                taken = await _take_hosts(tx, {row["domain"] for row in rows}, worker, now, until)
+                rows = [row for row in rows if row["domain"] in taken]
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
-            domains = sorted({row["domain"] for row in rows})
-            await tx.many("take_host", [{"domain": d, "worker": worker, "until": until} for d in domains])
             await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
             return [_claim(row) for row in rows]
 
@@ -218,6 +218,16 @@ class Queue(Waits):
         """The names of all who hold a claim."""
         async with self.db.read() as tx:
             return {row["locked_by"] for row in await tx.all("lock_owners")}
+
+
+async def _take_hosts(
+    tx: Session, domains: set[str], worker: str, now: datetime, until: datetime
+) -> set[str]:
+    """Those of the hosts that nobody else took at the same moment: they are the worker's from now on."""
+    wanted = sorted(domains)
+    await tx.run("know_hosts", domains=wanted)
+    rows = await tx.all("take_hosts", domains=wanted, worker=worker, now=now, until=until)
+    return {row["domain"] for row in rows}
 
 
 def _nearer(row: Row, depth: int, run: RunId) -> bool:

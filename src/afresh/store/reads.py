@@ -136,7 +136,7 @@ class Reads:
     ) -> list[LinkView]:
         """The links of a source or of one page, best first, with the pages they stand on."""
         async with self.db.read() as tx:
-            rows = await tx.all("links", source=source, page=page, limit=limit or MANY)
+            rows = await tx.all("links", source=source, on_page=page, limit=limit or MANY)
             edges = await tx.all("pages_of_links", links=[row["id"] for row in rows])
         pages: dict[int, list[Row]] = defaultdict(list)
         for edge in edges:

@@ -1,4 +1,10 @@
-"""Named SQL: every statement is text in `queries/*.sql` under a line `-- name`."""
+"""Named SQL: every statement is text in `queries/*.sql` under a line `-- name`.
+
+`queries/reads.sql` is for every dialect, `queries/reads.sqlite.sql` for one of them: what it has to say in words
+of its own stands there, and nowhere else. `{list x}` is the members of the list parameter x, `{rows a b}` a table
+with these columns that is handed over whole, `{for update}` and `{for update skip locked}` say who waits for
+whom where several may write at once.
+"""
 
 import re
 from functools import cache
@@ -8,11 +14,12 @@ _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
 
 @cache
-def queries() -> dict[str, str]:
-    """All named statements; a name is unique over all files."""
+def queries(dialect: str) -> dict[str, str]:
+    """All named statements of a dialect; a name is unique among the shared ones and its own."""
     found: dict[str, str] = {}
     for file in sorted(files("afresh.store").joinpath("queries").iterdir(), key=lambda f: f.name):
-        if not file.name.endswith(".sql"):
+        kind = file.name.split(".")[1:]
+        if kind not in (["sql"], [dialect, "sql"]):
             continue
         parts = _NAME.split(file.read_text(encoding="utf-8"))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):

@@ -37,6 +37,7 @@ PRAGMAS = (
 )
 _LIST = re.compile(r"\{list (\w+)\}")
 _ROWS = re.compile(r"\{rows ([\w ]+)\}")
+_LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
 
 @lru_cache(256)  # a batch writes the same few times over and over
@@ -52,12 +53,11 @@ sqlite3.register_adapter(tuple, json.dumps)
 
 @cache
 def statement(name: str) -> str:
-    """A named statement in SQLite's words.
+    """A named statement in SQLite's words; one writes at a time, so nobody is waited for.
 
-    `{list x}` is the members of the list parameter x, `{rows a b}` a table with these columns that is
-    handed over whole: one step of SQLite for a batch, so that its thread holds no other one up.
+    A table of rows is one step of SQLite for a batch, so that its thread holds no other one up.
     """
-    sql = _LIST.sub(r"(select value from json_each(:\1))", queries()[name])
+    sql = _LIST.sub(r"(select value from json_each(:\1))", _LOCK.sub("", queries("sqlite")[name]))
     return _ROWS.sub(_table, sql)
 
 
@@ -110,7 +110,7 @@ class SqliteSession:
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
             return
-        if "{rows " in queries()[name]:
+        if "{rows " in queries("sqlite")[name]:
             await self._call(lambda: self._connection.execute(statement(name), {"rows": _as_json(rows)}))
         else:
             await self._call(lambda: self._connection.executemany(statement(name), rows))

@@ -1,5 +1,5 @@
 -- held_crawls
-select id from page_crawls where id in {list crawls} and locked_by = :worker and outcome is null
+select id from page_crawls where id in {list crawls} and locked_by = :worker and outcome is null {for update}
 
 -- depths_of
 select id, depth from pages where id in {list pages}

@@ -125,28 +125,46 @@ from page_crawls c join pages p on p.id = c.page_id
 where c.run_id = :run and c.outcome is null and c.locked_at is null and c.scheduled_for <= :now
     and c.domain not in {list blocked}
 order by c.priority desc, c.id
-limit :limit
+limit :limit {for update of c skip locked}
 
 -- lock_crawls
 update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now where id in {list crawls}
 
--- take_host
-insert into hosts (domain, locked_by, locked_until) values (:domain, :worker, :until)
-on conflict (domain) do update
-set locked_by = excluded.locked_by, locked_until = excluded.locked_until, used = 1,
-    wanted_by = case when hosts.locked_by = excluded.locked_by then hosts.wanted_by end
+-- know_hosts
+insert into hosts (domain) select d.value from {list domains} d where true
+on conflict (domain) do nothing
+
+-- take_hosts
+update hosts
+set locked_by = :worker, locked_until = :until, used = 1,
+    wanted_by = case when locked_by = :worker then wanted_by end
+where domain in (
+    select h.domain from hosts h
+    where h.domain in {list domains}
+        and (h.locked_by is null or h.locked_by = :worker or h.locked_until is null or h.locked_until <= :now)
+    {for update skip locked}
+)
+returning domain
 
 -- want_hosts
 update hosts set wanted_by = :worker
-where domain in {list blocked} and locked_by <> :worker and locked_until > :now
-    and exists (
-        select 1 from page_crawls c where c.domain = hosts.domain and c.run_id = :run and c.outcome is null
-    )
+where domain in (
+    select h.domain from hosts h
+    where h.domain in {list blocked} and h.locked_by <> :worker and h.locked_until > :now
+        and exists (
+            select 1 from page_crawls c where c.domain = h.domain and c.run_id = :run and c.outcome is null
+        )
+    {for update skip locked}
+)
 
 -- hand_over_hosts
 update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0
-where locked_by = :worker and wanted_by <> :worker and (used = 1 or :had_turn = 1) and not exists (
-    select 1 from page_crawls c where c.locked_by = :worker and c.domain = hosts.domain
+where domain in (
+    select h.domain from hosts h
+    where h.locked_by = :worker and h.wanted_by <> :worker and (h.used = 1 or :had_turn = 1) and not exists (
+        select 1 from page_crawls c where c.locked_by = :worker and c.domain = h.domain
+    )
+    {for update skip locked}
 )
 
 -- release_hosts

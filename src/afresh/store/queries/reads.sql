@@ -13,12 +13,6 @@ from pages p join sources s on s.id = p.source_id
 where p.url = :url and (:source is null or p.source_id = :source)
 order by (p.status = 'active') desc, p.id
 
--- addresses_with
-select url, min(depth) as nearest from pages
-where content_hash is not null and instr(lower(url), lower(:part)) > 0
-    and (:source is null or source_id = :source)
-group by url order by nearest, url limit :limit
-
 -- history
 select * from page_crawls where page_id = :page order by id desc
 
@@ -45,7 +39,7 @@ order by f.depth, e.follow desc, f.url limit 1
 select l.id, l.url, l.score, l.comment, min(e.text) as text, count(*) as page_count,
     max(f.crawl_time) as crawl_time, min(f.url) as page
 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
-where l.source_id = :source and (:page is null or f.url = :page)
+where l.source_id = :source and (:on_page is null or f.url = :on_page)
 group by l.id
 order by coalesce(l.score, 0) desc, l.url
 limit :limit
@@ -95,23 +89,6 @@ where p.source_id = :source and (
     )
 )
 
--- integrity
-pragma quick_check(1)
-
 -- latest_moment
 select max(at) as at
-from (select max(started_at) as at from runs union all select max(heartbeat_at) from workers)
-
--- not_indexed
-select
-    (select count(*) from chunks where config = 'english') - (select count(*) from chunks_english_docsize)
-        as english,
-    (select count(*) from chunks where config <> 'english') - (select count(*) from chunks_simple_docsize)
-        as simple
-
--- check_english
-insert into chunks_english (chunks_english) values ('integrity-check')
-
--- check_simple
-insert into chunks_simple (chunks_simple) values ('integrity-check')
-
+from (select max(started_at) as at from runs union all select max(heartbeat_at) from workers) moments

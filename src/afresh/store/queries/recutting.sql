@@ -11,7 +11,7 @@ where p.content_hash is not null and coalesce(p.chunker, '') <> :chunker
     and (:source is null or p.source_id = :source)
 
 -- hashes_of
-select id, content_hash from pages where id in {list pages}
+select id, content_hash from pages where id in {list pages} {for update}
 
 -- mark_recut
 update pages set chunker = :chunker, updated_at = :now where id in {list pages}

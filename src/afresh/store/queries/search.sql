@@ -6,52 +6,6 @@ with recursive each_one (config) as (
 )
 select config from each_one where config is not null
 
--- match_english
-select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
-where chunks_english match :match
-order by 2, 1 limit :limit
-
--- match_within_english
-select c.id as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score
-from chunks_english f join chunks c on c.id = f.rowid
-where chunks_english match :match and c.page_id in {list pages}
-order by 2, 1 limit :limit
-
--- match_few_english
-select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
-where chunks_english match :match and +rowid in {list chunks}
-order by 2, 1 limit :limit
-
--- score_english
-select rowid as chunk, bm25(chunks_english, 8.0, 4.0, 1.0) as score from chunks_english
-where chunks_english match :match and +rowid in {list chunks}
-
--- count_english
-select count(*) as number from (select 1 from chunks_english where chunks_english match :match limit :most) found
-
--- match_simple
-select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
-where chunks_simple match :match
-order by 2, 1 limit :limit
-
--- match_within_simple
-select c.id as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score
-from chunks_simple f join chunks c on c.id = f.rowid
-where chunks_simple match :match and c.page_id in {list pages}
-order by 2, 1 limit :limit
-
--- match_few_simple
-select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
-where chunks_simple match :match and +rowid in {list chunks}
-order by 2, 1 limit :limit
-
--- score_simple
-select rowid as chunk, bm25(chunks_simple, 8.0, 4.0, 1.0) as score from chunks_simple
-where chunks_simple match :match and +rowid in {list chunks}
-
--- count_simple
-select count(*) as number from (select 1 from chunks_simple where chunks_simple match :match limit :most) found
-
 -- count_chunks
 select count(*) as number from chunks where page_id in {list pages}
 
@@ -64,7 +18,7 @@ select id from pages where source_id in {list sources}
 -- pages_within
 select id, url from pages
 where content_hash is not null and (:sources is null or source_id in {list sources})
-    and (:language is null or lower(language) = lower(:language) or language like :language || '-%')
+    and (:language is null or lower(language) = lower(:language) or lower(language) like lower(:language) || '-%')
     and (:changed_after is null or changed_at >= :changed_after)
     and (:checked_after is null or checked_at >= :checked_after or (listed = 1 and source_id in (
         select id from sources where told_at >= :checked_after

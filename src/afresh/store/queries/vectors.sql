@@ -47,7 +47,7 @@ select 1 as lacks from chunks c
 where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash) limit 1
 
 -- unembedded_counts
-select count(*) as missing, coalesce(sum(1 - c.whole), 0) as without_text
+select count(*) as missing, count(case when c.whole = 0 then 1 end) as without_text
 from chunks c join pages p on p.id = c.page_id
 where (:source is null or p.source_id = :source)
     and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
