@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from afresh.testing import TinySite
+from tests.postgres import Postgres, started
 
 IN_CI = os.environ.get("CI", "").lower() == "true"
 SHARED = Path(os.environ.get("AFRESH_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
@@ -108,6 +109,12 @@ def _needed(path: Path, message: str) -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Postgres:
+    """A PostgreSQL server: the one that AFRESH_TEST_POSTGRES names, or one of our own."""
+    return started()
 
 
 @pytest.fixture

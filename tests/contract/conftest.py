@@ -1,11 +1,12 @@
 """The stores under test: one line per store, and every test of this folder runs over all of them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 from tests.contract.desk import Desk
+from tests.postgres import Postgres
 
 from afresh.ports import Library
 from afresh.store.open import open_store
@@ -15,22 +16,33 @@ from afresh.testing import FrozenClock, MemoryStore
 Open = Callable[[], Awaitable[Library]]  # every call is one more process on the same store
 
 
-def memory(folder: Path) -> Open:
+@asynccontextmanager
+async def memory(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """A store that lives in this process alone, so all its users share one."""
     store = MemoryStore()
 
     async def opened() -> Library:
         return store
 
-    return opened
+    yield opened
 
 
-def sqlite(folder: Path) -> Open:
+@asynccontextmanager
+async def sqlite(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """One file, opened as often as there are users."""
-    return lambda: open_store(f"sqlite:///{folder / 'afresh.db'}")
+    folder: Path = request.getfixturevalue("tmp_path")
+    yield lambda: open_store(f"sqlite:///{folder / 'afresh.db'}")
 
 
-STORES = {"memory": memory, "sqlite": sqlite}
+@asynccontextmanager
+async def postgresql(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
+    """One database, opened as often as there are users."""
+    server: Postgres = request.getfixturevalue("postgres")
+    async with server.fresh() as url:
+        yield lambda: open_store(url)
+
+
+STORES = {"memory": memory, "sqlite": sqlite, "postgres": postgresql}
 
 
 @pytest.fixture
@@ -39,10 +51,9 @@ def clock() -> FrozenClock:
 
 
 @pytest.fixture(params=STORES)
-async def open_another(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+async def open_another(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """Opens the store under test, each time as another process would."""
-    opener = STORES[request.param](tmp_path)
-    async with AsyncExitStack() as opened:
+    async with STORES[request.param](request) as opener, AsyncExitStack() as opened:
 
         async def one_more() -> Library:
             store = await opener()

@@ -24,6 +24,7 @@ AfreshError
     ├── SchemaTooNew   the store was written by a newer afresh
     └── StoreWaits     trouble that passes: the same call may go well later
         ├── StoreBusy  another process is writing
+        ├── StoreDown  its server does not answer
         └── StoreFull  there is no room to write
 """
 
@@ -122,6 +123,10 @@ class StoreWaits(StoreError):
 
 class StoreBusy(StoreWaits):
     """Another process is writing."""
+
+
+class StoreDown(StoreWaits):
+    """The server behind the store does not answer."""
 
 
 class StoreFull(StoreWaits):

@@ -112,7 +112,9 @@ def _is_renamed(visit: Visit) -> bool:
 
 def _retitled(row: Row, title: str) -> dict[str, object]:
     _, *others = json.loads(row["terms"]) if row["terms"] else (None, None, None)
-    return {"chunk": row["id"], "title": title, "terms": _terms(analysed(title, row["config"]), *others)}
+    config = row["config"]
+    terms = _terms(analysed(title, config), *others)
+    return {"chunk": row["id"], "title": title, "config": config, "terms": terms}
 
 
 def _terms(*parts: str | None) -> str | None:

@@ -33,8 +33,8 @@ class Database(Protocol):
         """Whether nothing can be written here."""
         ...
 
-    def write(self) -> AbstractAsyncContextManager[Session]:
-        """One transaction that is whole or absent."""
+    def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
+        """One transaction that is whole or absent; of those on one source, one at a time."""
         ...
 
     def read(self) -> AbstractAsyncContextManager[Session]:
@@ -42,5 +42,9 @@ class Database(Protocol):
         ...
 
     async def size_bytes(self) -> int: ...
+
+    async def trouble(self) -> str | None:
+        """What is broken in the database or its text index, or None."""
+        ...
 
     async def close(self) -> None: ...

@@ -21,7 +21,7 @@ class Endings:
 
     async def finish_run(self, run: Run, ending: Ending, now: datetime) -> Run:
         """End a run as decided, all or nothing; RunBusy if it is no longer the caller's or no longer so."""
-        async with self.db.write() as tx:
+        async with self.db.write(run.source_id) as tx:
             row = await _close(tx, run, ending, now)
             failpoint("finish.closed")
             if ending.missing is not None:

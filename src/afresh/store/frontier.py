@@ -22,7 +22,7 @@ class Frontiers:
 
     async def judge_links(self, source: SourceId, admits: Callable[[str, str | None], bool]) -> None:
         """Judge every link anew, by its address and, if it was left out, the nearest page it is on."""
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             rows = await tx.all("links_of_source", source=source)
             changed = [
                 {"link": row["id"], "admitted": int(belongs)}
@@ -44,7 +44,7 @@ class Frontiers:
 
     async def close_frontier(self, source: SourceId, rules: str, max_depth: int) -> None:
         """Note under which rules links were judged, and whether some still wait beyond a limit."""
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             row = await tx.one("source_by_id", source=source)
             if row is not None and (row["frontier_open"] or row["rules_seen"] != rules):
                 waiting = await tx.all("frontier", source=source) if row["frontier_open"] else []

@@ -36,7 +36,7 @@ class KbRecords:
             for page in pages
             if page.next_at is not None
         ]
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             await tx.many("insert_page", [{key: row[key] for key in _PLACE} for row in rows])
             await tx.many("impose_page", rows)
             await tx.many("impose_record", rows)

@@ -52,7 +52,7 @@ class Listings:
 
     async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
         """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
-        async with self.db.write() as tx:
+        async with self.db.write(run.source_id) as tx:
             number = await tx.run(
                 "believe_listing",
                 source=run.source_id,
@@ -69,7 +69,7 @@ class Listings:
 
     async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
         """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
-        async with self.db.write() as tx:
+        async with self.db.write(run.source_id) as tx:
             row = await tx.one("run_by_id", run=run.id)
             before = run_from(row).counts if row else {}
             if "told" in before:
@@ -88,5 +88,5 @@ class Listings:
 
     async def forget_mark(self, source: SourceId) -> None:
         """From now on the record may differ from the state that the mark names."""
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)

@@ -1,6 +1,6 @@
 """Chunks that hold words of a query, scored by one full-text table; only as many as there is time for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from afresh.core.analysis import ENGLISH, SIMPLE, search_config
@@ -53,6 +53,7 @@ class Known:
     configs: tuple[str, ...] = ()
     counted: Counted = field(default_factory=dict)
     corners: dict[Narrowed, Corner] = field(default_factory=dict)  # whole sources
+    texts: int = 0  # about how many there are, where that is not told by the index itself
 
     def tables(self, language: str | None) -> dict[str, list[str]]:
         """The configurations that pages of a language, or all, are indexed under, by full-text table."""
@@ -77,12 +78,12 @@ class Table:
     async def best(self, alternatives: Sequence[str], limit: int) -> list[Match]:
         """The chunks with any of the alternatives that score highest."""
         if self.corner.is_small:
-            return await self._scored([" OR ".join(alternatives)], limit)
+            return await self._scored([" OR ".join(alternatives)], alternatives, limit)
         room = self.corner.room
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
         plan = scoring(counts, room)
         steps = await self._counts(plan.steps, room + 1)
-        return await self._scored(expressions(plan, steps, room), limit)
+        return await self._scored(expressions(plan, steps, room), alternatives, limit)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[Match]:
         """The scores of some chunks, where `best` leaves some out; the most frequent words aside."""
@@ -90,20 +91,29 @@ class Table:
         if scoring(counts).whole:
             return []
         telling = [each for each in alternatives if counts[each] < 2 * ROOM] or alternatives
-        return _matches(
-            await self.tx.all(f"score_{self.name}", match=" OR ".join(telling), chunks=list(chunks))
-        )
+        asked = {"match": " OR ".join(telling), "chunks": list(chunks)}
+        [rows] = await self.find(f"score_{self.name}", [asked], telling)
+        return _matches(rows)
 
     async def exact(self, must: str, alternatives: Sequence[str], limit: int) -> list[Match]:
         """The same for chunks that hold something they must: so few that all of them are scored."""
-        return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], limit)
+        return await self._scored([f"({must}) AND ({' OR '.join(alternatives)})"], alternatives, limit)
 
-    async def _scored(self, expressions: Sequence[str], limit: int) -> list[Match]:
+    async def find(
+        self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
+    ) -> Sequence[Sequence[Row]]:
+        """What a statement finds for each of some expressions, which are made of these alternatives."""
+        del among  # SQLite weighs them by itself
+        return await self.tx.each(statement, asked)
+
+    async def _scored(
+        self, expressions: Sequence[str], alternatives: Sequence[str], limit: int
+    ) -> list[Match]:
         """The best of what matches any expression, each with its highest score."""
         name, where = self.corner.query
         asked = [{"match": each, "limit": limit, **where} for each in expressions]
         best: dict[int, float] = {}
-        for rows in await self.tx.each(f"{name}_{self.name}", asked):
+        for rows in await self.find(f"{name}_{self.name}", asked, alternatives):
             for chunk, score in _matches(rows):
                 best[chunk] = max(score, best.get(chunk, score))
         return [Match(chunk, score) for chunk, score in best.items()]
@@ -112,7 +122,7 @@ class Table:
         """How many texts match, up to a number beyond which it does not matter."""
         unknown = [each for each in expressions if (self.name, each, most) not in self.counted]
         asked = [{"match": each, "most": most} for each in unknown]
-        for each, rows in zip(unknown, await self.tx.each(f"count_{self.name}", asked), strict=True):
+        for each, rows in zip(unknown, await self.find(f"count_{self.name}", asked, ()), strict=True):
             self.counted[self.name, each, most] = rows[0]["number"]
         return [self.counted[self.name, each, most] for each in expressions]
 

@@ -3,24 +3,51 @@
 from pathlib import Path
 
 from afresh.core.errors import ConfigError
+from afresh.core.masking import mask_secrets
 from afresh.ports import Access
 from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
 from afresh.store.store import SqlStore
 
 PREFIX = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+def is_postgres(url: str) -> bool:
+    """Whether a store is a PostgreSQL database."""
+    return url.startswith(POSTGRES)
 
 
 def sqlite_path(url: str) -> Path:
     """The file behind `sqlite:///path`; three slashes are relative, four absolute."""
     if not url.startswith(PREFIX) or len(url) == len(PREFIX):
-        raise ConfigError(f"store.url must look like sqlite:///path/to/afresh.db, not {url!r}")
+        raise ConfigError(
+            "store.url must look like sqlite:///path/to/afresh.db or postgresql://host/database, "
+            f"not {mask_secrets(url)!r}"
+        )
     return Path(url.removeprefix(PREFIX)).expanduser()
 
 
 async def open_store(
     url: str, access: Access = Access.CREATE, *, wait_seconds: float = BUSY_SECONDS
 ) -> SqlStore:
-    """Open the store; only to create may make the file and its folder."""
+    """Open the store; only to create may make the file and its folder, or the tables."""
+    if is_postgres(url):
+        return await _open_postgres(url, access, wait_seconds)
     database = SqliteDatabase(sqlite_path(url), access, wait_seconds=wait_seconds)
     await database.open()
     return SqlStore(database, url)
+
+
+async def _open_postgres(url: str, access: Access, wait_seconds: float) -> SqlStore:
+    try:
+        from afresh.store.postgres import PostgresDatabase
+        from afresh.store.postgres_store import PostgresStore
+    except ModuleNotFoundError as missing:
+        if missing.name != "asyncpg":
+            raise
+        raise ConfigError(
+            "a store on PostgreSQL needs asyncpg: run `pip install 'afresh[postgres]'`"
+        ) from missing
+    database = PostgresDatabase(url, access, wait_seconds=wait_seconds)
+    await database.open()
+    return PostgresStore(database, url)

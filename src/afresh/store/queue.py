@@ -39,7 +39,7 @@ class Queue(Waits):
         self, run: Run, limits: Limits, now: datetime, *, max_age: float | None = None
     ) -> None:
         """Queue the pages that are due (core/schedule.py), within what is left of the budget."""
-        async with self.db.write() as tx:
+        async with self.db.write(run.source_id) as tx:
             crawls = await self.due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
             if limits.budget is not None:  # in the order in which they are due
@@ -52,7 +52,7 @@ class Queue(Waits):
     ) -> None:
         """Let what a source lists wait for a look: at once, or in its turn if it was listed and is gone."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
-        async with self.db.write() as tx:
+        async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
             known = {row["url"] for row in rows}
             fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
@@ -77,7 +77,7 @@ class Queue(Waits):
     async def _queueing(self, run: Run) -> AsyncIterator[Session]:
         """A transaction; if it is undone, what was remembered of the queue is forgotten."""
         try:
-            async with self.db.write() as tx:
+            async with self.db.write(run.source_id) as tx:
                 yield tx
         except BaseException:
             self._depths.pop(run.id, None)

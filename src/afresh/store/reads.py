@@ -181,23 +181,8 @@ class Reads:
         return await self.db.size_bytes()
 
     async def integrity(self) -> str | None:
-        """What is broken in the file or its text index, or None."""
-        async with self.db.read() as tx:
-            row = await tx.one("integrity")
-            if row is not None and row["quick_check"] != "ok":
-                return str(row["quick_check"])
-            row = await tx.one("not_indexed")
-            if row is not None and (row["english"] or row["simple"]):
-                return f"the text index does not hold what it should ({row['english']}, {row['simple']})"
-        if self.db.read_only:  # the text index can only be asked by writing to it
-            return None
-        async with self.db.write() as tx:
-            for config in ("english", "simple"):
-                try:
-                    await tx.run(f"check_{config}")
-                except Exception as error:
-                    return f"the text index ({config}) does not match its text: {error}"
-        return None
+        """What is broken in the database or its text index, or None."""
+        return await self.db.trouble()
 
     async def try_to_write(self) -> None:
         """Take the right to write for a moment; raises what keeps us from it."""

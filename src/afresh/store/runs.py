@@ -75,7 +75,7 @@ class Runs:
 
     async def remove_source(self, source: SourceId, now: datetime) -> None:
         """Delete a source with its pages; the attempts stay in the history, the open ones as cancelled."""
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             await tx.run("cancel_source", source=source, now=now)
             await tx.run("delete_source", source=source)
 
@@ -90,7 +90,7 @@ class Runs:
         slot: datetime | None = None,
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             await tx.run("wake_hosts", latest=now + LONGEST_REST)
             row = await tx.one("open_run", source=source)
             if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):

@@ -33,14 +33,14 @@ class Searches:
             known = await self._renewed_known(tx)
             configs = known.tables(within.language)
             parsed = parse(query, [config for own in configs.values() for config in own])
-            corner = await _corner(tx, within, known)
+            corner = await self._corner(tx, within, known)
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own else ()
                 must = phrases_of(parsed, own) if strict else None
                 if asked and must:
-                    found += await Table(tx, table, corner, known.counted).exact(must, asked, limit)
+                    found += await self._table(tx, table, corner, known).exact(must, asked, limit)
                 elif asked:
-                    found += await Table(tx, table, corner, known.counted).best(asked, limit)
+                    found += await self._table(tx, table, corner, known).best(asked, limit)
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
@@ -53,8 +53,14 @@ class Searches:
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own and chunks else ()
                 if asked:
-                    found += await Table(tx, table, Corner(), known.counted).scores(asked, chunks)
+                    found += await self._table(tx, table, Corner(), known).scores(asked, chunks)
         return found
+
+    def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
+        return Table(tx, name, corner, known.counted)
+
+    async def _corner(self, tx: Session, within: Narrowed, known: Known) -> Corner:
+        return await _corner(tx, within, known)
 
     async def _renewed_known(self, tx: Session) -> Known:
         """What is known of the index, forgotten when new chunks come."""

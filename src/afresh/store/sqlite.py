@@ -19,6 +19,7 @@ from afresh.store.dialect import Row, Session
 from afresh.store.sql import queries
 from afresh.store.sqlite_file import check_sound, place_of, size_of, wal_of, wants_check, ways_in
 from afresh.store.sqlite_schema import check_age, check_owner, migrate
+from afresh.store.sqlite_sound import trouble_in
 from afresh.store.sqlite_trouble import MOVED, explain
 from afresh.store.sqlite_turn import begin
 
@@ -278,8 +279,8 @@ class SqliteDatabase:
         finally:
             self._in_line[role] -= 1
 
-    def write(self) -> AbstractAsyncContextManager[Session]:
-        """One transaction that is whole or absent."""
+    def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
+        """One transaction that is whole or absent; no other is under way."""
         return self._session("write", partial(begin, seconds=self.wait_seconds))
 
     def read(self) -> AbstractAsyncContextManager[Session]:
@@ -289,6 +290,10 @@ class SqliteDatabase:
     async def size_bytes(self) -> int:
         """The file and its log on disk."""
         return size_of(self.path) + size_of(wal_of(self.path))
+
+    async def trouble(self) -> str | None:
+        """What is broken in the file or its text index, or None."""
+        return await trouble_in(self)
 
     async def _disconnect(self) -> None:
         while self._connections:

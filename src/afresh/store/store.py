@@ -26,6 +26,8 @@ class SqlStore(
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 
+    no_vectors: str | None = None  # why meanings cannot be compared here, if so
+
     def __init__(self, db: Database, url: str) -> None:
         self.db = db
         self.url = url

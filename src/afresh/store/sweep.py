@@ -19,7 +19,7 @@ class Sweeps:
     ) -> None:
         """Remember which pages the source lists by itself; an incomplete listing takes none off the list."""
         urls = [item.url for item in listed]
-        async with self.db.write() as tx:
+        async with self.db.write(source) as tx:
             changed = await tx.run("set_listed", source=source, urls=urls)
             if complete:
                 changed += await tx.run("clear_listed", source=source, urls=urls)

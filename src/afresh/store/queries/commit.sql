@@ -55,22 +55,11 @@ from chunks where page_id in {list pages}
 -- terms_of
 select id, page_id, config, terms from chunks where page_id in {list pages}
 
--- retitle_chunk
-update chunks set title = :title, terms = :terms where id = :chunk
-
 -- delete_chunks
 delete from chunks where id in {list chunks}
 
 -- move_chunk
 update chunks set sort_order = :sort_order where id = :chunk
-
--- insert_chunk
-insert into chunks (
-    page_id, sort_order, title, heading, content, terms, metadata, config, whole, text_hash, created_at
-)
-values (
-    :page, :sort_order, :title, :heading, :content, :terms, :metadata, :config, :whole, :text_hash, :now
-)
 
 -- upsert_link
 insert into links (source_id, url, admitted, crawl_time)
@@ -93,4 +82,3 @@ select id, url from links where source_id = :source and url in {list urls}
 -- insert_change
 insert into changes (source_id, page_id, url, kind, run_id, at, old_hash, new_hash, diff, moved_to)
 values (:source, :page, :url, :kind, :run, :now, :old_hash, :new_hash, :diff, :moved_to)
-

@@ -18,10 +18,6 @@ on conflict (name) do nothing
 -- known_vectors
 select text_hash from vectors where model_id = :model and text_hash in {list hashes}
 
--- keep_vector
-insert into vectors (model_id, text_hash, vector, used_at) values (:model, :text_hash, :vector, :now)
-on conflict (model_id, text_hash) do update set used_at = excluded.used_at
-
 -- leave_vectors
 update vectors set used_at = :now
 where model_id in (select id from models) and text_hash in (select text_hash from chunks where id in {list chunks})
@@ -58,23 +54,8 @@ update models set serving = 1 where id = :model
 -- drop_other_models
 delete from models where id <> :model
 
--- vectors_after
-select id, vector from vectors where model_id = :model and id > :after order by id
-
--- placed_vectors
-select c.id as chunk, c.page_id as page, v.id as vector
-from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
-
--- placed_vectors_after
-select c.id as chunk, c.page_id as page, v.id as vector
-from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
-where c.id > :after
-
 -- page_sources
 select id, source_id from pages
 
 -- newest
 select coalesce(max(id), 0) as chunk from chunks
-
--- chunks_after
-select count(*) as number from chunks where id > :after

@@ -1,0 +1,206 @@
+"""PostgreSQL: a pool of connections; what is written of one source is written by one at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, cast
+
+import asyncpg
+
+from afresh.core.errors import StoreDown, StoreError
+from afresh.core.masking import mask_secrets
+from afresh.failpoints import failpoint
+from afresh.ports import Access
+from afresh.store.dialect import Row, Session
+from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
+from afresh.store.postgres_sql import statement
+from afresh.store.postgres_trouble import explain
+from afresh.store.postgres_vectors import as_halfvec
+from afresh.store.postgres_words import with_title_words, with_words
+
+CONNECTIONS = 4  # of one process at most
+STATEMENTS = 400  # that a connection remembers: all there are
+OPEN_SECONDS = 10.0  # that a server which starts, or has no connection to spare, is waited for
+OPEN_PAUSE = 0.2
+SOURCES = 0x616672  # the first half of the advisory lock on a source
+READ = "begin isolation level repeatable read read only"
+WRITE = "begin"
+TROUBLES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
+Shape = Callable[[Mapping[str, object]], dict[str, object]]
+OWN: Mapping[str, Shape] = {  # what this dialect adds to rows
+    "insert_chunk": with_words,
+    "retitle_chunk": with_title_words,
+    "keep_vector": as_halfvec,
+}
+
+
+class PostgresSession:
+    """One transaction on one connection."""
+
+    def __init__(self, connection: asyncpg.Connection, at: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._at = at
+
+    async def all(self, name: str, /, **params: object) -> Sequence[Row]:
+        asked = statement(name)
+        rows = await self._connection.fetch(asked.text, *asked.values(params))
+        self._at("sql")
+        return cast("list[Row]", rows)
+
+    async def each(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> Sequence[Sequence[Row]]:
+        return [await self.all(name, **row) for row in rows]
+
+    async def one(self, name: str, /, **params: object) -> Row | None:
+        rows = await self.all(name, **params)
+        return rows[0] if rows else None
+
+    async def run(self, name: str, /, **params: object) -> int:
+        asked = statement(name)
+        told: str = await self._connection.execute(asked.text, *asked.values(params))
+        self._at("sql")
+        return int(number) if (number := told.rpartition(" ")[2]).isdecimal() else 0
+
+    async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
+        if not rows:
+            return
+        shape, asked = OWN.get(name), statement(name)
+        shaped = [shape(row) for row in rows] if shape else rows
+        if asked.columns:
+            await self._connection.execute(asked.text, *asked.table(shaped))
+        else:
+            await self._connection.executemany(asked.text, [asked.values(row) for row in shaped])
+        self._at("sql")
+
+
+class PostgresDatabase:
+    """One PostgreSQL database."""
+
+    def __init__(self, url: str, access: Access = Access.CREATE, *, wait_seconds: float = 30.0) -> None:
+        self.shown = mask_secrets(url)
+        self.access = access
+        self.wait_seconds = wait_seconds  # how long a transaction waits for others
+        self.has_pgvector = False
+        self.read_only = False
+        self._url = url
+        self._pool: asyncpg.Pool | None = None
+
+    async def open(self) -> None:
+        """Connect, making or migrating the schema; an older server, a newer or foreign schema is refused."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + OPEN_SECONDS
+        while True:
+            try:
+                self._pool = await self._connected()
+            except StoreDown as trouble:
+                if isinstance(trouble.__cause__, OSError) or loop.time() >= deadline:
+                    raise
+                await asyncio.sleep(OPEN_PAUSE)
+            else:
+                return
+
+    async def _connected(self) -> asyncpg.Pool:
+        pool = None
+        try:
+            pool = asyncpg.create_pool(
+                self._url,
+                min_size=1,
+                max_size=CONNECTIONS,
+                reset=_nothing_to_reset,
+                statement_cache_size=STATEMENTS,
+                server_settings={
+                    "application_name": "afresh",
+                    "lock_timeout": str(int(self.wait_seconds * 1000)),
+                    "jit": "off",  # it costs more than it saves on short statements
+                },
+            )
+            await pool
+            async with pool.acquire() as connection:
+                await self._prepare(connection)
+        except BaseException as error:
+            if pool is not None:
+                pool.terminate()
+            if isinstance(error, (*TROUBLES, ValueError)):
+                raise explain(error, self.shown) from error
+            raise
+        return pool
+
+    async def _prepare(self, connection: asyncpg.Connection) -> None:
+        version = await check(connection, self.shown, self.access)
+        self.read_only = await connection.fetchval("show transaction_read_only") == "on"
+        if self.read_only and version < newest():
+            raise StoreError(
+                f"the store {self.shown} was written by an older afresh and can only be read here; "
+                "name the server that can be written to"
+            )
+        if version < newest():
+            await migrate(connection)
+        self.has_pgvector = await use_pgvector(connection)
+
+    @asynccontextmanager
+    async def _session(self, begin: str, at: Callable[[str], None]) -> AsyncIterator[Session]:
+        if self._pool is None:
+            raise StoreError(f"the store {self.shown} is closed")
+        try:
+            async with self._pool.acquire() as connection:
+                try:
+                    await connection.execute(begin)
+                    at("sql.begin")
+                    yield PostgresSession(connection, at)
+                    at("sql.commit")
+                    await self._commit(connection)
+                except BaseException:
+                    await _undo(connection)
+                    raise
+            at("sql.done")
+        except TROUBLES as error:
+            raise explain(error, self.shown) from error
+
+    async def _commit(self, connection: asyncpg.Connection) -> None:
+        if await connection.execute("commit") != "COMMIT":
+            raise StoreError(f"the store {self.shown} took nothing of a transaction that had failed")
+
+    def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
+        """One transaction that is whole or absent; of those on one source, one at a time."""
+        turn = "" if source is None else f"; select pg_advisory_xact_lock({SOURCES}, {int(source)})"
+        return self._session(WRITE + turn, failpoint)
+
+    def read(self) -> AbstractAsyncContextManager[Session]:
+        """A consistent snapshot."""
+        return self._session(READ, _nothing)
+
+    async def size_bytes(self) -> int:
+        """All tables with their indexes."""
+        async with self.read() as tx:
+            row = await tx.one("size")
+            return int(row["bytes"]) if row else 0
+
+    async def trouble(self) -> str | None:
+        """What is broken, as far as the server tells; or None."""
+        async with self.read() as tx:
+            broken = [str(row["name"]) for row in await tx.all("broken_indexes")]
+        return f"run `reindex index` on {', '.join(broken)}" if broken else None
+
+    async def close(self) -> None:
+        """Give back every connection."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+
+def _nothing(point: str) -> None:
+    del point
+
+
+async def _nothing_to_reset(connection: Any) -> None:
+    """Our transactions leave nothing behind in a connection."""
+
+
+async def _undo(connection: Any) -> None:
+    """Leave a transaction that failed; a connection that is lost has done so."""
+    if connection.is_closed() or not connection.is_in_transaction():
+        return
+    try:
+        await connection.execute("rollback")
+    except TROUBLES:
+        connection.terminate()

@@ -1,0 +1,105 @@
+"""Vectors in PostgreSQL: pgvector compares them where they are."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from afresh.core.asking import Narrowed
+from afresh.core.errors import EmbedError, StoreError
+from afresh.core.found import Near, Nearest
+from afresh.store.dialect import Row, Session
+from afresh.store.narrowing import pages_within
+from afresh.store.vectors import Vectors
+
+if TYPE_CHECKING:
+    from afresh.ports import Matrix
+
+NO_PGVECTOR = (
+    "search goes by words alone: this PostgreSQL has no pgvector; install it there "
+    "and let a superuser run `create extension vector`, then run `afresh reindex`"
+)
+
+
+def as_halfvec(row: Mapping[str, object]) -> dict[str, object]:
+    """A row of `vectors` whose numbers are written as pgvector reads them."""
+    import numpy as np
+
+    return {**row, "vector": _written(np.frombuffer(cast("bytes", row["vector"]), dtype="<f2"))}
+
+
+def _written(numbers: "Matrix") -> str:
+    return "[" + ",".join(map(repr, numbers.tolist())) + "]"
+
+
+class PostgresVectors(Vectors):
+    """What the models made of the chunks' texts; without pgvector there is nothing of it."""
+
+    no_vectors: str | None
+    _middles: dict[int, tuple[int, "Matrix"]]  # by model: the newest vector, and the mean of all
+
+    async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+        """Remember vectors by the hash of their text, in one order for all who do so at once."""
+        if self.no_vectors is not None:
+            raise StoreError(self.no_vectors)
+        await super().keep_vectors(model, dict(sorted(vectors.items())), now)
+
+    async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
+        """The chunks whose meaning is nearest, the nearest first."""
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            if row is None or not row["vector"]:
+                return Nearest()
+            _check_size(vector, row["dimensions"])
+            pages = [each["id"] for each in await pages_within(tx, within)] if within else None
+            asked = _written(vector[0])
+            found = await tx.all("nearest", model=row["id"], vector=asked, pages=pages, limit=limit)
+            return await self._nearest(tx, row, found, vector)
+
+    async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
+        """How near some chunks are, the nearest first."""
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            if row is None or not chunks:
+                return Nearest()
+            asked = _written(vector[0])
+            found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
+            return await self._nearest(tx, row, found, vector)
+
+    async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
+        """The vectors of some chunks, as far as there are any."""
+        import numpy as np
+
+        async with self.db.read() as tx:
+            row = await self._model(tx, model)
+            rows = await tx.all("vectors_of", model=row["id"], chunks=list(chunks)) if row else []
+        return np.array([each["vector"] for each in rows], dtype=np.float32)
+
+    async def _model(self, tx: Session, model: str) -> Row | None:
+        return None if self.no_vectors is not None else await tx.one("model_and_newest", name=model)
+
+    async def _nearest(self, tx: Session, row: Row, found: Sequence[Row], vector: "Matrix") -> Nearest:
+        if not found:
+            return Nearest()
+        middle = await self._middle(tx, row)
+        near = tuple(Near(each["chunk"], each["likeness"]) for each in found)
+        return Nearest(near, float(middle @ vector[0]))
+
+    async def _middle(self, tx: Session, row: Row) -> "Matrix":
+        """The mean of the vectors of a model, or of the newest where there are many."""
+        import numpy as np
+
+        newest, middle = self._middles.get(row["id"], (0, np.empty(0, dtype=np.float32)))
+        if newest != row["vector"]:
+            found = await tx.one("middle", model=row["id"])
+            middle = np.array(found["vector"] if found else [], dtype=np.float32)
+            self._middles[row["id"]] = row["vector"], middle
+        return middle
+
+
+def _check_size(vector: "Matrix", dimensions: int) -> None:
+    if vector.shape[1] != dimensions:
+        sizes = f"{vector.shape[1]} numbers now, but those on record have {dimensions}"
+        raise EmbedError(
+            f"the model gives {sizes}: "
+            "name it otherwise (embedding.model, embedding.dimensions) and run `afresh reindex`"
+        )

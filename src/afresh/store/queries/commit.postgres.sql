@@ -1,0 +1,12 @@
+-- retitle_chunk
+update chunks set title = :title, terms = :terms, words = :words::tsvector || ts_filter(words, '{b,d}')
+where id = :chunk
+
+-- insert_chunk
+insert into chunks (
+    page_id, sort_order, title, heading, content, terms, metadata, config, whole, text_hash, words, created_at
+)
+values (
+    :page, :sort_order, :title, :heading, :content, :terms, :metadata, :config, :whole, :text_hash,
+    :words::tsvector, :now
+)

@@ -1,0 +1,25 @@
+-- keep_vector
+insert into vectors (model_id, text_hash, vector, used_at) values (:model, :text_hash, :vector::halfvec, :now)
+on conflict (model_id, text_hash) do update set used_at = excluded.used_at
+
+-- nearest
+select c.id as chunk, -(v.vector <#> :vector::halfvec) as likeness
+from vectors v join chunks c on c.text_hash = v.text_hash
+where v.model_id = :model and (:pages is null or c.page_id in {list pages})
+order by 2 desc, 1 limit :limit
+
+-- likeness
+select c.id as chunk, -(v.vector <#> :vector::halfvec) as likeness
+from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+where c.id in {list chunks}
+order by 2 desc, 1
+
+-- vectors_of
+select v.vector::real[] as vector
+from chunks c join vectors v on v.model_id = :model and v.text_hash = c.text_hash
+join unnest(:chunks) with ordinality as asked (chunk, place) on asked.chunk = c.id
+order by asked.place
+
+-- middle
+select avg(few.vector)::real[] as vector
+from (select vector from vectors where model_id = :model order by id desc limit 5000) few
