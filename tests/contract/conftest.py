@@ -38,8 +38,8 @@ async def sqlite(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
 async def postgresql(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """One database, opened as often as there are users."""
     server: Postgres = request.getfixturevalue("postgres")
-    async with server.fresh() as url:
-        yield lambda: open_store(url)
+    url = await server.emptied()
+    yield lambda: open_store(url)
 
 
 STORES = {"memory": memory, "sqlite": sqlite, "postgres": postgresql}

@@ -2,18 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from random import Random
 
 import pytest
-from tests.contract.conftest import STORES
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, Listed, PageStatus, RunMode
 from afresh.core.schedule import due
-from afresh.ports import Library
-from afresh.testing import FrozenClock
 
 PATHS = tuple("abcdefgh")
 HOUR = 3600.0
@@ -242,23 +238,15 @@ async def _history(desk: Desk, dice: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.parametrize("name", STORES)
-async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(
-    name: str, seed: int, tmp_path: Path
-) -> None:
+async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(desk: Desk, seed: int) -> None:
     dice = Random(seed)
-    store: Library = await STORES[name](tmp_path)()
-    try:
-        desk = await Desk.at(store, FrozenClock())
-        await _history(desk, dice)
-        desk.clock.set(desk.clock() + timedelta(hours=dice.choice([0, 1, 30, 100])))
-        max_age = dice.choice([None, HOUR, 2 * DAY, 4 * DAY])
-        budget = dice.choice([None, 0, 1, 2, 3, 5, 100])
-        waiting = await store.waiting(desk.source.id)
-        await desk.begin(RunMode.DUE)
-        expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
-        assert await take(desk, budget, max_age) == sorted(expected)
-        left = {page.url for page in await store.waiting(desk.source.id)}
-        assert left == {page.url for page in waiting} - set(expected)
-    finally:
-        await store.close()
+    await _history(desk, dice)
+    desk.clock.set(desk.clock() + timedelta(hours=dice.choice([0, 1, 30, 100])))
+    max_age = dice.choice([None, HOUR, 2 * DAY, 4 * DAY])
+    budget = dice.choice([None, 0, 1, 2, 3, 5, 100])
+    waiting = await desk.store.waiting(desk.source.id)
+    await desk.begin(RunMode.DUE)
+    expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
+    assert await take(desk, budget, max_age) == sorted(expected)
+    left = {page.url for page in await desk.store.waiting(desk.source.id)}
+    assert left == {page.url for page in waiting} - set(expected)

@@ -1,7 +1,6 @@
 """The same history of a site gives the same index in every store: memory is the specification."""
 
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -11,6 +10,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, PageId, RunState
+from afresh.ports import Library
 from afresh.testing import FrozenClock, MemoryStore
 
 PATHS = ("", "a", "b", "c", "d", "e", "f")
@@ -75,24 +75,20 @@ async def _told(desk: Desk) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in STORES if name != "memory"])
+@pytest.mark.parametrize("open_another", [name for name in STORES if name != "memory"], indirect=True)
 @pytest.mark.parametrize("seed", range(25))
-async def test_every_store_tells_of_a_history_what_memory_tells(name: str, seed: int, tmp_path: Path) -> None:
+async def test_every_store_tells_of_a_history_what_memory_tells(store: Library, seed: int) -> None:
     dice = Random(seed)
-    other = await STORES[name](tmp_path)()
-    desks = [await Desk.at(store, FrozenClock()) for store in (MemoryStore(), other)]
+    desks = [await Desk.at(each, FrozenClock()) for each in (MemoryStore(), store)]
     limits = Limits(max_pages=1000, max_depth=dice.choice([2, 3, 20]))
     before: dict[str, Seen] = {}
     site: dict[str, Seen] = {"": read("Text of the root", *PATHS[1:4])}
-    try:
-        for step in range(6):
-            answers, batch = _answers(dice, before, site), dice.choice([1, 3, 1000])
-            end = dice.choice(["complete", "complete", "partial", "braked"])
-            for desk in desks:
-                desk.limits, desk.policy = limits, replace(desk.policy, missing_after=2)
-                await _run(desk, answers, batch, end)
-            memory, stored = [await _told(desk) for desk in desks]
-            assert stored == memory, f"step {step} ({end}, batches of {batch})"
-            before, site = site, _next_site(dice, site)
-    finally:
-        await other.close()
+    for step in range(6):
+        answers, batch = _answers(dice, before, site), dice.choice([1, 3, 1000])
+        end = dice.choice(["complete", "complete", "partial", "braked"])
+        for desk in desks:
+            desk.limits, desk.policy = limits, replace(desk.policy, missing_after=2)
+            await _run(desk, answers, batch, end)
+        memory, stored = [await _told(desk) for desk in desks]
+        assert stored == memory, f"step {step} ({end}, batches of {batch})"
+        before, site = site, _next_site(dice, site)

@@ -24,9 +24,10 @@ class WordTable(Table):
     ) -> Sequence[Sequence[Row]]:
         """What a statement finds for each of some expressions; each alternative is worth its seldomness."""
         english = self.name == "english"
+        counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {
             "matches": [query_of(each, english=english) for each in among],
-            "worth": [self._worth(number) for number in await self._counts(among, 2 * ROOM)],
+            "worth": [self._worth(number) for number in counts],
         }
         questions = [query_of(str(each["match"]), english=english) for each in asked]
         return await self.tx.each(
