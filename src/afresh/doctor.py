@@ -15,7 +15,7 @@ from afresh.core.model import Run, RunState, Worker
 from afresh.core.views import Finding
 from afresh.engine.lifetime import is_alive
 from afresh.models.choose import check_installed, fingerprint, wanted_model
-from afresh.store.open import sqlite_path
+from afresh.store.open import file_of
 from afresh.store.store import SqlStore
 
 ENOUGH_BYTES = 500 * 2**20
@@ -47,7 +47,7 @@ def without_store(config: Config, trouble: StoreError) -> list[Finding]:
     """The checks that need no store, and why there is none."""
     if isinstance(trouble, StoreMissing):
         return [*_surroundings(config), Finding(check="store", ok=True, detail=str(trouble))]
-    fix = f"{mask_secrets(str(sqlite_path(config.store.url)))} is the store in use; --store names another"
+    fix = f"{_place(config)} is the store in use; --store names another"
     return [*_surroundings(config), Finding(check="store", ok=False, detail=str(trouble), fix=fix)]
 
 
@@ -57,8 +57,13 @@ def _surroundings(config: Config) -> list[Finding]:
         Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         Finding(check="settings", ok=True, detail=where),
         _network(config),
-        _room(sqlite_path(config.store.url)),
+        *([_room(file)] if (file := file_of(config.store.url)) is not None else []),
     ]
+
+
+def _place(config: Config) -> str:
+    """Where the store is, without the password to it."""
+    return mask_secrets(str(file_of(config.store.url) or config.store.url))
 
 
 def _network(config: Config) -> Finding:
@@ -96,7 +101,7 @@ def _room(path: Path) -> Finding:
 
 
 async def _store(config: Config, store: SqlStore) -> Finding:
-    detail = f"{mask_secrets(str(sqlite_path(config.store.url)))}, {await store.size_bytes() / 2**20:.1f} MB"
+    detail = f"{_place(config)}, {await store.size_bytes() / 2**20:.1f} MB"
     try:
         await store.try_to_write()
     except StoreError as trouble:
@@ -147,6 +152,8 @@ async def _doubts(store: SqlStore) -> Finding:
 
 
 async def _vectors(config: Config, store: SqlStore) -> Finding:
+    if store.no_vectors is not None:
+        return Finding(check="vectors", ok=False, detail="search goes by words alone", fix=store.no_vectors)
     settings, serving = config.embedding, await store.serving_model()
     wanted = wanted_model(settings)
     try:

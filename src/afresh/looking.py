@@ -304,9 +304,11 @@ def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
 
 def _written_below(root: str, own: Config) -> list[str]:
     """Patterns for what afresh keeps of its own, where it stands inside a folder."""
-    from afresh.store.open import sqlite_path
+    from afresh.store.open import file_of
 
-    ways = [(str(sqlite_path(own.store.url)), "-*"), *([(own.log.file, ".*")] if own.log.file else [])]
+    ways = [(own.log.file, ".*")] if own.log.file else []
+    if (store := file_of(own.store.url)) is not None:
+        ways.append((str(store), "-*"))
     if own.kb.sources_dir and str((kb := kb_paths(own, Path.cwd())).sources_dir) == root:
         ways += [(str(path), more) for path, more in kb.no_sources]
     patterns = []

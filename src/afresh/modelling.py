@@ -123,8 +123,11 @@ class Modelling:
 
     @asynccontextmanager
     async def _chosen(self) -> AsyncIterator["Chosen"]:
-        from afresh.models.chosen import chosen
+        from afresh.models.chosen import Chosen, chosen
 
+        if self._store.no_vectors is not None:
+            yield Chosen(notes=(self._store.no_vectors,))
+            return
         settings, serving = self._config.embedding, await self._store.serving_model()
         caller = self._caller(settings.address) if settings.address else None
         try:

@@ -161,11 +161,10 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ("store:\n  url: kb.db\n", "did you mean sqlite:///kb.db?"),
         (
             "store:\n  url: mysql://u:geheim@h/db\n",
-            "store.url: expected sqlite:///FILE, got 'mysql://u:***@h/db'",
+            "store.url: expected sqlite:///FILE or postgresql://USER@HOST/DATABASE, got 'mysql://u:***@h/db'",
         ),
-        ("store:\n  url: postgresql://me@db/kb\n", "store.url: expected sqlite:///FILE, got 'postgresql://"),
         ("store:\n  url: 'sqlite:///:memory:'\n", "store.url: expected sqlite:///FILE, got :memory:"),
-        ("store:\n  url: 'sqlite:///'\n", "store.url: expected sqlite:///FILE, got 'sqlite:///'"),
+        ("store:\n  url: 'sqlite:///'\n", "or postgresql://USER@HOST/DATABASE, got 'sqlite:///'"),
         (
             "policy: {lease_seconds: 10, heartbeat_seconds: 8}\n",
             "policy.heartbeat_seconds (8) must be at most half",

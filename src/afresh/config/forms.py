@@ -15,12 +15,15 @@ _PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 def store_url(url: str) -> str:
     """A store that can be opened."""
     file = url.removeprefix("sqlite:///")
+    if url.startswith(("postgresql://", "postgres://")):
+        return url
     if ":memory:" in url:
         raise WrongValue("expected sqlite:///FILE, got :memory:, which would be lost between two commands")
     if file and file != url and not file.endswith("/"):
         return url
     hint = f"; did you mean sqlite:///{url}?" if re.fullmatch(r"[\w./~-]*[\w~-]", url) else ""
-    raise WrongValue(f"expected sqlite:///FILE, got {shown(mask(url))}{hint}")
+    expected = "sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+    raise WrongValue(f"expected {expected}, got {shown(mask(url))}{hint}")
 
 
 def header(value: str) -> str:

@@ -64,7 +64,8 @@ def _resolved(start: Path, typed: str, key: str) -> Path:
 
 def _others(config: Config, cwd: Path) -> Iterator[tuple[Path, str]]:
     """Files of afresh that the knowledge base must not write over."""
-    named = {"store.url": config.store.url.removeprefix("sqlite:///"), "log.file": config.log.file}
+    file = config.store.url.removeprefix("sqlite:///")
+    named = {"store.url": file if file != config.store.url else "", "log.file": config.log.file}
     if config.file:
         yield config.file.resolve(), "the settings file"
     for key, typed in named.items():

@@ -41,7 +41,8 @@ class StoreSettings:
         metadata={
             "spec": Spec(
                 kind="text",
-                doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path",
+                doc="where everything is kept: `sqlite:///FILE`, three slashes and then the path, "
+                "or `postgresql://USER@HOST/DATABASE`",
                 form=forms.store_url,
             )
         },

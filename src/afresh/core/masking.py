@@ -12,6 +12,9 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _USER = re.compile(r"(://)[^/\s@?#\\]*(?:%40|@)(?=[^/\s])", re.IGNORECASE)
+_DATABASE = re.compile(
+    r"(\bpostgres(?:ql)?://)[^\s?#]*@"
+)  # its host may be left out, its password hold anything
 _PAIR = re.compile(r"([?&;])([^=&;#\s?]{1,200})=([^&;#\s]+)")
 _SECRET_ENDS = (
     *("token", "key", "keyid", "secret", "password", "passwd", "passphrase", "pwd", "signature", "sig"),
@@ -55,7 +58,7 @@ def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
     """The text without passwords, tokens and keys: those that `known` lists and those that look like one."""
     for secret in known:
         text = text.replace(secret, MASK)
-    text = mask_pairs(_USER.sub(rf"\1{MASK}@", text))
+    text = mask_pairs(_USER.sub(rf"\1{MASK}@", _DATABASE.sub(rf"\1{MASK}@", text)))
     text = _COOKIE.sub(rf"\1 {MASK}", _HEADER.sub(rf"\1{MASK}", text))
     return _NAMED.sub(rf"\1{MASK}", _BEARER.sub(rf"\1 {MASK}", text))
 

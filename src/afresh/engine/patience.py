@@ -1,4 +1,4 @@
-"""Waiting out what passes: a store that is locked by another process, a disk that is full.
+"""Waiting out what passes: a store that is locked by another process, a full disk, a server that is down.
 
 Every method of a store is one query or one transaction, so a call that failed left nothing behind and can be
 made again.
@@ -11,17 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from afresh.core.errors import StoreFull, StoreWaits
+from afresh.core.errors import StoreDown, StoreFull, StoreWaits
 from afresh.core.events import Listener, Notice, ignore
 
 T = TypeVar("T")
 FOREVER = float("inf")
-PAUSE = 0.5  # seconds between two tries on a full disk; a locked store is waited for by the store itself
-PAUSE_BUSY = 0.05
+PAUSE = 0.5  # seconds between two tries on a full disk or a server that is down
+PAUSE_BUSY = 0.05  # a locked store is waited for by the store itself
 TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
 IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
+DOWN = "the database does not answer: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
 GOING_ON = "the store can be written to again: going on"
 
@@ -56,15 +57,13 @@ class Patience:
                 return result
 
     def _limit(self, trouble: StoreWaits) -> float:
-        full = isinstance(trouble, StoreFull)
         if self.stopping.is_set():
-            return 0.0 if full else LAST_TRIES
-        return self.full_seconds if full else self.busy_seconds
+            return 0.0 if _lasts(trouble) else LAST_TRIES
+        return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
 
     def _tell(self, trouble: StoreWaits, waited: float) -> None:
-        full = isinstance(trouble, StoreFull)
-        text = FULL if full else BUSY
-        if text != self._told and (full or waited >= TELL_BUSY_AFTER):
+        text = FULL if isinstance(trouble, StoreFull) else DOWN if isinstance(trouble, StoreDown) else BUSY
+        if text != self._told and (_lasts(trouble) or waited >= TELL_BUSY_AFTER):
             self._told = text
             self.listener(Notice(text=text))
 
@@ -74,11 +73,16 @@ class Patience:
             self.listener(Notice(text=GOING_ON))
 
     async def _pause(self, trouble: StoreWaits) -> None:
-        if not isinstance(trouble, StoreFull):
+        if not _lasts(trouble):
             await asyncio.sleep(PAUSE_BUSY)
             return
         with suppress(TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), PAUSE)
+
+
+def _lasts(trouble: StoreWaits) -> bool:
+    """Whether it is over only when somebody does something about it."""
+    return isinstance(trouble, StoreFull | StoreDown)
 
 
 class _Patient:

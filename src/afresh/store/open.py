@@ -27,6 +27,11 @@ def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix(PREFIX)).expanduser()
 
 
+def file_of(url: str) -> Path | None:
+    """The file that a store is, or None where it is a database elsewhere."""
+    return None if is_postgres(url) else sqlite_path(url)
+
+
 async def open_store(
     url: str, access: Access = Access.CREATE, *, wait_seconds: float = BUSY_SECONDS
 ) -> SqlStore:

@@ -14,7 +14,7 @@ from afresh.ports import Access
 from afresh.store.dialect import Row, Session
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
-from afresh.store.postgres_trouble import explain
+from afresh.store.postgres_trouble import TROUBLES, explain
 from afresh.store.postgres_vectors import as_halfvec
 from afresh.store.postgres_words import with_title_words, with_words
 
@@ -25,7 +25,6 @@ OPEN_PAUSE = 0.2
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
-TROUBLES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 
 Shape = Callable[[Mapping[str, object]], dict[str, object]]
 OWN: Mapping[str, Shape] = {  # what this dialect adds to rows

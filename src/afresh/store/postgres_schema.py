@@ -46,7 +46,9 @@ async def check(connection: asyncpg.Connection, shown: str, access: Access) -> i
             f"the store {shown} was written by a newer afresh (schema {version}, this one knows {newest()}); "
             "upgrade afresh or name another store with --store"
         )
-    if version == 0 and await connection.fetchval("select coalesce(to_regclass('pages'), to_regclass('sources'))"):
+    if version == 0 and await connection.fetchval(
+        "select coalesce(to_regclass('pages'), to_regclass('sources'))"
+    ):
         raise StoreError(
             f"the store {shown} is a database of another program; name an empty one with --store"
         )

@@ -6,7 +6,14 @@ import asyncpg
 
 from afresh.core.errors import StoreBusy, StoreDown, StoreError, StoreFull, StoreMissing
 
-TROUBLE: Sequence[tuple[str, type[StoreError], str]] = (  # by the beginning of the SQLSTATE, the longest first
+# What asyncpg raises; the last where a connection was ended while nobody listened to it.
+TROUBLES = (
+    *(asyncpg.PostgresError, OSError, TimeoutError),
+    *(asyncpg.InterfaceError, asyncpg.InternalClientError),
+)
+TROUBLE: Sequence[
+    tuple[str, type[StoreError], str]
+] = (  # by the beginning of the SQLSTATE, the longest first
     ("28", StoreError, "refuses the user or the password; put them right in store.url"),
     ("3D000", StoreMissing, "names a database that is not there; make it with `createdb`, then crawl"),
     ("42501", StoreError, "does not let this user do that; grant it the right to create and change tables"),
@@ -30,6 +37,6 @@ def explain(error: BaseException, shown: str) -> StoreError:
             if state.startswith(begins):
                 return kind(f"the store {shown} {words}")
         return StoreError(f"the store {shown} cannot be used: {error}")
-    if isinstance(error, OSError | TimeoutError | asyncpg.InterfaceError):
+    if isinstance(error, TROUBLES):
         return StoreDown(f"the store {shown} does not answer; is the database server running and in reach?")
     return StoreError(f"the store {shown} cannot be used: {error}")

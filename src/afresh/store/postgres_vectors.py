@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 NO_PGVECTOR = (
-    "search goes by words alone: this PostgreSQL has no pgvector; install it there "
-    "and let a superuser run `create extension vector`, then run `afresh reindex`"
+    "search goes by words alone: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
+    "run `create extension vector` as its superuser, then `afresh reindex`"
 )
 
 

@@ -1,7 +1,7 @@
 """The words of texts and questions as PostgreSQL's text index keeps them.
 
-They are made here and not by the server, whose parser takes `json.dumps` for the name of a computer, and whose
-idea of a letter depends on how its database was made. So the same texts are found in every store.
+They are made here and not by the server, whose parser takes `json.dumps` for the name of a computer, and
+whose idea of a letter depends on how its database was made. So the same texts are found in every store.
 """
 
 import json
@@ -49,11 +49,12 @@ def _porter() -> "Callable[[list[str]], list[str]]":
 def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:
     """A tsvector of texts, each with its weight."""
     places: dict[str, list[str]] = defaultdict(list)
-    at = 0
+    begin = 1
     for text, weight in parts:
-        for at, word in enumerate(lexemes(text, english=english)[:MOST_WORDS], at + 1):
+        words = lexemes(text, english=english)[:MOST_WORDS]
+        for at, word in enumerate(words, begin):
             places[word].append(f"{at}{weight}")
-        at += GAP
+        begin += len(words) + GAP
     return " ".join(f"'{word}':{','.join(found[:MOST_PLACES])}" for word, found in places.items())
 
 

@@ -1,9 +1,9 @@
 """Named SQL: every statement is text in `queries/*.sql` under a line `-- name`.
 
-`queries/reads.sql` is for every dialect, `queries/reads.sqlite.sql` for one of them: what it has to say in words
-of its own stands there, and nowhere else. `{list x}` is the members of the list parameter x, `{rows a b}` a table
-with these columns that is handed over whole, `{for update}` and `{for update skip locked}` say who waits for
-whom where several may write at once.
+`queries/reads.sql` is for every dialect, `queries/reads.sqlite.sql` for one of them: what it has to say in
+words of its own stands there, and nowhere else. `{list x}` is the members of the list parameter x,
+`{rows a b}` a table with these columns that is handed over whole, `{for update}` and
+`{for update skip locked}` say who waits for whom where several may write at once.
 """
 
 import re

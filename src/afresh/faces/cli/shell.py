@@ -30,7 +30,10 @@ def shared_options() -> list[click.Parameter]:
             **common,
         ),
         click.Option(
-            ["--store"], metavar="URL", help="The store, as sqlite:///FILE (else AFRESH_STORE).", **common
+            ["--store"],
+            metavar="URL",
+            help="The store, as sqlite:///FILE or postgresql://… (AFRESH_STORE).",
+            **common,
         ),
         click.Option(["--json"], is_flag=True, help="Answer with one JSON document on stdout.", **common),
         click.Option(

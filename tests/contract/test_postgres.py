@@ -1,0 +1,276 @@
+"""What holds on PostgreSQL alone: whose database it is, who comes first, and what happens when it goes away."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from random import Random
+from unittest.mock import patch
+
+import asyncpg
+import pytest
+from tests.contract.asking import search
+from tests.contract.desk import Desk, at, read
+from tests.postgres import Postgres
+
+from afresh.core.asking import Narrowed
+from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
+from afresh.core.events import Notice
+from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
+from afresh.ports import Access
+from afresh.store import postgres_schema
+from afresh.store.open import open_store
+from afresh.store.postgres_store import PostgresStore
+from afresh.store.sql import migrations
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
+
+
+@pytest.fixture
+async def url(postgres: Postgres) -> str:
+    return await postgres.emptied()
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[SqlStore]:
+    store = await open_store(url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def desk(store: SqlStore, clock: FrozenClock) -> Desk:
+    return await Desk.at(store, clock)
+
+
+async def told(url: str, sql: str) -> object:
+    """What another program on the same database is told."""
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(sql)
+    finally:
+        await connection.close()
+
+
+END_OTHERS = """
+select count(pg_terminate_backend(pid)) from pg_stat_activity
+where datname = current_database() and application_name = 'afresh'
+"""
+
+# ---- whose database it is
+
+
+@pytest.mark.parametrize("access", [Access.READ, Access.CHANGE])
+async def test_only_a_crawl_makes_the_tables(postgres: Postgres, access: Access) -> None:
+    async with postgres.bare() as url:
+        with pytest.raises(StoreMissing, match="no store at"):
+            await open_store(url, access)
+        assert await told(url, "select count(*) from pg_class where relname = 'pages'") == 0
+        await (await open_store(url)).close()
+        await (await open_store(url, access)).close()
+
+
+async def test_P20_two_who_make_the_tables_at_once_make_them_once(postgres: Postgres) -> None:
+    async with postgres.bare() as url:
+        stores = await asyncio.gather(*(open_store(url) for _ in range(4)))
+        for store in stores:
+            assert await store.sources() == []
+            await store.close()
+        assert await told(url, "select version from afresh_schema") == postgres_schema.newest()
+
+
+async def test_P20_a_migration_that_fails_leaves_nothing_of_itself(postgres: Postgres) -> None:
+    broken = [*migrations("postgres"), (9999, "create table half (id integer); select 1 / 0")]
+    async with postgres.bare() as url:
+        with patch.object(postgres_schema, "migrations", return_value=broken), pytest.raises(StoreError):
+            await open_store(url)
+        assert (
+            await told(url, "select count(*) from pg_class where relnamespace = 'public'::regnamespace") == 0
+        )
+
+
+async def test_P20_every_older_schema_comes_up_to_date(postgres: Postgres) -> None:
+    steps = migrations("postgres")
+    for version in [number for number, _ in steps[:-1]]:
+        async with postgres.bare() as url:
+            older = [step for step in steps if step[0] <= version]
+            connection = await asyncpg.connect(url)
+            with patch.object(postgres_schema, "migrations", return_value=older):
+                await postgres_schema.migrate(connection)
+            await connection.execute(
+                "insert into sources (name, kind, url, created_at, updated_at) "
+                "values ('docs', 'web', 'https://docs.example.org/', now(), now())"
+            )
+            await connection.close()
+            store = await open_store(url)
+            assert [source.name for source in await store.sources()] == ["docs"]
+            await store.close()
+
+
+async def test_P20_a_newer_schema_is_refused(url: str) -> None:
+    await told(url, "update afresh_schema set version = version + 1 returning 1")
+    try:
+        with pytest.raises(SchemaTooNew, match=r"newer afresh .*upgrade afresh"):
+            await open_store(url)
+    finally:
+        await told(url, "update afresh_schema set version = version - 1 returning 1")
+
+
+async def test_a_database_of_another_program_is_left_alone(postgres: Postgres) -> None:
+    async with postgres.bare() as url:
+        await told(url, "create table pages (id integer)")
+        with pytest.raises(StoreError, match="database of another program"):
+            await open_store(url)
+
+
+async def test_an_old_server_is_refused_by_name(url: str) -> None:
+    with (
+        patch.object(postgres_schema, "OLDEST", 99),
+        pytest.raises(StoreError, match="needs PostgreSQL 99 or newer"),
+    ):
+        await open_store(url)
+
+
+async def test_what_is_wrong_is_said_without_the_password(postgres: Postgres, unused_tcp_port: int) -> None:
+    nowhere = f"postgresql://me:geheim@127.0.0.1:{unused_tcp_port}/kb"
+    with pytest.raises(StoreDown, match="does not answer") as down:
+        await open_store(nowhere)
+    missing = postgres.database("no_such_database").replace("postgres:@", "postgres:geheim@")
+    with pytest.raises(StoreMissing, match="createdb") as gone:
+        await open_store(missing)
+    assert "geheim" not in f"{down.value} {gone.value}"
+
+
+# ---- many at once, and a server that goes away
+
+
+async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(desk: Desk, url: str) -> None:
+    await desk.crawl({"": read("Welcome to the harbour", "cranes")})
+    assert await told(url, END_OTHERS) == 1
+    patience = Patience(busy_seconds=5.0)
+    desk.store = patient(desk.store, patience)
+    await desk.crawl({"": read("Welcome to the harbour", "cranes"), "cranes": read("Cranes lift crates")})
+    assert [hit.url for hit in await search(desk.store, "cranes")] == [at("cranes")]
+
+
+async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store: SqlStore, url: str) -> None:
+    async def half(tx_done: Callable[[], Awaitable[object]]) -> None:
+        async with store.db.write() as tx:
+            await tx.run("see_cache", path="a", digest="b")
+            await tx_done()
+
+    with pytest.raises(StoreDown):
+        await half(lambda: told(url, END_OTHERS))
+    assert await store.cache_seen("a") is None
+    await store.see_cache("a", "c")
+    assert await store.cache_seen("a") == "c"
+
+
+async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
+    class Down(SqlStore):
+        tries = 0
+
+        async def sources(self, name: str | None = None) -> list[object]:  # type: ignore[override]
+            self.tries += 1
+            if self.tries < 3:
+                raise StoreDown("down")
+            return []
+
+    heard: list[object] = []
+    patience = Patience(busy_seconds=60.0, listener=heard.append)
+    with patch("afresh.engine.patience.PAUSE", 0.001):
+        assert await patient(Down(store.db, ""), patience).sources() == []
+    assert heard == [Notice(text=DOWN), Notice(text=GOING_ON)]
+
+
+async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: SqlStore) -> None:
+    for path in ("a", "b"):
+        await store.see_cache(path, "old")
+    met = asyncio.Barrier(2)
+
+    async def cross(first: str, second: str) -> str:
+        try:
+            async with store.db.write() as tx:
+                await tx.run("see_cache", path=first, digest=first + second)
+                await met.wait()
+                await tx.run("see_cache", path=second, digest=first + second)
+        except StoreBusy:
+            return "again"
+        return "done"
+
+    assert sorted(await asyncio.gather(cross("a", "b"), cross("b", "a"))) == ["again", "done"]
+    assert await store.cache_seen("a") == await store.cache_seen("b")
+
+
+async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: SqlStore) -> None:
+    order: list[str] = []
+    begun = asyncio.Event()
+
+    async def first() -> None:
+        async with store.db.write(1) as tx:
+            begun.set()
+            await tx.all("sources")
+            await other
+            order.append("first")
+
+    async def second(source: int) -> None:
+        await begun.wait()
+        async with store.db.write(source):
+            order.append(f"second on {source}")
+
+    other = asyncio.ensure_future(second(2))
+    same = asyncio.ensure_future(second(1))
+    await first()
+    await same
+    assert order == ["second on 2", "first", "second on 1"]
+
+
+async def test_a_lock_is_not_waited_for_longer_than_told(url: str, store: SqlStore) -> None:
+    hasty = await open_store(url, wait_seconds=0.05)
+    try:
+        async with store.db.write(1):
+            with pytest.raises(StoreBusy, match="locked by another process"):
+                async with hasty.db.write(1):
+                    pass
+    finally:
+        await hasty.close()
+
+
+async def test_a_failure_that_was_passed_over_is_no_commit(store: SqlStore) -> None:
+    with pytest.raises(StoreError, match="had failed"):
+        async with store.db.write() as tx:
+            with pytest.raises(asyncpg.PostgresError):
+                await tx.run("see_cache", path=None, digest=None)
+    assert await store.totals()
+
+
+# ---- text and vectors
+
+
+async def test_F61_the_character_that_postgres_cannot_keep_is_left_out(desk: Desk) -> None:
+    await desk.crawl({"": read("Nul\0byte and more", title="Ti\0tle")})
+    [hit] = await search(desk.store, "more")
+    assert (hit.title, hit.text) == ("Title", "Nulbyte and \x02more\x03")
+
+
+async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, clock: FrozenClock) -> None:
+    import numpy as np
+
+    with patch("afresh.store.postgres.use_pgvector", return_value=False):
+        async with postgres.bare() as url:
+            store = await open_store(url)
+            assert isinstance(store, PostgresStore)
+            desk = await Desk.at(store, clock)
+            await desk.crawl({"": read("Welcome to the harbour")})
+            assert len(await search(store, "harbour")) == 1
+            assert store.no_vectors is not None
+            assert "no pgvector" in store.no_vectors
+            question = np.ones((1, 4), dtype=np.float32)
+            assert (await store.nearest("test/one", question, Narrowed(), 5)).chunks == ()
+            with pytest.raises(StoreError, match="no pgvector"):
+                await store.keep_vectors("test/one", {"a": b"\0\0"}, clock())
+            await store.close()
+
+
+async def test_the_store_tells_its_size_and_that_it_is_sound(store: SqlStore, desk: Desk) -> None:
+    await desk.crawl({"": read(Random(1).randbytes(200_000).hex())})
+    assert await store.size_bytes() > 200_000
+    assert await store.integrity() is None
