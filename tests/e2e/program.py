@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 SETTINGS = """\
-store: {{url: "sqlite:///{store}"}}
+store: {{url: "{url}"}}
 network: {{allow: ["127.0.0.1/32"]}}
 crawl: {{probe: false}}
 policy: {{backoff_base_seconds: 0.01, backoff_max_seconds: 0.02}}
@@ -46,11 +46,11 @@ class Ended:
 class Program:
     """Runs `afresh` on one store; `in_process` spares it the start of processes that read pages."""
 
-    def __init__(self, store: Path, *, in_process: bool = False) -> None:
+    def __init__(self, store: Path, *, in_process: bool = False, url: str | None = None) -> None:
         self.store = store
         self.in_process = "1" if in_process else ""
         self.file = store.with_suffix(".yaml")
-        self.file.write_text(SETTINGS.format(store=store))
+        self.file.write_text(SETTINGS.format(url=url or f"sqlite:///{store}"))
 
     def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
         """Start a command."""

@@ -11,6 +11,7 @@ TROUBLES = (
     *(asyncpg.PostgresError, OSError, TimeoutError),
     *(asyncpg.InterfaceError, asyncpg.InternalClientError),
 )
+LONGEST = 200  # characters of a complaint, which may repeat what was to be written
 TROUBLE: Sequence[
     tuple[str, type[StoreError], str]
 ] = (  # by the beginning of the SQLSTATE, the longest first
@@ -36,7 +37,7 @@ def explain(error: BaseException, shown: str) -> StoreError:
         for begins, kind, words in TROUBLE:
             if state.startswith(begins):
                 return kind(f"the store {shown} {words}")
-        return StoreError(f"the store {shown} cannot be used: {error}")
+        return StoreError(f"the store {shown} cannot be used: {str(error)[:LONGEST]}")
     if isinstance(error, TROUBLES):
         return StoreDown(f"the store {shown} does not answer; is the database server running and in reach?")
     return StoreError(f"the store {shown} cannot be used: {error}")

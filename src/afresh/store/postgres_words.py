@@ -29,7 +29,11 @@ _TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 def lexemes(text: str, *, english: bool) -> list[str]:
     """The words of a text in their order: lower case, without accents, English ones as their stem."""
     words = [word[:LONGEST] for word in WORD.findall(_folded(text.lower()))]
-    return _porter()(words) if english else words
+    if not english:
+        return words
+    return [
+        stem or word for stem, word in zip(_porter()(words), words, strict=True)
+    ]  # of `s` nothing is left
 
 
 def _folded(text: str) -> str:

@@ -1,0 +1,97 @@
+"""The whole walk on PostgreSQL: what one store tells of a site, the other tells, whatever happens."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import counts, opened
+from tests.e2e.program import Program
+from tests.e2e.sites import BusySite, lay, looks, star
+from tests.postgres import Postgres, mortal
+
+from afresh.faces.cli.demo import SEARCHES, change
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+
+QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*", "how do I install harbor", "timeout")
+LIVE = ("url", "status", "title", "depth", "language", "missing_count", "moved_to", "doubt")
+
+
+async def told(kb: KnowledgeBase, base: str) -> dict[str, object]:
+    """All that a reader can see, without addresses, numbers and times that differ."""
+    pages = [asdict(page) for page in await kb.pages("docs", everything=True)]
+    links = await kb.links("docs")
+    hits = {query: await kb.search(query, limit=100, mode="text") for query in QUESTIONS}
+    seen: dict[str, object] = {
+        "pages": [{name: page[name] for name in LIVE} for page in pages],
+        "links": [(link.url, link.text, link.page_count, link.pages) for link in links],
+        "changes": sorted((each.url, each.kind) for each in await kb.changes("docs")),
+        "found": {query: sorted(hit.url for hit in answer.hits) for query, answer in hits.items()},
+        "best": {query: (await kb.search(query, limit=1)).hits[0].url for query in SEARCHES},
+    }
+    seen["hashes"] = len({page["content_hash"] for page in pages})
+    return {key: repr(value).replace(base, "SITE") for key, value in seen.items()}
+
+
+async def walked(store: Path, flags: Mapping[str, object]) -> list[dict[str, object]]:
+    """What is told after each step of the demo."""
+    steps: list[dict[str, object]] = []
+    with TinySite.docs() as site:
+        base = site.url.rstrip("/")
+        async with opened(store, flags) as kb:
+            steps += [dict(counts(await kb.crawl(site.url, name="docs"))), await told(kb, base)]
+            steps += [dict(counts(report)) for report in await kb.refresh(["docs"])]
+            change(site)
+            steps += [dict(counts(report)) for report in await kb.refresh(["docs"])]
+            steps.append(await told(kb, base))
+    return steps
+
+
+async def test_A27_a_site_is_the_same_in_both_stores_step_by_step(
+    store: Path, work: type[InProcess], postgres: Postgres
+) -> None:
+    ours = await walked(store, {})
+    theirs = await walked(store, {"store.url": await postgres.emptied()})
+    for step, (here, there) in enumerate(zip(ours, theirs, strict=True)):
+        for key in here:
+            assert there[key] == here[key], f"{key} of step {step}"
+
+
+async def test_P1_P2_a_crawl_killed_between_two_steps_of_a_commit_goes_on(
+    tiny: TinySite, store: Path, postgres: Postgres
+) -> None:
+    lay(tiny, star(12))
+    url = await postgres.emptied()
+    program = Program(store, in_process=True, url=url)
+    for point in ("commit.pages=kill", "sql.commit=kill@9", "sql.done=kill@9"):
+        assert program.run("crawl", tiny.url, "--name", "docs", failpoints=point).code == -9
+    last = program.run("crawl", tiny.url, "--name", "docs", "--json")
+    assert (last.code, last.report["state"]) == (0, "completed"), last.err
+    async with opened(store, {"store.url": url}) as kb:
+        pages = await kb.pages("docs")
+        assert sorted(page.url for page in pages) == sorted({page.url for page in pages})
+        assert len(pages) == 13
+        assert (await kb.status()).in_flight == 0
+    status = program.run("status", "--json")
+    assert (status.code, status.report["pages"]) == (0, 13)
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+async def test_F19_P10_a_crawl_goes_on_after_the_server_was_restarted(
+    mode: str, store: Path, work: type[InProcess]
+) -> None:
+    with mortal() as (server, restart), BusySite() as site:
+        lay(site, star(30))
+        held = site.hold("/p5")
+        async with opened(store, {"store.url": server.url, "crawl.concurrency": 3}) as kb:
+            crawl = asyncio.create_task(kb.crawl(site.url, name="docs"))
+            await held.arrived()
+            await asyncio.to_thread(restart, mode)
+            held.release()
+            report = await crawl
+            assert (report.state, counts(report)) == ("completed", {"new": 31})
+            assert len({page.url for page in await kb.pages("docs")}) == 31
+        assert all(number == 1 for number in looks(site).values())
