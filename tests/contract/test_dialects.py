@@ -14,7 +14,10 @@ ONLY_SQLITE = {
     *("check_english", "check_simple", "integrity", "not_indexed", "match_few_english", "match_few_simple"),
     *("chunks_after", "placed_vectors", "placed_vectors_after", "vectors_after"),
 }
-ONLY_POSTGRES = {"broken_indexes", "likeness", "middle", "nearest", "size", "texts", "vectors_of"}
+ONLY_POSTGRES = {
+    *("broken_indexes", "likeness", "many_vectors", "middle", "near_index", "nearest", "nearest_by_index"),
+    *("size", "texts", "vectors_of"),
+}
 
 
 def test_both_dialects_know_the_same_statements() -> None:

@@ -15,11 +15,14 @@ from tests.postgres import Postgres
 from afresh.core.asking import Narrowed
 from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
 from afresh.core.events import Notice
+from afresh.core.text import text_hash
 from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
 from afresh.ports import Access
 from afresh.store import postgres_schema
 from afresh.store.open import open_store
+from afresh.store.postgres import PostgresDatabase
 from afresh.store.postgres_store import PostgresStore
+from afresh.store.postgres_trouble import explain
 from afresh.store.sql import migrations
 from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock
@@ -271,6 +274,58 @@ async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, 
             with pytest.raises(StoreError, match="no pgvector"):
                 await store.keep_vectors("test/one", {"a": b"\0\0"}, clock())
             await store.close()
+
+
+async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_finds(
+    store: SqlStore, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    dice = np.random.default_rng(1)
+    texts = [f"text number {number}" for number in range(60)]
+    numbers = dice.normal(size=(60, 8)).astype("<f2")
+    made = {text_hash(text): row.tobytes() for text, row in zip(texts, numbers, strict=True)}
+    await store.keep_vectors("test/one", made, desk.clock())
+    await desk.crawl({"": read("\n\n".join(texts[:40]), "b"), "b": read("\n\n".join(texts[40:]))})
+    question, page = dice.normal(size=(1, 8)).astype(np.float32), Narrowed(path="/b")
+    before = [await store.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
+    await store.forget_vectors(desk.clock())
+    monkeypatch.setattr("afresh.store.postgres_vectors.LARGE", 10)
+    for _ in range(2):  # the second finds it made
+        await store.forget_vectors(desk.clock())
+    async with store.db.read() as tx:
+        model = await tx.one("model_and_newest", name="test/one")
+        assert model is not None
+        index = await tx.one("near_index", model=model["id"])
+        assert index is not None
+        assert index["ready"]
+    after = [await store.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
+    assert [[near.chunk for near in each.chunks] for each in after] == [
+        [near.chunk for near in each.chunks] for each in before
+    ]
+    assert len(after[0].chunks) == len(after[1].chunks) == 10
+
+
+async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect, refusals = PostgresDatabase._connected, [asyncpg.TooManyConnectionsError("full")] * 2
+
+    async def crowded(self: PostgresDatabase) -> asyncpg.Pool:
+        if refusals:
+            error = refusals.pop()
+            raise explain(error, self.shown) from error
+        return await connect(self)
+
+    monkeypatch.setattr(PostgresDatabase, "_connected", crowded)
+    monkeypatch.setattr("afresh.store.postgres.OPEN_PAUSE", 0.001)
+    store = await open_store(url)
+    assert await store.sources() == []
+    await store.close()
+    refusals += [asyncpg.TooManyConnectionsError("full")] * 2
+    monkeypatch.setattr("afresh.store.postgres.OPEN_SECONDS", -1.0)
+    with pytest.raises(StoreDown, match="raise max_connections"):
+        await open_store(url)
 
 
 async def test_the_store_tells_its_size_and_that_it_is_sound(store: SqlStore, desk: Desk) -> None:

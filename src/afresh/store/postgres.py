@@ -23,6 +23,7 @@ STATEMENTS = 400  # that a connection remembers: all there are
 OPEN_SECONDS = 10.0  # that a server which starts, or has no connection to spare, is waited for
 OPEN_PAUSE = 0.2
 SOURCES = 0x616672  # the first half of the advisory lock on a source
+INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
@@ -167,6 +168,28 @@ class PostgresDatabase:
     def read(self) -> AbstractAsyncContextManager[Session]:
         """A consistent snapshot."""
         return self._session(READ, _nothing)
+
+    async def index_vectors(self, model: int, dimensions: int) -> None:
+        """Make the index of a model's vectors, while others go on reading and writing; one process does."""
+        if self._pool is None or self.read_only:
+            return
+        name = f"vectors_near_{int(model)}"
+        try:
+            async with self._pool.acquire() as connection:
+                if not await connection.fetchval("select pg_try_advisory_lock($1, $2)", INDEXING, model):
+                    return
+                try:
+                    await connection.execute("set lock_timeout = 0")
+                    await connection.execute(f"drop index if exists {name}")  # half made by who was stopped
+                    await connection.execute(
+                        f"create index concurrently {name} on vectors using hnsw "
+                        f"((vector::halfvec({int(dimensions)})) halfvec_ip_ops) where model_id = {int(model)}"
+                    )
+                finally:
+                    await connection.execute("reset lock_timeout")
+                    await connection.execute("select pg_advisory_unlock($1, $2)", INDEXING, model)
+        except TROUBLES as error:
+            raise explain(error, self.shown) from error
 
     async def size_bytes(self) -> int:
         """All tables with their indexes."""

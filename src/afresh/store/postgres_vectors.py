@@ -13,7 +13,9 @@ from afresh.store.vectors import Vectors
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+    from afresh.store.postgres import PostgresDatabase
 
+LARGE = 20_000  # vectors; fewer are all compared, in a few milliseconds
 NO_PGVECTOR = (
     "search goes by words alone: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
     "run `create extension vector` as its superuser, then `afresh reindex`"
@@ -51,9 +53,37 @@ class PostgresVectors(Vectors):
                 return Nearest()
             _check_size(vector, row["dimensions"])
             pages = [each["id"] for each in await pages_within(tx, within)] if within else None
-            asked = _written(vector[0])
-            found = await tx.all("nearest", model=row["id"], vector=asked, pages=pages, limit=limit)
+            asked = {"model": row["id"], "vector": _written(vector[0]), "pages": pages, "limit": limit}
+            if await self._by_index(tx, row["id"], pages):
+                found = await tx.all("nearest_by_index", dimensions=row["dimensions"], **asked)
+            else:
+                found = await tx.all("nearest", **asked)
             return await self._nearest(tx, row, found, vector)
+
+    async def _by_index(self, tx: Session, model: int, pages: Sequence[int] | None) -> bool:
+        """Whether an index is asked: there is one, and the search is not narrowed to a corner."""
+        ready = await tx.one("near_index", model=model)
+        if ready is None or not ready["ready"] or pages is None:
+            return ready is not None and bool(ready["ready"])
+        row = await tx.one("count_chunks", pages=pages)
+        return row is not None and row["number"] > LARGE
+
+    async def forget_vectors(self, before: datetime) -> int:
+        """Let go of vectors that no text has; where many are left, they get an index."""
+        forgotten = await super().forget_vectors(before)
+        if self.no_vectors is None:
+            await self._index_if_many()
+        return forgotten
+
+    async def _index_if_many(self) -> None:
+        async with self.db.read() as tx:
+            row = await tx.one("many_vectors", most=LARGE)
+            if row is None or row["number"] < LARGE:
+                return
+            index = await tx.one("near_index", model=row["id"])
+            if index is not None and index["ready"]:
+                return
+        await cast("PostgresDatabase", self.db).index_vectors(row["id"], row["dimensions"])
 
     async def likeness(self, model: str, vector: "Matrix", chunks: Sequence[int]) -> Nearest:
         """How near some chunks are, the nearest first."""

@@ -23,3 +23,15 @@ order by asked.place
 -- middle
 select avg(few.vector)::real[] as vector
 from (select vector from vectors where model_id = :model order by id desc limit 5000) few
+
+-- nearest_by_index
+select chunk, likeness from nearest_by_index(:model, :dimensions, :vector, :pages, :limit)
+
+-- near_index
+select i.indisvalid as ready from pg_index i where i.indexrelid = to_regclass('vectors_near_' || :model)
+
+-- many_vectors
+select m.id, m.dimensions, (
+    select count(*) from (select 1 from vectors v where v.model_id = m.id limit :most) few
+) as number
+from models m where m.serving = 1
