@@ -1,7 +1,9 @@
 """The PostgreSQL that the tests bring along: one server for a run of them, a database for each process."""
 
+import atexit
 import fcntl
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -88,9 +90,15 @@ def started() -> Postgres:
         return Postgres(GIVEN)
     folder = Path(tempfile.gettempdir()) / f"afresh-postgres-{RUN[:12]}"
     folder.mkdir(exist_ok=True)
+    atexit.register(_tidy, folder)  # after the server, which is told later to end then
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return Postgres(str(_server(folder / "data", FAST).get_uri()))
+
+
+def _tidy(folder: Path) -> None:
+    if not (folder / "data").exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

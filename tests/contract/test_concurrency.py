@@ -51,6 +51,29 @@ async def test_F23_claims_at_the_same_time_never_give_the_same_row(
     assert len(crawls) == len(set(crawls)) == 60
 
 
+async def test_F23_P2_workers_who_meet_at_the_same_hosts_take_every_page_once(
+    open_another: Open, clock: FrozenClock
+) -> None:
+    desks = await _side_by_side(open_another, clock, 4)
+    wanted = [f"{_host(n)}{page}" for page in range(4) for n in range(12)]
+    await desks[0].enqueue(*wanted)
+    seen: list[str] = []
+    busy: dict[str, str] = {}
+
+    async def work(desk: Desk) -> None:
+        while len(seen) < len(wanted):
+            claims = await desk.claim(5)
+            for claim in claims:
+                assert busy.setdefault(claim.domain, desk.worker) == desk.worker, "a host has one worker"
+            await asyncio.sleep(0)
+            for domain in {claim.domain for claim in claims}:
+                del busy[domain]
+            seen.extend(await desk.commit(*[desk.visit(each, read(each.page.url)) for each in claims]))
+
+    await asyncio.gather(*map(work, desks))
+    assert sorted(seen) == sorted(wanted)
+
+
 async def test_200_commits_of_4_writers_are_all_kept(open_another: Open, clock: FrozenClock) -> None:
     desks = await _side_by_side(open_another, clock, 4)
     await desks[0].enqueue(*(_host(n) for n in range(200)))

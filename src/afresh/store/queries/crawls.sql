@@ -131,7 +131,8 @@ limit :limit {for update of c skip locked}
 update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now where id in {list crawls}
 
 -- know_hosts
-insert into hosts (domain) select d.value from {list domains} d where true
+insert into hosts (domain) select d.value from {list domains} d
+where not exists (select 1 from hosts h where h.domain = d.value)
 on conflict (domain) do nothing
 
 -- take_hosts
