@@ -228,8 +228,8 @@ class Undone:
         self.db = db
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[Session]:
-        async with self.db.write() as session:
+    async def write(self, source: int | None = None) -> AsyncIterator[Session]:
+        async with self.db.write(source) as session:
             yield session
             raise StoreError("the disk is full")
 
