@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
 from random import Random
 from unittest.mock import patch
 
@@ -15,6 +16,7 @@ from tests.postgres import Postgres
 from afresh.core.asking import Narrowed
 from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
 from afresh.core.events import Notice
+from afresh.core.kb_cache import SeenCache
 from afresh.core.text import text_hash
 from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
 from afresh.ports import Access
@@ -161,9 +163,9 @@ async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store:
 
     with pytest.raises(StoreDown):
         await half(lambda: told(url, END_OTHERS))
-    assert await store.cache_seen("a") is None
-    await store.see_cache("a", "c")
-    assert await store.cache_seen("a") == "c"
+    assert await store.cache_seen() is None
+    await store.see_cache(SeenCache("a", "c"))
+    assert await store.cache_seen() == SeenCache("a", "c")
 
 
 async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
@@ -183,23 +185,26 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
     assert heard == [Notice(text=DOWN), Notice(text=GOING_ON)]
 
 
-async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: SqlStore) -> None:
+async def test_F22_two_who_cross_each_other_are_told_to_try_again(
+    store: SqlStore, clock: FrozenClock
+) -> None:
+    now, later = clock(), clock() + timedelta(hours=1)
     for path in ("a", "b"):
-        await store.see_cache(path, "old")
+        await store.pause_host(path, now)
     met = asyncio.Barrier(2)
 
     async def cross(first: str, second: str) -> str:
         try:
             async with store.db.write() as tx:
-                await tx.run("see_cache", path=first, digest=first + second)
+                await tx.run("pause_host", domain=first, until=later)
                 await met.wait()
-                await tx.run("see_cache", path=second, digest=first + second)
+                await tx.run("pause_host", domain=second, until=later)
         except StoreBusy:
             return "again"
         return "done"
 
     assert sorted(await asyncio.gather(cross("a", "b"), cross("b", "a"))) == ["again", "done"]
-    assert await store.cache_seen("a") == await store.cache_seen("b")
+    assert await store.pauses(now) == {"a": later, "b": later}
 
 
 async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: SqlStore) -> None:
@@ -245,7 +250,7 @@ async def test_a_failure_that_was_passed_over_is_no_commit(store: SqlStore) -> N
 
     with pytest.raises(StoreError, match="had failed"):
         await passed_over()
-    assert await store.cache_seen("a") is None
+    assert await store.cache_seen() is None
 
 
 # ---- text and vectors

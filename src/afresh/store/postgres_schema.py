@@ -72,7 +72,8 @@ async def migrate(connection: asyncpg.Connection) -> None:
 
 
 async def _version(connection: asyncpg.Connection) -> int:
-    if await connection.fetchval("select to_regclass('afresh_schema')") is None:
+    # A look into a table lets the server hear of tables that others have made in the meantime.
+    if await connection.fetchval("select to_regclass('afresh_schema') from pg_class limit 1") is None:
         return 0
     return int(await connection.fetchval("select version from afresh_schema"))
 
