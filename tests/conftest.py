@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.postgres import Postgres, started
+from tests.postgres import Postgres, running
 
 from afresh.testing import TinySite
 
@@ -112,9 +112,10 @@ def _needed(path: Path, message: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Postgres:
+def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server: the one that AFRESH_TEST_POSTGRES names, or one of our own."""
-    return started()
+    with running() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The PostgreSQL that the tests bring along: one server for a run of them, a database for each process."""
 
-import atexit
 import fcntl
 import os
 import shutil
@@ -84,21 +83,31 @@ def _new_name() -> str:
     return f"afresh_test_{os.getpid()}_{next(_numbers)}"
 
 
-def started() -> Postgres:
-    """The server of this run of the tests, started by whoever comes first."""
+@contextmanager
+def running() -> Iterator[Postgres]:
+    """The server of this run of the tests: whoever comes first starts it, whoever goes last ends it."""
     if GIVEN:
-        return Postgres(GIVEN)
+        yield Postgres(GIVEN)
+        return
     folder = Path(tempfile.gettempdir()) / f"afresh-postgres-{RUN[:12]}"
+    with _alone(folder):
+        server = _server(folder / "data", FAST)
+    try:
+        yield Postgres(str(server.get_uri()))
+    finally:
+        with _alone(folder):
+            server.cleanup()
+            if not (folder / "data").exists():
+                shutil.rmtree(folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While nobody else starts or ends the server."""
     folder.mkdir(exist_ok=True)
-    atexit.register(_tidy, folder)  # after the server, which is told later to end then
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return Postgres(str(_server(folder / "data", FAST).get_uri()))
-
-
-def _tidy(folder: Path) -> None:
-    if not (folder / "data").exists():
-        shutil.rmtree(folder, ignore_errors=True)
+        yield
 
 
 @contextmanager
