@@ -79,8 +79,9 @@ class KbUpdate:
             now = self._clock()
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
-            if imposed:  # of what only the cache knows, the brake of a run holds nothing
-                self._hold(before, after)
+            if imposed and (held := self._held(before, after)):
+                await self._store.see_cache(SeenCache(desk.cache, "held"))  # it is to be taken over again
+                raise held
             written = await asyncio.to_thread(desk.shelf.write, after)
             if (told := self._cache_now()) is not None and (imposed or told != seen):
                 await self._store.see_cache(told)
@@ -154,14 +155,16 @@ class KbUpdate:
             raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
         return report
 
-    def _hold(self, before: Cache, after: Cache) -> None:
+    def _held(self, before: Cache, after: Cache) -> KbError | None:
+        """Why what only the cache knows does not leave: the brake of a run holds nothing of that."""
         gone = before.sources.keys() - after.sources.keys()
-        if self._desk.brake(len(before.sources), len(gone)):
-            raise KbError(
-                f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
-                f"such as {one_line(min(gone))}: cache and index are as they were. Check "
-                f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
-            )
+        if not self._desk.brake(len(before.sources), len(gone)):
+            return None
+        return KbError(
+            f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
+            f"such as {one_line(min(gone))}: cache and index are as they were. Check "
+            f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
+        )
 
     async def _records(
         self, sources: Mapping[str, Source], before: Cache, now: datetime
