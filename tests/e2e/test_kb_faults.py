@@ -27,9 +27,10 @@ def base(tmp_path: Path, capsys: pytest.CaptureFixture[str], tiny: TinySite) -> 
         yield base
 
 
-@pytest.mark.parametrize(
-    "point", ["page.prepared", "commit.done", "finish.done@2", "kb.cache", "kb.index", "kb.written"]
-)
+UPDATING = ["kb.cache", "kb.index", "kb.written"]
+
+
+@pytest.mark.parametrize("point", ["page.prepared", "commit.done", "finish.done@2", *UPDATING])
 def test_E7_killed_at_any_moment_the_next_update_has_both_files_whole_and_pays_nothing_twice(
     base: Base, point: str
 ) -> None:

@@ -21,6 +21,8 @@ AfreshError
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
+    ├── CopyStopped    a copy was told to stop; what is copied stays
+    ├── StoreUnfinished  the store is half a copy
     ├── SchemaTooNew   the store was written by a newer afresh
     └── StoreWaits     trouble that passes: the same call may go well later
         ├── StoreBusy  another process is writing
@@ -103,6 +105,14 @@ class KbBusy(KbError):
 
 class StoreError(AfreshError):
     """The store cannot be used."""
+
+
+class CopyStopped(StoreError):
+    """A copy was told to stop."""
+
+
+class StoreUnfinished(StoreError):
+    """The store is half a copy of another one."""
 
 
 class SchemaTooNew(StoreError):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from afresh.core.errors import ConfigError
+from afresh.core.errors import ConfigError, StoreMissing, StoreUnfinished
 from afresh.core.masking import mask_secrets
 from afresh.ports import Access
 from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
@@ -41,6 +41,18 @@ async def open_store(
     database = SqliteDatabase(sqlite_path(url), access, wait_seconds=wait_seconds)
     await database.open()
     return SqlStore(database, url)
+
+
+async def is_unfinished(url: str) -> bool:
+    """Whether a store is half a copy, which nothing but the copy may use."""
+    try:
+        store = await open_store(url, Access.READ)
+    except StoreUnfinished:
+        return True
+    except StoreMissing:
+        return False
+    await store.close()
+    return False
 
 
 async def _open_postgres(url: str, access: Access, wait_seconds: float) -> SqlStore:

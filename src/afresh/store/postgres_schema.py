@@ -4,9 +4,10 @@ import re
 
 import asyncpg
 
-from afresh.core.errors import SchemaTooNew, StoreError, StoreMissing
+from afresh.core.errors import SchemaTooNew, StoreError, StoreMissing, StoreUnfinished
 from afresh.ports import Access
 from afresh.store.sql import migrations
+from afresh.store.sqlite_schema import UNFINISHED
 
 OLDEST = 14  # of PostgreSQL
 DDL = {
@@ -46,6 +47,8 @@ async def check(connection: asyncpg.Connection, shown: str, access: Access) -> i
             f"the store {shown} was written by a newer afresh (schema {version}, this one knows {newest()}); "
             "upgrade afresh or name another store with --store"
         )
+    if await connection.fetchval("select to_regclass('afresh_copying')") is not None:
+        raise StoreUnfinished(f"the store {shown} {UNFINISHED}")
     if version == 0 and await connection.fetchval(
         "select coalesce(to_regclass('pages'), to_regclass('sources'))"
     ):

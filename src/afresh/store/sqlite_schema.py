@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from afresh.core.errors import SchemaTooNew, StoreError
+from afresh.core.errors import SchemaTooNew, StoreError, StoreUnfinished
 from afresh.store.sql import migrations
 
 DDL = {
@@ -15,18 +15,23 @@ DDL = {
     "without_rowid": "without rowid",
 }
 
+UNFINISHED = "is a copy that is not finished; `afresh copy … --resume` goes on with it"
+
 
 def check_owner(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a newer or foreign file before anything about it is changed."""
     newest = migrations("sqlite")[-1][0]
-    tables, version = connection.execute(
-        "select (select count(*) from sqlite_master), user_version from pragma_user_version"
+    tables, version, half = connection.execute(
+        "select (select count(*) from sqlite_master), user_version, "
+        "(select count(*) from sqlite_master where name = 'afresh_copying') from pragma_user_version"
     ).fetchone()
     if version > newest:
         raise SchemaTooNew(
             f"the store {path} was written by a newer afresh (schema {version}, this one knows {newest}); "
             "upgrade afresh or name another store with --store"
         )
+    if half:
+        raise StoreUnfinished(f"the store {path} {UNFINISHED}")
     if version == 0 and tables:
         raise StoreError(f"{path} is a database, but not one of afresh; name another store with --store")
 

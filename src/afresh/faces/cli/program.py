@@ -4,7 +4,7 @@ import click
 
 from afresh import __version__
 from afresh.core.errors import UsageError
-from afresh.faces.cli import care_commands, read_commands, run_commands
+from afresh.faces.cli import care_commands, read_commands, run_commands, store_commands
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import Group
 
@@ -40,5 +40,10 @@ def program(ctx: click.Context, version: bool) -> None:
         raise UsageError("name a command: afresh --help lists them")
 
 
-for each in (*run_commands.COMMANDS, *read_commands.COMMANDS, *care_commands.COMMANDS):
+for each in (
+    *run_commands.COMMANDS,
+    *read_commands.COMMANDS,
+    *care_commands.COMMANDS,
+    *store_commands.COMMANDS,
+):
     program.add_command(each)

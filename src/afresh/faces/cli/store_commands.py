@@ -1,0 +1,88 @@
+"""The commands about the store itself: migrate, copy."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from afresh.core.masking import mask_secrets
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.faces.cli.wording import count, duration
+
+if TYPE_CHECKING:
+    from afresh.core.views import Copied, Migrated
+
+SECTION = "Look after"
+
+
+@command(SECTION, "afresh migrate --dry-run", "afresh migrate --store postgresql://db.internal/afresh")
+@switch("--dry-run", text="Only tell what would be done.")
+def migrate(session: Session, dry_run: bool) -> None:
+    """Bring the store of an older afresh up to date.
+
+    Every command that writes does so by itself; this one does nothing else. It is one transaction: whatever
+    happens, the store is as before or new. A store of a newer afresh is left alone.
+    """
+    from afresh.migrating import migrate_store
+
+    url = session.config.store.url
+    with session.logged():
+        done = asyncio.run(migrate_store(url, dry_run=dry_run))
+    if not session.wrote_json(done):
+        session.show(_told(done, dry_run=dry_run))
+
+
+def _told(done: "Migrated", *, dry_run: bool) -> str:
+    name = clean(done.store)
+    if done.before == done.newest:
+        return f"{name} is up to date (schema {done.newest})."
+    verb = "would be brought" if dry_run else "was brought"
+    return f"{name} {verb} from schema {done.before} to {done.newest}."
+
+
+@command(
+    SECTION,
+    "afresh copy sqlite:///afresh.db postgresql://db.internal/afresh",
+    "afresh copy postgresql://db.internal/afresh sqlite:///react.db --source react@19",
+    "afresh copy sqlite:///afresh.db postgresql://db.internal/afresh --resume",
+)
+@argument("origin", "FROM_STORE", "The store to copy, as sqlite:///FILE or postgresql://…")
+@argument("target", "TO_STORE", "An empty store, or one that does not exist yet.")
+@option("--source", "labels", metavar="LABEL", multiple=True, text="Only this source; may be repeated.")
+@switch("--resume", text="Go on with a copy that was stopped or killed.")
+def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], resume: bool) -> None:
+    """Copy a whole store into an empty one, from SQLite to PostgreSQL or back.
+
+    Everything goes along: pages, text, vectors, links, changes, history, and what waits. At the end every row
+    of both stores is compared. The target can be used as soon as it is whole, and not before.
+    """
+    from afresh.copying import copy_store
+    from afresh.faces.cli.progress import watching
+    from afresh.faces.cli.running import Brake, signals
+
+    async def work() -> "Copied":
+        stopping = asyncio.Event()
+        with watching(session) as watch, signals(Brake(stopping.set, watch)):
+            return await copy_store(
+                origin,
+                target,
+                labels=tuple(dict.fromkeys(labels)),
+                resume=resume,
+                listener=watch.hear,
+                stopping=stopping,
+            )
+
+    with session.logged():
+        done = asyncio.run(work())
+    if not session.wrote_json(done):
+        session.show(_drawn(done))
+
+
+def _drawn(done: "Copied") -> str:
+    rows = {each.table: each.rows for each in done.tables}
+    what = f"{count(len(done.sources), 'source')}, {count(rows['pages'], 'page')}"
+    total = f"{count(sum(rows.values()), 'row')} in {duration(done.seconds)}"
+    return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, every one compared."
+
+
+COMMANDS = (migrate, copy)

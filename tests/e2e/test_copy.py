@@ -1,0 +1,272 @@
+"""`afresh copy` and `afresh migrate`: the same rows in another store, whatever happens on the way."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, opened, rows
+from tests.e2e.program import Program
+from tests.postgres import Postgres
+
+from afresh.copying import copy_store
+from afresh.core.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
+from afresh.core.events import Event, Remaking
+from afresh.faces.cli.demo import SEARCHES, change
+from afresh.kb import KnowledgeBase
+from afresh.migrating import migrate_store
+from afresh.store.sql import migrations
+from afresh.store.tables import tables
+from afresh.testing import TinySite
+
+QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*")
+
+
+COPYING = {"to postgres": ("copy.commit=kill@6", "copy.filled=kill"), "to sqlite": ("copy.batch=kill@4",)}
+_MADE: dict[str, Any] = {}  # a store that is made once
+
+
+async def filled(store: Path) -> dict[str, Any]:
+    """A store with a history, and what a reader sees of it."""
+    if not _MADE:
+        _MADE["told"] = await _filled(store)
+        _MADE["file"] = store.read_bytes()
+    else:
+        store.write_bytes(_MADE["file"])
+    found: dict[str, Any] = _MADE["told"]
+    return found
+
+
+async def _filled(store: Path) -> dict[str, Any]:
+    """A site that was read, changed and read again, and a folder."""
+    notes = store.parent / "notes"
+    notes.mkdir()
+    (notes / "odd.md").write_text("# Odd\n\nA note with a \0 in it, and ünïcödé, 数据库.\n")
+    with TinySite.docs() as site:
+        async with opened(store) as kb:
+            await kb.crawl(site.url, name="docs")
+            change(site)
+            await kb.refresh(["docs"])
+            await kb.crawl(str(notes), name="notes", version="2")
+            return await told(kb)
+
+
+async def told(kb: KnowledgeBase) -> dict[str, Any]:
+    """What a reader sees, down to the numbers."""
+    found: dict[str, Any] = {"sources": [asdict(each) for each in await kb.sources()]}
+    for label in [f"{each['name']}@{each['version']}".removesuffix("@None") for each in found["sources"]]:
+        pages = await kb.pages(label, everything=True)
+        found[label] = [asdict(page) for page in pages]
+        found[f"links of {label}"] = [asdict(link) for link in await kb.links(label)]
+        found[f"changes of {label}"] = [asdict(each) for each in await kb.changes(label, limit=1000)]
+        found[f"history of {label}"] = [asdict(each) for page in pages for each in await kb.history(page.url)]
+    for question in QUESTIONS:
+        hits = (await kb.search(question, mode="text", limit=100)).hits
+        found[question] = {hit.url for hit in hits}
+        found[f"{question} nearest"] = [
+            (hit.url, round(hit.score, 2)) for hit in (await kb.search(question, mode="vector", limit=5)).hits
+        ]
+    return found
+
+
+def everything(store: Path) -> dict[str, list[Any]]:
+    """All rows of all tables of a SQLite store."""
+    return {
+        table.name: rows(store, f"select {table.listed} from {table.name} order by {', '.join(table.key)}")
+        for table in tables()
+    }
+
+
+async def look(store: Path, url: str) -> dict[str, Any]:
+    """What a reader of another store sees."""
+    async with opened(store, {"store.url": url}) as kb:
+        return await told(kb)
+
+
+async def test_a_store_copied_to_postgres_and_back_is_the_same_row_by_row(
+    store: Path, work: type[InProcess], postgres: Postgres
+) -> None:
+    before, url, back = await filled(store), await postgres.emptied(), store.with_name("back.db")
+    there = await copy_store(f"sqlite:///{store}", url)
+    assert there.sources == ("docs", "notes@2")
+    assert {each.table: each.rows for each in there.tables} == {
+        name: len(found) for name, found in everything(store).items()
+    }
+    assert_same(await look(store, url), before)
+    again = await copy_store(url, f"sqlite:///{back}")
+    assert again.tables == there.tables
+    assert everything(back) == without_nul(everything(store))
+    assert_sound(back)
+    assert_same(await look(store, f"sqlite:///{back}"), before)
+
+
+def assert_same(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    for what, value in wanted.items():
+        assert found[what] == value, what
+
+
+def without_nul(found: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Rows as they are after PostgreSQL has kept them."""
+    return {
+        name: [tuple(v.replace("\0", "") if isinstance(v, str) else v for v in row) for row in each]
+        for name, each in found.items()
+    }
+
+
+async def test_a_copy_goes_on_with_new_numbers(
+    store: Path, work: type[InProcess], postgres: Postgres
+) -> None:
+    await filled(store)
+    url = await postgres.emptied()
+    await copy_store(f"sqlite:///{store}", url)
+    with TinySite.docs() as site:
+        async with opened(store, {"store.url": url}) as kb:
+            report = await kb.crawl(site.url, name="more")
+            assert (report.state, report.new > 20) == ("completed", True)
+
+
+@pytest.mark.parametrize("direction", COPYING)
+async def test_a_copy_killed_on_the_way_goes_on_and_is_whole(
+    direction: str, store: Path, work: type[InProcess], postgres: Postgres
+) -> None:
+    await filled(store)
+    place, url = f"sqlite:///{store}", await postgres.emptied()
+    if direction == "to sqlite":
+        await copy_store(place, url)
+        place, url = url, f"sqlite:///{store.with_name('back.db')}"
+    program = Program(store)
+    for number, point in enumerate(COPYING[direction]):
+        again = ["--resume"] if number else []
+        assert program.run("copy", place, url, *again, failpoints=point).code == -9
+    with pytest.raises(StoreUnfinished, match="--resume"):
+        await look(store, url)  # half a store answers nobody
+    with pytest.raises(StoreError, match="--resume"):
+        await copy_store(place, url)
+    with pytest.raises(StoreError, match="half a copy of"):
+        await copy_store(place, url, labels=["docs"], resume=True)
+    written: list[str] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Remaking) and "compared" not in event.what:
+            written.append(event.what)
+
+    done = await copy_store(place, url, resume=True, listener=hear)
+    assert "rows of sources" not in written  # those were there
+    assert bool(written) == (direction == "to sqlite")  # else only comparing was left
+    assert [each.rows for each in done.tables] == [len(each) for each in everything(store).values()]
+    with pytest.raises(StoreError, match="holds something already"):
+        await copy_store(place, url, resume=True)
+
+
+async def test_one_source_is_copied_alone(store: Path, work: type[InProcess]) -> None:
+    before, part = await filled(store), store.with_name("part.db")
+    done = await copy_store(f"sqlite:///{store}", f"sqlite:///{part}", labels=["notes@2"])
+    assert done.sources == ("notes@2",)
+    assert rows(part, "select name, version from sources") == [("notes", "2")]
+    assert rows(part, "select distinct source_id from pages") == rows(part, "select id from sources")
+    assert 0 < len(rows(part, "select id from vectors")) < len(rows(store, "select id from vectors"))
+    assert_sound(part)
+    found = await look(store, f"sqlite:///{part}")
+    assert found["notes@2"] == before["notes@2"]
+    assert found["history of notes@2"] == before["history of notes@2"]
+
+
+async def test_a_copy_that_is_stopped_says_how_to_go_on(store: Path, work: type[InProcess]) -> None:
+    await filled(store)
+    stopping, target = asyncio.Event(), f"sqlite:///{store.with_name('two.db')}"
+    with pytest.raises(CopyStopped, match="--resume"):
+        await copy_store(f"sqlite:///{store}", target, stopping=stopping, listener=lambda _: stopping.set())
+    await copy_store(f"sqlite:///{store}", target, resume=True)
+    assert everything(store.with_name("two.db")) == everything(store)
+
+
+async def test_a_row_that_differs_is_found(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from afresh.store import copy_sqlite
+
+    await filled(store)
+    write = copy_sqlite.SqliteEnd.write
+
+    async def spoiled(self: Any, table: Any, found: Any) -> None:
+        changed = [(*row[:3], "x", *row[4:]) for row in found] if table.name == "pages" else found
+        await write(self, table, changed)
+
+    monkeypatch.setattr(copy_sqlite.SqliteEnd, "write", spoiled)
+    target = f"sqlite:///{store.with_name('two.db')}"
+    with pytest.raises(StoreError, match=r"pages has .* rows"):
+        await copy_store(f"sqlite:///{store}", target)
+    with pytest.raises(StoreUnfinished):
+        await look(store, target)
+
+
+async def test_a_store_is_not_copied_onto_itself_or_onto_another(store: Path, work: type[InProcess]) -> None:
+    await filled(store)
+    with pytest.raises(UsageError, match="the same"):
+        await copy_store(f"sqlite:///{store}", f"sqlite:///{store.parent}/./{store.name}")
+    full = store.with_name("full.db")
+    await copy_store(f"sqlite:///{store}", f"sqlite:///{full}")
+    with pytest.raises(StoreError, match="holds something already"):
+        await copy_store(f"sqlite:///{store}", f"sqlite:///{full}")
+    assert everything(full) == everything(store)
+
+
+# ---- migrate
+
+
+def old_store(path: Path, version: int) -> None:
+    """A store as an afresh of that time made it."""
+    from afresh.store.sqlite_schema import DDL, split
+
+    with closing(sqlite3.connect(path)) as connection:
+        for number, script in migrations("sqlite"):
+            if number <= version:
+                for sql in split(script.format(**DDL)):
+                    connection.execute(sql)
+        connection.execute(f"pragma user_version = {version}")
+        connection.commit()
+
+
+async def test_an_older_store_is_brought_forward_and_a_newer_left_alone(store: Path) -> None:
+    newest, url = migrations("sqlite")[-1][0], f"sqlite:///{store}"
+    old_store(store, 3)
+    planned = await migrate_store(url, dry_run=True)
+    assert (planned.before, planned.after, planned.newest) == (3, 3, newest)
+    assert rows(store, "pragma user_version") == [(3,)]
+    program = Program(store)
+    done = program.run("migrate")
+    assert (done.code, f"from schema 3 to {newest}" in done.out) == (0, True), done
+    assert (await migrate_store(url)).before == newest
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute(f"pragma user_version = {newest + 1}")
+    with pytest.raises(SchemaTooNew, match="newer afresh"):
+        await migrate_store(url)
+    assert rows(store, "pragma user_version") == [(newest + 1,)]
+
+
+async def test_a_postgres_store_is_brought_forward_and_a_newer_left_alone(postgres: Postgres) -> None:
+    import asyncpg
+
+    from afresh.store.postgres_schema import portable
+
+    newest = migrations("postgres")[-1][0]
+    async with postgres.bare() as url:
+        connection = await asyncpg.connect(url)
+        await connection.execute("create table afresh_schema (version bigint not null)")
+        for number, script in migrations("postgres"):
+            if number <= 3:
+                await connection.execute(portable(script))
+        await connection.execute("insert into afresh_schema values (3)")
+        assert (await migrate_store(url, dry_run=True)).before == 3
+        done = await migrate_store(url)
+        assert (done.before, done.after) == (3, newest)
+        assert await connection.fetchval("select version from afresh_schema") == newest
+        await connection.execute("update afresh_schema set version = version + 1")
+        with pytest.raises(SchemaTooNew, match="newer afresh"):
+            await migrate_store(url)
+        await connection.close()
