@@ -15,6 +15,7 @@ from afresh.core.views import (
     Finding,
     FoundVersion,
     Hit,
+    HostQueue,
     LinkView,
     OpenedPage,
     PageView,
@@ -24,6 +25,7 @@ from afresh.core.views import (
     SourceView,
     StoreStatus,
     Why,
+    WorkerView,
 )
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.ports import Access
@@ -422,7 +424,13 @@ class FakeKnowledge:
             in_flight=0,
             oldest_pending=minutes(3),
             runs=(report(state="needs_confirmation", held=120),),
-            workers=(),
+            workers=(
+                WorkerView(
+                    host="anvil", pid=4711, since=minutes(90), heartbeat_at=minutes(0), runs=(7,), held=24
+                ),
+            ),
+            hosts=(HostQueue(domain="docs.example.org", waiting=1200, held=24, oldest=minutes(2)),),
+            pages_per_second=12.5,
             size_bytes=12_345_678,
         )
 

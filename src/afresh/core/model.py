@@ -268,6 +268,7 @@ class Worker:
     host: str
     pid: int
     heartbeat_at: datetime
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

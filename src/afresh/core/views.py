@@ -286,6 +286,28 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerView:
+    """A process that works on the store, or stands by."""
+
+    host: str
+    pid: int
+    since: datetime
+    heartbeat_at: datetime
+    runs: tuple[int, ...]  # that it leads
+    held: int  # pages it looks at, or is about to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostQueue:
+    """What waits for one host in the runs that are open."""
+
+    domain: str
+    waiting: int
+    held: int
+    oldest: datetime | None  # since when the first of it has been due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
     """The store at a glance."""
 
@@ -299,8 +321,10 @@ class StoreStatus:
     in_flight: int
     oldest_pending: datetime | None
     runs: tuple[RunReport, ...]  # running or waiting for a confirmation, newest first
-    workers: tuple[str, ...]
+    workers: tuple[WorkerView, ...]
     size_bytes: int
+    hosts: tuple[HostQueue, ...] = ()  # that most waits for
+    pages_per_second: float = 0.0  # of the runs under way, since each began
     model: str | None = None  # whose vectors answer searches
     unembedded: int = 0  # chunks that lack them, so that only their words find them
     wanted_model: str | None = None  # that the settings name

@@ -1,5 +1,6 @@
 """The store at a glance."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -7,11 +8,12 @@ from datetime import datetime
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Source, Worker
 from afresh.core.schedule import due_at
-from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus
+from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
 from afresh.ports import Library
 
+HOSTS = 10  # whose queues are told one by one
 NAMED = 5  # pages of a source that back off and are told one by one
 
 
@@ -43,13 +45,43 @@ async def status_of(
         in_flight=totals["in_flight"],
         oldest_pending=totals["oldest_pending"],
         runs=tuple(reports),
-        workers=tuple(sorted(alive)),
+        workers=await _workers(store, alive),
+        hosts=tuple(await store.busiest_hosts(HOSTS)),
+        pages_per_second=round(sum(_rate(each) for each in reports), 2),
         size_bytes=await store.size_bytes(),
         model=serving.name if serving else None,
         unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
         freshness=tuple([await _fresh(store, each, now, max_age(each)) for each in await store.sources()]),
     )
+
+
+async def _workers(store: Library, alive: set[str]) -> tuple[WorkerView, ...]:
+    """The processes at work, the oldest first: each is known by a name for every run it works on."""
+    held, led = await store.held_by(), defaultdict(list)
+    for run in await store.live_runs():
+        if run.state is RunState.RUNNING and run.worker is not None:
+            led[run.worker].append(int(run.id))
+    processes = defaultdict(list)
+    for worker in await store.workers():
+        if worker.name in alive:
+            processes[worker.host, worker.pid].append(worker)
+    views = [
+        WorkerView(
+            host=host,
+            pid=pid,
+            since=min(each.started_at or each.heartbeat_at for each in names),
+            heartbeat_at=max(each.heartbeat_at for each in names),
+            runs=tuple(sorted(run for each in names for run in led[each.name])),
+            held=sum(held.get(each.name, 0) for each in names),
+        )
+        for (host, pid), names in processes.items()
+    ]
+    return tuple(sorted(views, key=lambda view: (view.since, view.host, view.pid)))
+
+
+def _rate(report: RunReport) -> float:
+    return report.checked / report.seconds if report.state == RunState.RUNNING and report.seconds else 0.0
 
 
 async def _fresh(store: Library, source: Source, now: datetime, max_age: float | None) -> Freshness:

@@ -9,7 +9,7 @@ from afresh.core.doubt import SAME
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, PageStatus, RunId, Source, SourceId
 from afresh.core.sketch import WIDTH, likeness, sketch_of
-from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
 
@@ -175,6 +175,24 @@ class Reads:
             row = await tx.one("totals")
             assert row is not None  # noqa: S101
             return {**dict(row), "oldest_pending": at(row["oldest_pending"])}
+
+    async def held_by(self) -> dict[str, int]:
+        """How many pages each worker holds that holds any."""
+        async with self.db.read() as tx:
+            return {row["locked_by"]: row["number"] for row in await tx.all("held_by")}
+
+    async def busiest_hosts(self, limit: int) -> list[HostQueue]:
+        """The hosts that most waits for in open runs, the longest queue first."""
+        async with self.db.read() as tx:
+            return [
+                HostQueue(
+                    domain=row["domain"],
+                    waiting=row["waiting"],
+                    held=row["held"],
+                    oldest=at(row["oldest"]),
+                )
+                for row in await tx.all("busiest_hosts", limit=limit)
+            ]
 
     async def size_bytes(self) -> int:
         """How much room the store takes."""

@@ -176,7 +176,11 @@ def attempt_from(row: Row) -> Attempt:
 def worker_from(row: Row) -> Worker:
     """A row of `workers`."""
     return Worker(
-        name=row["name"], host=row["host"], pid=row["pid"], heartbeat_at=certain(row["heartbeat_at"])
+        name=row["name"],
+        host=row["host"],
+        pid=row["pid"],
+        heartbeat_at=certain(row["heartbeat_at"]),
+        started_at=at(row["started_at"]),
     )
 
 

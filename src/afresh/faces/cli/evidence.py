@@ -8,7 +8,7 @@ from rich.text import Text
 
 from afresh.config import Told
 from afresh.core.model import PageStatus
-from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why
+from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why, WorkerView
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
@@ -90,8 +90,10 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         ("attempts", count(view.attempts)),
         ("waiting", _waiting(view, now)),
         ("in flight", count(view.in_flight)),
-        ("workers", text(", ".join(view.workers) or "none at work")),
+        ("workers", _workers(view, now)),
     ]
+    pairs += [("rate", f"{view.pages_per_second:g} pages/s")] if view.pages_per_second else []
+    pairs += [("queues", _queues(view, now))] if view.hosts else []
     parts: list[RenderableType] = [facts(pairs)]
     parts += (
         [Text(), *(line for each in view.freshness for line in _freshness(each, now))]
@@ -116,6 +118,28 @@ def _freshness(view: Freshness, now: datetime) -> list[Text]:
         failed = "failed once" if page.failures == 1 else f"failed {page.failures} times"
         lines.append(Text(f"  {clean(page.url)} {failed}, again at {again}{why}", overflow="fold"))
     return lines
+
+
+def _workers(view: StoreStatus, now: datetime) -> Text:
+    """One line for each process."""
+    return Text("\n".join(_worker(each, now) for each in view.workers) or "none at work")
+
+
+def _worker(view: WorkerView, now: datetime) -> str:
+    leads = f", leads {', '.join(f'run {run}' for run in view.runs)}" if view.runs else ""
+    return clean(
+        f"{view.host} {view.pid}, began {ago(view.since, now)}{leads}, holds {count(view.held, 'page')}"
+    )
+
+
+def _queues(view: StoreStatus, now: datetime) -> Text:
+    """One line for each host."""
+    lines = []
+    for host in view.hosts:
+        oldest = f", the oldest due {ago(host.oldest, now)}" if host.oldest else ""
+        name = host.domain or "files"
+        lines.append(clean(f"{name}: {count(host.waiting)} waiting, {count(host.held)} held{oldest}"))
+    return Text("\n".join(lines))
 
 
 def _doubtful(view: StoreStatus) -> Text:

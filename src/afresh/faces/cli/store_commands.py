@@ -1,6 +1,5 @@
 """The commands about the store itself: migrate, copy."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from afresh.core.masking import mask_secrets
@@ -23,6 +22,8 @@ def migrate(session: Session, dry_run: bool) -> None:
     Every command that writes does so by itself; this one does nothing else. It is one transaction: whatever
     happens, the store is as before or new. A store of a newer afresh is left alone.
     """
+    import asyncio
+
     from afresh.migrating import migrate_store
 
     url = session.config.store.url
@@ -56,6 +57,8 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
     Everything goes along: pages, text, vectors, links, changes, history, and what waits. At the end every row
     of both stores is compared. The target can be used as soon as it is whole, and not before.
     """
+    import asyncio
+
     from afresh.copying import copy_store
     from afresh.faces.cli.progress import watching
     from afresh.faces.cli.running import Brake, signals

@@ -79,6 +79,16 @@ select
     (select count(*) from page_crawls where outcome is null and locked_at is not null) as in_flight,
     (select min(scheduled_for) from page_crawls where outcome is null and locked_at is null and run_id is not null) as oldest_pending
 
+-- held_by
+select locked_by, count(*) as number from page_crawls where locked_by is not null group by locked_by
+
+-- busiest_hosts
+select domain, sum(case when locked_at is null then 1 else 0 end) as waiting,
+    sum(case when locked_at is null then 0 else 1 end) as held,
+    min(case when locked_at is null then scheduled_for end) as oldest
+from page_crawls where outcome is null and run_id is not null
+group by domain order by waiting desc, domain limit :limit
+
 -- pages_to_look_at
 select p.* from pages p
 where p.source_id = :source and (

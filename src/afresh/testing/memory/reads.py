@@ -1,5 +1,6 @@
 """What the use cases ask of a store, answered from memory."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -8,7 +9,7 @@ from afresh.core.doubt import SAME
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.sketch import WIDTH, likeness
-from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import Tables
 
 SHOWN_PAGES = 20
@@ -176,6 +177,19 @@ class MemoryReads:
         near = [each for each in sketches if document.sketch and each[:WIDTH] == document.sketch[:WIDTH]]
         return doubted + sum(likeness(each, document.sketch) >= SAME for each in near)
 
+    async def held_by(self) -> dict[str, int]:
+        """How many pages each worker holds that holds any."""
+        return dict(Counter(row.locked_by for row in self.tables.waiting() if row.locked_by is not None))
+
+    async def busiest_hosts(self, limit: int) -> list[HostQueue]:
+        """The hosts that most waits for in open runs, the longest queue first."""
+        queues: dict[str, list[Attempt]] = defaultdict(list)
+        for row in self.tables.waiting():
+            if row.run_id is not None:
+                queues[row.domain].append(row)
+        found = [_host_queue(domain, rows) for domain, rows in queues.items()]
+        return sorted(found, key=lambda each: (-each.waiting, each.domain))[:limit]
+
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
         rows = self.tables.waiting()
@@ -220,4 +234,11 @@ def view_of(page: Page) -> PageView:
         missing_count=page.missing_count,
         moved_to=page.moved_to,
         doubt=page.doubt,
+    )
+
+
+def _host_queue(domain: str, rows: Sequence[Attempt]) -> HostQueue:
+    free = [row.scheduled_for for row in rows if row.locked_at is None]
+    return HostQueue(
+        domain=domain, waiting=len(free), held=len(rows) - len(free), oldest=min(free, default=None)
     )
