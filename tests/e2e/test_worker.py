@@ -2,10 +2,11 @@
 
 import asyncio
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.e2e.program import Program, ended
 from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
 from tests.postgres import Postgres, mortal
 
-from afresh.core.events import Event, Step
+from afresh.core.events import Event, Notice, Step
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 
@@ -261,3 +262,46 @@ async def test_what_a_worker_cannot_know_is_refused(store: Path) -> None:
     program = Program(store)
     refused = program.run("refresh", "--due", "--budget", "3", "--detach")
     assert (refused.code, "leave out --detach" in refused.err) == (2, True)
+
+
+async def test_a_run_that_nobody_leads_does_not_wait_for_one_that_has_a_leader(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, ends = f"sqlite:///{store}", list[RunReport]()
+    with BusySite() as large, BusySite() as small:
+        lay(large, star(40))
+        lay(small, star(3))
+        held = [large.hold(path) for path in ("/p0", "/p1", "/p2")]
+        async with looking(store, url) as mine, looking(store, url) as theirs:
+            crawl = asyncio.create_task(mine.crawl(large.url, name="large"))
+            await held[0].arrived()
+            asked = ask_noted(theirs, monkeypatch)
+            helping = asyncio.create_task(theirs.work(at_once=1, tell=ends.append))
+            await asyncio.wait_for(asked.wait(), 30)  # its only hand is lent
+            await mine.queue_crawl(small.url, name="small")
+            while not ends:  # noqa: ASYNC110 - a run of another knowledge base
+                await asyncio.sleep(0.02)
+            assert [(end.source, end.state) for end in ends] == [("small", "completed")]
+            theirs.stop()
+            assert await helping
+            for each in held:
+                each.release()
+            assert (await crawl).new == 41
+
+
+async def test_trouble_with_one_run_is_told_and_leaves_the_others_alone(
+    store: Path, work: type[InProcess]
+) -> None:
+    url, ends, said = f"sqlite:///{store}", list[RunReport](), list[Event]()
+    with BusySite() as site:
+        lay(site, star(3))
+        async with looking(store, url) as kb:
+            await kb.queue_crawl("https://github.com/owner/repo", name="odd")
+            with closing(sqlite3.connect(store)) as connection:
+                connection.execute("update sources set kind = 'of tomorrow'")
+                connection.commit()
+            await kb.queue_crawl(site.url, name="docs")
+            assert not await kb.work(once=True, tell=ends.append, listener=said.append)
+            assert [end.source for end in ends] == ["docs"]
+            [notice] = [each.text for each in said if isinstance(each, Notice)]
+            assert "cannot look at a source of the kind of tomorrow" in notice
