@@ -113,11 +113,13 @@ from page_links e join links l on l.id = e.link_id join pages f on f.id = e.page
 where e.page_id in {list pages} and e.follow = 1 and l.admitted = 1
 group by l.url
 
--- blocked_hosts
-select domain, locked_by, wanted_by, next_allowed_at from hosts
+-- busy_hosts
+select domain, coalesce(locked_by = :worker and wanted_by <> :worker, false) as leaving,
+    coalesce(locked_by <> :worker, true) or coalesce(next_allowed_at > :now, false) or used > 0 as closed
+from hosts
 where (locked_by is not null and locked_by <> :worker and locked_until > :now)
     or next_allowed_at > :now
-    or (locked_by = :worker and wanted_by <> :worker and used = 1)
+    or (locked_by = :worker and wanted_by <> :worker)
 
 -- claimable
 select c.id as crawl_id, c.run_id, c.domain, p.*
@@ -132,12 +134,14 @@ update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now 
 
 -- know_hosts
 insert into hosts (domain) select d.value from {list domains} d
-where not exists (select 1 from hosts h where h.domain = d.value)
+where true
 on conflict (domain) do nothing
+returning domain
 
 -- take_hosts
 update hosts
-set locked_by = :worker, locked_until = :until, used = 1,
+set locked_by = :worker, locked_until = :until, run_id = :run,
+    used = case when locked_by = :worker and used > 0 then 2 else 1 end,
     wanted_by = case when locked_by = :worker then wanted_by end
 where domain in (
     select h.domain from hosts h
@@ -145,31 +149,39 @@ where domain in (
         and (h.locked_by is null or h.locked_by = :worker or h.locked_until is null or h.locked_until <= :now)
     {for update skip locked}
 )
-returning domain
+returning domain, used
 
 -- want_hosts
-update hosts set wanted_by = :worker
+update hosts set wanted_by = :worker, wanted_run = :run
 where domain in (
-    select h.domain from hosts h
-    where h.domain in {list blocked} and h.locked_by <> :worker and h.locked_until > :now
-        and exists (
-            select 1 from page_crawls c where c.domain = h.domain and c.run_id = :run and c.outcome is null
-        )
+    select w.domain from hosts w
+    where w.wanted_by is null and w.domain in (
+        select o.domain from (
+            select h.domain, row_number() over (partition by h.locked_by order by h.domain) as place,
+                count(*) over (partition by h.locked_by) as number, h.run_id
+            from hosts h
+            where h.locked_by <> :worker and h.locked_until > :now and h.wanted_by is null and exists (
+                select 1 from page_crawls c
+                where c.domain = h.domain and c.run_id = :run and c.outcome is null and c.locked_at is null
+            )
+        ) o
+        where coalesce(o.run_id, 0) <> :run or 2 * o.place <= o.number
+    )
     {for update skip locked}
 )
 
 -- hand_over_hosts
-update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0
+update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0, run_id = wanted_run
 where domain in (
     select h.domain from hosts h
-    where h.locked_by = :worker and h.wanted_by <> :worker and (h.used = 1 or :had_turn = 1) and not exists (
+    where h.locked_by = :worker and h.wanted_by <> :worker and (h.used > 0 or :had_turn = 1) and not exists (
         select 1 from page_crawls c where c.locked_by = :worker and c.domain = h.domain
     )
     {for update skip locked}
 )
 
 -- release_hosts
-update hosts set locked_by = null, locked_until = null, used = 1 where locked_by in {list workers}
+update hosts set locked_by = null, locked_until = null, used = 1, run_id = null where locked_by in {list workers}
 
 -- unwant_hosts
 update hosts set wanted_by = null where wanted_by in {list workers}
