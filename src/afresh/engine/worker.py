@@ -103,6 +103,8 @@ class Worker:
             lease_seconds=kit.pace.lease_seconds,
         )
         for claim in claims:
+            if claim.arrived:
+                kit.hosts.arrived(claim.domain)
             self._claims.put_nowait(claim)
         self._held += len(claims)
         self._resize()

@@ -15,10 +15,11 @@ where true
 on conflict (source_id, url) do nothing
 
 -- lower_depth
-update pages set depth = :depth, updated_at = :now where id = :page
+update pages set depth = r.depth, updated_at = r.now from {rows page depth now} r where pages.id = r.page
 
 -- raise_priority
-update page_crawls set priority = -:depth, updated_at = :now where page_id = :page and outcome is null
+update page_crawls set priority = -r.depth, updated_at = r.now from {rows page depth now} r
+where page_crawls.page_id = r.page and outcome is null
 
 -- open_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
@@ -53,7 +54,7 @@ set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > 
 where id in {list crawls}
 
 -- rank_row
-update page_crawls set priority = -:rank where id = :crawl
+update page_crawls set priority = -r.rank from {rows crawl rank} r where page_crawls.id = r.crawl
 
 -- waiting_rows
 select c.url, c.scheduled_for, c.updated_at, p.last_seen
@@ -211,7 +212,9 @@ returning page_id, run_id, url, domain, priority
 
 -- reopen_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
-values (:page_id, :run_id, :url, :domain, :priority, :now, :now, :now)
+select r.page_id, r.run_id, r.url, r.domain, r.priority, r.now, r.now, r.now
+from {rows page_id run_id url domain priority now} r
+where true
 on conflict (page_id) where outcome is null do nothing
 
 -- lock_owners
