@@ -16,7 +16,7 @@ from afresh.config.kb import KbSettings
 from afresh.core.doubt import PROBE
 from afresh.core.errors import AfreshError, ConfigError
 from afresh.core.events import Listener, Notice
-from afresh.core.file_urls import file_url
+from afresh.core.file_urls import file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS, parse_links
@@ -42,7 +42,7 @@ from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
 from afresh.looking import Looking, lookout_for
 from afresh.modelling import Modelling
-from afresh.ports import Access, Clock, Lister, Lookout
+from afresh.ports import Access, Clock, Library, Lister, Lookout
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
@@ -124,6 +124,22 @@ class Workshop:
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
         return _worker(self.clock()), self.config.policy.lease_seconds
+
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+        """The store and the life of a process that works until it is told to stop."""
+        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store, policy, clock = patient(self.store, patience), self.config.policy, Steady(self.clock)
+        return store, Vigil(
+            store=store,
+            me=_worker(clock()),
+            lease_seconds=policy.lease_seconds,
+            heartbeat_seconds=policy.heartbeat_seconds,
+            clock=clock,
+        )
+
+    def sees(self, source: Source) -> bool:
+        """Whether a source can be read from this machine: files can be where their root is."""
+        return not source.url.startswith("file:") or Path(path_of(source.url)).exists()
 
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""

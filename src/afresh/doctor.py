@@ -198,7 +198,7 @@ async def _runs(store: SqlStore, alive: set[str]) -> Finding:
 
 
 def _under_way(run: Run, alive: set[str]) -> bool:
-    return run.state is RunState.RUNNING and run.worker in alive
+    return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
 
 
 async def _clock(store: SqlStore, now: datetime) -> Finding:

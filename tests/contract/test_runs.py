@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from tests.contract.asking import search
-from tests.contract.desk import ROOT, Desk, at, read
+from tests.contract.desk import LIMITS, ROOT, Desk, at, read
 
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
-from afresh.core.model import RunMode, RunState
+from afresh.core.model import Listed, RunMode, RunState
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -227,3 +227,47 @@ async def test_F25_there_is_one_run_for_each_slot(desk: Desk) -> None:
         desk.source.id, RunMode.DUE, full=False, worker="w2", now=desk.clock.advance(60), slot=later
     )
     assert (run.mode, resumed) == (RunMode.DUE, False)
+
+
+# ---- runs that wait for a worker
+
+
+async def test_a_queued_run_waits_for_a_worker_and_is_queued_once(desk: Desk) -> None:
+    store, source, now = desk.store, desk.source.id, desk.clock()
+    queued, resumed = await store.start_run(source, RunMode.REFRESH, full=True, worker=None, now=now)
+    assert (queued.state, queued.worker, queued.full, resumed) == (RunState.QUEUED, None, True, False)
+    again, _ = await store.start_run(source, RunMode.REFRESH, full=False, worker=None, now=desk.clock())
+    assert again.id == queued.id
+    assert [run.id for run in await store.live_runs()] == [queued.id]
+    taken, resumed = await store.start_run(
+        source, RunMode.REFRESH, full=True, worker="w", now=now, only=queued.id
+    )
+    assert (taken.id, taken.state, taken.worker, resumed) == (queued.id, RunState.RUNNING, "w", True)
+
+
+async def test_only_a_run_that_is_open_is_taken_up(desk: Desk) -> None:
+    store, source, now = desk.store, desk.source.id, desk.clock()
+    queued, _ = await store.start_run(source, RunMode.REFRESH, full=False, worker=None, now=now)
+    taken, _ = await store.start_run(source, RunMode.REFRESH, full=False, worker="w", now=now)
+    await store.finish_run(taken, Ending(state=RunState.COMPLETED, counts={}), now)
+    with pytest.raises(RunBusy, match="is over"):
+        await store.start_run(source, RunMode.REFRESH, full=False, worker="v", now=now, only=queued.id)
+    assert len(await store.last_runs(source, 9)) == 1
+
+
+async def test_a_run_that_is_handed_over_keeps_its_queue(desk: Desk) -> None:
+    store, source = desk.store, desk.source.id
+    run, _ = await store.start_run(source, RunMode.CRAWL, full=False, worker="w", now=desk.clock(), slot=None)
+    await store.enqueue(run, [Listed(at("a"), 1), Listed(at("b"), 1)], LIMITS, desk.clock())
+    left = await store.finish_run(run, Ending(state=RunState.QUEUED, counts={}), desk.clock())
+    assert left.state is RunState.QUEUED
+    assert (await store.backlog(run.id)).open == 2
+    heir, resumed = await store.start_run(
+        source, RunMode.CRAWL, full=False, worker="v", now=desk.clock(), only=run.id
+    )
+    assert (heir.id, heir.worker, resumed) == (run.id, "v", True)
+    assert await store.join_run(run.id) == heir
+    with pytest.raises(RunBusy, match="taken over"):
+        await store.finish_run(
+            replace(left, state=RunState.RUNNING), Ending(state=RunState.FAILED, counts={}), desk.clock()
+        )

@@ -52,6 +52,7 @@ def test_a_run_ends_once_and_only_a_cancelled_or_braked_one_goes_on() -> None:
     assert states.RUN.keys() == set(RunState)
     assert states.RUN[RunState.RUNNING] == set(RunState) - {RunState.RUNNING}
     assert {state for state, targets in states.RUN.items() if targets} == {
+        RunState.QUEUED,
         RunState.RUNNING,
         RunState.CANCELLED,
         RunState.NEEDS_CONFIRMATION,

@@ -39,6 +39,7 @@ class RunMode(StrEnum):
 class RunState(StrEnum):
     """Where a run stands."""
 
+    QUEUED = "queued"  # waits for a worker
     RUNNING = "running"
     COMPLETED = "completed"
     PARTIAL = "partial"

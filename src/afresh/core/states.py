@@ -12,9 +12,13 @@ PAGE: dict[PageStatus, frozenset[PageStatus]] = {
     PageStatus.REDIRECT: frozenset({PageStatus.ACTIVE, PageStatus.DELETED}),
 }
 
+UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
+
 RUN: dict[RunState, frozenset[RunState]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING}),
     RunState.RUNNING: frozenset(
         {
+            RunState.QUEUED,  # its worker leaves, another goes on
             RunState.COMPLETED,
             RunState.PARTIAL,
             RunState.FAILED,
@@ -22,7 +26,9 @@ RUN: dict[RunState, frozenset[RunState]] = {
             RunState.NEEDS_CONFIRMATION,
         }
     ),
-    RunState.CANCELLED: frozenset({RunState.RUNNING}),  # the next command goes on where it was
+    RunState.CANCELLED: frozenset(
+        {RunState.QUEUED, RunState.RUNNING}
+    ),  # the next command goes on where it was
     RunState.NEEDS_CONFIRMATION: frozenset({RunState.COMPLETED, RunState.PARTIAL}),
     RunState.COMPLETED: frozenset(),
     RunState.PARTIAL: frozenset(),

@@ -7,6 +7,7 @@ from afresh.core.decide import request_for
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
 from afresh.core.schedule import due
 from afresh.core.scope import Rules
+from afresh.core.states import UNFINISHED
 from afresh.core.views import Plan
 from afresh.engine.report import seconds_of
 from afresh.ports import Library
@@ -56,7 +57,7 @@ async def _notes(store: Library, source: Source, others: int) -> tuple[str, ...]
     if waiting := len(await store.frontier(source.id)):
         notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
     last = await store.last_runs(source.id, 1)
-    if last and last[0].state in (RunState.RUNNING, RunState.CANCELLED):
+    if last and last[0].state in UNFINISHED:
         notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
     return tuple(notes)
 

@@ -11,7 +11,7 @@ from afresh.core.errors import EmbedError, RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.link_list import LINKS
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunMode, RunState, Source
+from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
@@ -22,7 +22,7 @@ from afresh.engine.fill import fill, is_as_listed
 from afresh.engine.kit import Kit
 from afresh.engine.patterns import trap_notes
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
-from afresh.engine.worker import Worker
+from afresh.engine.worker import Worker, first_of
 from afresh.failpoints import failpoint
 
 UNUSED = timedelta(days=30)  # how long vectors are kept for text that may come back
@@ -38,17 +38,21 @@ async def run_source(
     stopping: asyncio.Event,
     slot: datetime | None = None,
     pages: Sequence[Listed] = (),
+    only: RunId | None = None,
 ) -> RunReport:
-    """Look at a source, or just some of its pages: work on a run and end it as the evidence allows."""
+    """Look at a source, or just some of its pages: work on a run and end it as the evidence allows.
+
+    Who goes on with `only` one run hands it over when told to stop.
+    """
     now = kit.clock()
     run, resumed = await kit.store.start_run(
-        source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot
+        source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot, only=only
     )
     kit.full = run.full
     course = Course(kit, source, rules, run, stopping)
     journal.run_started(run, source.label, resumed=resumed)
     failpoint("run.started")
-    if resumed:
+    if resumed and only is None:
         kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
     await fill(course, pages)
     failpoint("run.filled")
@@ -67,6 +71,8 @@ async def run_source(
     verdict = await _judge(course, worker.left_waiting)
     if run.mode is RunMode.CHECK and verdict.state is RunState.CANCELLED:
         verdict = replace(verdict, state=RunState.PARTIAL, error="stopped")  # nobody goes on with it
+    if only is not None and verdict.state is RunState.CANCELLED:
+        verdict = replace(verdict, state=RunState.QUEUED)
     report = await _finish(course, verdict)
     if kit.embedding is not None:
         await kit.store.forget_vectors(kit.clock() - UNUSED)
@@ -81,7 +87,7 @@ async def _worked(course: Course) -> Worker:
     try:
         await worker.work()
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first_of(group) from group
     return worker
 
 
@@ -102,14 +108,6 @@ async def _fill_gaps(course: Course) -> None:
             return
         after = lacking[-1].chunk
         lacking = await store.unembedded(embedding.model, source=course.source.id, after=after, limit=GAP)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first, for people who need one sentence rather than a tree."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 async def _judge(course: Course, left_waiting: int) -> Verdict:

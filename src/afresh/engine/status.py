@@ -90,6 +90,8 @@ async def whole_view_of(store: Library, source: Source, alive: set[str]) -> Sour
 
 
 def _report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+    if run.state is RunState.QUEUED:
+        return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:
         return report_of(run, source)
     if run.worker in alive:

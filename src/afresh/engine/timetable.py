@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from afresh.core.cron import Cron
-from afresh.core.model import RunState, Source
+from afresh.core.model import Source
+from afresh.core.states import UNFINISHED
 from afresh.ports import Library
 
 
@@ -12,6 +13,6 @@ async def next_time(store: Library, source: Source, schedule: Cron | None, now: 
     if schedule is None:
         return None
     runs = await store.last_runs(source.id, 1)
-    if not runs or runs[0].state in (RunState.RUNNING, RunState.CANCELLED):
+    if not runs or runs[0].state in UNFINISHED:
         return now
     return schedule.next_after(runs[0].started_at)

@@ -11,8 +11,9 @@ from afresh.core.scope import Rules
 from afresh.core.views import Finding
 from afresh.engine.kb_update import Desk
 from afresh.engine.kit import Kit
+from afresh.engine.lifetime import Vigil
 from afresh.engine.reindex import Remake
-from afresh.ports import Embedder, Lookout
+from afresh.ports import Embedder, Library, Lookout
 
 if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
@@ -56,6 +57,14 @@ class Tools(Protocol):
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
+        ...
+
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+        """The store and the life of a process that works until it is told to stop."""
+        ...
+
+    def sees(self, source: Source) -> bool:
+        """Whether a source can be read from this machine; may block."""
         ...
 
     async def examine(self) -> list[Finding]: ...

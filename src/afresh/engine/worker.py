@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from afresh.core.errors import StoreError
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
-from afresh.core.model import Claim, Limits, Run, Visit
+from afresh.core.model import Claim, Limits, Run, RunState, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
@@ -32,11 +32,14 @@ POLL = 0.5  # seconds between looks at a backlog that others hold
 class Worker:
     """Works on one run until nothing is left of it or it is told to stop."""
 
-    def __init__(self, kit: Kit, run: Run, source: str, stopping: asyncio.Event) -> None:
+    def __init__(
+        self, kit: Kit, run: Run, source: str, stopping: asyncio.Event, *, leads: bool = True
+    ) -> None:
         self.kit = kit
         self.run = run
         self.source = source
         self.stopping = stopping
+        self.leads = leads  # else another worker judges and ends the run, and this one only lends a hand
         self.left_waiting = 0  # rows given up because their host asks for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be looked at
         self._claims: asyncio.Queue[Claim] = asyncio.Queue()
@@ -134,8 +137,10 @@ class Worker:
     async def _wait_for_backlog(self) -> bool:
         """Wait for rows that are not due yet or that another worker holds; False when none are left."""
         kit = self.kit
+        if not self.leads:
+            self._heed(await kit.store.run_by_id(self.run.id))
         backlog = await kit.store.backlog(self.run.id)
-        if backlog.open == 0:
+        if backlog.open == 0 or self.stopping.is_set():
             return False
         if backlog.held == len(self._undecided) and backlog.next_at is not None:
             pause = (backlog.next_at - kit.clock()).total_seconds()
@@ -212,9 +217,13 @@ class Worker:
         task.add_done_callback(self._concluding.discard)
 
     async def _decide_last(self, tasks: asyncio.TaskGroup) -> bool:
-        """Judge the pages that became others once nothing else is open; False if the rest rests too long."""
+        """Judge the pages that became others once nothing else is open; False if the rest rests too long.
+
+        What others hold may be undecided as well: who helps waits for none of it, so the leader is the last.
+        """
         backlog = await self.kit.store.backlog(self.run.id)
-        if backlog.open > len(self._undecided):
+        others = backlog.open - (len(self._undecided) if self.leads else backlog.held)
+        if others > 0:
             return await self._wait_for_backlog()
         last, self._undecided, self._undecided_bytes = self._undecided, [], 0
         for waiting in last:
@@ -275,6 +284,8 @@ class Worker:
             return
         self._last_progress = now
         run = await self.kit.store.run_by_id(self.run.id)
+        if not self.leads:
+            self._heed(run)
         if run is not None:
             checked = run.counts.get("checked", 0)
             self.kit.listener(
@@ -287,6 +298,11 @@ class Worker:
                     seconds=now - self._started,
                 )
             )
+
+    def _heed(self, run: Run | None) -> None:
+        """A run that was ended by who leads it is over for those who help."""
+        if run is None or run.state not in (RunState.QUEUED, RunState.RUNNING):
+            self.stopping.set()
 
     async def _drain(self) -> None:
         """After a stop: let visits under way finish for a while, then write what is finished."""
@@ -307,3 +323,11 @@ def _pauses(visits: Sequence[Visit]) -> dict[str, float]:
             domain = done.claim.domain
             pauses[domain] = max(pauses.get(domain, 0.0), done.pause)
     return pauses
+
+
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first, for people who need one sentence rather than a tree."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

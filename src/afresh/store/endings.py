@@ -6,6 +6,7 @@ from datetime import datetime
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.model import Run, RunMode, RunState
+from afresh.core.states import UNFINISHED
 from afresh.failpoints import failpoint
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.links import LinkBook
@@ -31,7 +32,7 @@ class Endings:
                 doomed = {page["id"] for page in await tx.all("doomed", source=run.source_id)}
                 await drop(tx, run, [page for page in ending.dropped if page.id in doomed], now)
                 failpoint("finish.drop")
-            if ending.state is not RunState.CANCELLED:
+            if ending.state not in UNFINISHED:
                 await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)
             if ending.mark is not None:
                 await tx.run("set_mark", source=run.source_id, mark=ending.mark)
@@ -63,7 +64,7 @@ async def _settle_marks(tx: Session, run: Run, state: RunState) -> None:
     if state is RunState.FAILED:
         if await tx.run("forgive_run", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)
-    elif state is not RunState.CANCELLED and run.mode is not RunMode.CHECK:
+    elif state not in UNFINISHED and run.mode is not RunMode.CHECK:
         await tx.run("supersede_waiting", source=source, run=run.id)
         if await tx.run("forgive_earlier", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)

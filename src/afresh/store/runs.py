@@ -85,26 +85,39 @@ class Runs:
         mode: RunMode,
         *,
         full: bool,
-        worker: str,
+        worker: str | None,
         now: datetime,
         slot: datetime | None = None,
+        only: RunId | None = None,
     ) -> tuple[Run, bool]:
-        """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
+        """A run to work on, and whether it goes on; one for each `slot`, or none but `only`.
+
+        Without a worker it waits for one.
+        """
+        state = RunState.QUEUED if worker is None else RunState.RUNNING
         async with self.db.write(source) as tx:
             await tx.run("wake_hosts", latest=now + LONGEST_REST)
             row = await tx.one("open_run", source=source)
             if slot is not None and row is None and await tx.one("run_since", source=source, slot=slot):
                 raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
+            if only is not None and (row is None or row["id"] != only):
+                raise RunBusy(f"run {only} is over")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
-                row = await tx.one("resume_run", run=row["id"], worker=worker)
+                row = await tx.one("resume_run", run=row["id"], worker=worker, state=state)
                 await tx.run("ask_root_again", source=source)
                 await tx.run("mend_times", run=row["id"] if row else None, now=now)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
                 row = await tx.one(
-                    "insert_run", source=source, mode=mode, full=int(full), worker=worker, now=now
+                    "insert_run",
+                    source=source,
+                    mode=mode,
+                    state=state,
+                    full=int(full),
+                    worker=worker,
+                    now=now,
                 )
                 if mode is not RunMode.CHECK:
                     await tx.run("stamp_source", source=source, now=now)
@@ -112,7 +125,7 @@ class Runs:
             return run_from(row), resumed
 
     async def _may_resume(
-        self, tx: Session, run: Run, mode: RunMode, full: bool, worker: str, now: datetime
+        self, tx: Session, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime
     ) -> bool:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:

@@ -43,13 +43,19 @@ class SqlStore(
         mode: RunMode,
         *,
         full: bool,
-        worker: str,
+        worker: str | None,
         now: datetime,
         slot: datetime | None = None,
+        only: RunId | None = None,
     ) -> tuple[Run, bool]:
         """A run to work on; what is remembered of links may be older than another process's clean-up."""
         self._links.forget()
-        return await super().start_run(source, mode, full=full, worker=worker, now=now, slot=slot)
+        return await super().start_run(source, mode, full=full, worker=worker, now=now, slot=slot, only=only)
+
+    async def join_run(self, run: RunId) -> Run | None:
+        """A run to lend a hand in; what is remembered of links may be older than it."""
+        self._links.forget()
+        return await self.run_by_id(run)
 
     async def release(self, worker: str, now: datetime) -> None:
         """Give back everything a worker holds; its runs are over, and so is what was remembered of them."""

@@ -22,8 +22,9 @@ UNSOUND = {
     "and (locked_by is not null or locked_at is not null)",
     "half a lock": "select id from page_crawls where (locked_by is null) <> (locked_at is null)",
     "an open row of a run that is over": "select c.id from page_crawls c join runs r on r.id = c.run_id "
-    "where c.outcome is null and r.state not in ('running', 'cancelled')",
-    "two unfinished runs of a source": "select source_id from runs where state in ('running', 'cancelled') "
+    "where c.outcome is null and r.state not in ('queued', 'running', 'cancelled')",
+    "two unfinished runs of a source": "select source_id from runs "
+    "where state in ('queued', 'running', 'cancelled') "
     "group by source_id having count(*) > 1",
     "a change told twice": "select url from changes where kind in ('new', 'deleted') "
     "group by run_id, source_id, url, kind having count(*) > 1",

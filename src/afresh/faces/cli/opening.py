@@ -1,6 +1,6 @@
 """How a command gets its knowledge base: the one seam that tests replace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -55,6 +55,36 @@ class Knowledge(Protocol):
         redetect: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
+
+    async def queue_crawl(
+        self,
+        target: str,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        rules: Mapping[str, object] = ...,
+        policy: Mapping[str, object] = ...,
+        full: bool = False,
+    ) -> RunReport: ...
+
+    async def queue_refresh(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        due: bool = False,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> list[RunReport]: ...
+
+    async def work(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        at_once: int = ...,
+        once: bool = False,
+        tell: Callable[[RunReport], None] = ...,
+        listener: Listener = ignore,
+    ) -> bool: ...
 
     async def init_kb(self, *, listener: Listener = ignore) -> KbReport: ...
 

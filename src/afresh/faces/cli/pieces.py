@@ -14,6 +14,7 @@ from afresh.faces.cli.wording import count
 
 STATE_STYLES = {
     "completed": "green",
+    "queued": "cyan",
     "running": "cyan",
     "partial": "yellow",
     "cancelled": "yellow",

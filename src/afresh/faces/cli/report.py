@@ -34,7 +34,7 @@ COUNTED = (
 )
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
-    *(RunState.RUNNING, RunState.COMPLETED),
+    *(RunState.QUEUED, RunState.RUNNING, RunState.COMPLETED),
 )
 
 
@@ -80,9 +80,10 @@ def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = Fa
 def headline(report: RunReport) -> Text:
     """`python-docs · refresh completed in 0.4 s`."""
     words = {"needs_confirmation": "waits for a confirmation", "partial": "is partly done"}
-    return Text.assemble(
-        (clean(label(report.source, report.version)), "bold"),
-        f" · {report.mode} ",
+    named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
+    if report.state == RunState.QUEUED:
+        return named.append("queued", STATE_STYLES["queued"]).append(f" as run {report.run}")
+    return named + Text.assemble(
         (words.get(report.state, report.state), STATE_STYLES.get(report.state, "")),
         f" {'after' if report.state in words or report.state == RunState.CANCELLED else 'in'} ",
         duration(report.seconds),
@@ -118,6 +119,8 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
                     *((" and then ", (refresh, "bold")) if of_kb else ()),
                 ),
             ]
+        case RunState.QUEUED:
+            return [Text.assemble("It waits for a worker: ", ("afresh worker", "bold"), " works on it.")]
         case RunState.CANCELLED:
             return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
         case RunState.PARTIAL | RunState.FAILED:
@@ -169,4 +172,4 @@ def worst(reports: Sequence[RunReport]) -> str:
 
 def exit_code(reports: Sequence[RunReport]) -> int:
     """0 when every run is completed, else 1."""
-    return 0 if worst(reports) == RunState.COMPLETED else 1
+    return 0 if worst(reports) in (RunState.COMPLETED, RunState.QUEUED) else 1

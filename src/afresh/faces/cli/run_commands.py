@@ -12,6 +12,7 @@ from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.watch_command import watch
+from afresh.faces.cli.worker_command import worker
 from afresh.ports import Access
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ trust_flag = switch(
 redetect_flag = switch(
     "--redetect-language", "redetect", text="Download every page again and set its language anew."
 )
+detach_flag = switch("--detach", text="Only queue the run, and leave the work to `afresh worker`.")
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
 
@@ -92,6 +94,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @full_flag
 @trust_flag
 @redetect_flag
+@detach_flag
 def crawl(
     session: Session,
     target: str,
@@ -100,6 +103,7 @@ def crawl(
     full: bool,
     trust: bool,
     redetect: bool,
+    detach: bool,
     **flags: object,
 ) -> int:
     """Add a source if it is new, and read it now.
@@ -112,8 +116,13 @@ def crawl(
     own = given(flags)
     check_flags(session, own)
     rules, policy = split(own)
+    _check_detached(detach, trust, redetect)
 
     async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
+        if detach:
+            return await kb.queue_crawl(
+                target, name=name, version=version, rules=rules, policy=policy, full=full
+            )
         return await kb.crawl(
             target,
             name=name,
@@ -136,6 +145,7 @@ def crawl(
     "afresh refresh",
     "afresh refresh react@19",
     "afresh refresh --due --quiet      # in a cron job",
+    "afresh refresh --due --detach     # the same, where workers run",
 )
 @argument("labels", "[LABEL]...", "Sources, as NAME or NAME@VERSION; else all.", nargs=-1)
 @switch("--due", text="Only pages whose time for another look has come.")
@@ -148,6 +158,7 @@ def crawl(
 @full_flag
 @trust_flag
 @redetect_flag
+@detach_flag
 def refresh(
     session: Session,
     labels: tuple[str, ...],
@@ -156,12 +167,16 @@ def refresh(
     full: bool,
     trust: bool,
     redetect: bool,
+    detach: bool,
 ) -> int:
     """Look again at what is known, and process only what changed."""
     if budget is not None and not due:
         raise UsageError("--budget limits what is due: write `afresh refresh --due --budget N`")
+    _check_detached(detach, trust, redetect, budget)
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
+        if detach:
+            return await kb.queue_refresh(tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener)
         return await kb.refresh(
             tuple(dict.fromkeys(labels)),
             due=due,
@@ -217,6 +232,14 @@ def show_one(session: Session, done: "RunReport", again: str = "") -> int:
     return report.exit_code([done])
 
 
+def _check_detached(detach: bool, trust: bool, redetect: bool, budget: int | None = None) -> None:
+    """What a worker cannot know of a run is refused."""
+    given = {"--trust": trust, "--redetect-language": redetect, "--budget": budget is not None}
+    flag = next((name for name, is_given in given.items() if is_given), None)
+    if detach and flag:
+        raise UsageError(f"{flag} is for a run in this process: leave out --detach")
+
+
 def _again(target: str, name: str | None, version: str | None) -> str:
     words = ["afresh", "crawl", target]
     words += ["--name", name] if name else []
@@ -224,4 +247,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, init_kb, watch, plan, confirm, reindex)
+COMMANDS = (crawl, refresh, init_kb, watch, worker, plan, confirm, reindex)

@@ -61,7 +61,7 @@ def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str,
 
     from afresh.faces.cli.running import run
 
-    run(session, work, access=Access.CREATE if whole_kb else Access.CHANGE, shown=_shown)
+    run(session, work, access=Access.CREATE if whole_kb else Access.CHANGE, shown=calmly)
     return 0
 
 
@@ -118,7 +118,7 @@ def trouble_of(report: RunReport) -> str:
 
 
 @contextmanager
-def _shown(session: Session) -> Iterator["Watch"]:
+def calmly(session: Session) -> Iterator["Watch"]:
     """Notices at once, and the progress of runs that take long."""
     from afresh.core.events import Progress
     from afresh.faces.cli.progress import LINE_SECONDS, Lines, Silence

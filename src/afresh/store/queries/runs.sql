@@ -1,25 +1,25 @@
 -- open_run
-select * from runs where source_id = :source and state in ('running', 'cancelled') order by id desc limit 1
+select * from runs where source_id = :source and state in ('queued', 'running', 'cancelled') order by id desc limit 1
 
 -- insert_run
 insert into runs (source_id, mode, state, full_look, worker, known, started_at)
 values (
-    :source, :mode, 'running', :full, :worker,
+    :source, :mode, :state, :full, :worker,
     (select count(*) from pages where source_id = :source and content_hash is not null), :now
 )
 returning *
 
 -- resume_run
-update runs set state = 'running', worker = :worker, finished_at = null, error = null where id = :run returning *
+update runs set state = :state, worker = :worker, finished_at = null, error = null where id = :run returning *
 
 -- close_stale_runs
 update runs set state = 'failed', finished_at = :now, error = 'given up for a newer run'
-where source_id = :source and state in ('running', 'cancelled')
+where source_id = :source and state in ('queued', 'running', 'cancelled')
 
 -- free_rows_of_closed_runs
 update page_crawls set run_id = null, updated_at = :now
 where outcome is null and locked_at is null and run_id in (
-    select id from runs where source_id = :source and state not in ('running', 'cancelled')
+    select id from runs where source_id = :source and state not in ('queued', 'running', 'cancelled')
 )
 
 -- run_since
@@ -36,7 +36,7 @@ select * from runs where source_id = :source and mode <> 'check' order by id des
 
 -- live_runs
 select r.* from runs r
-where r.state in ('running', 'cancelled', 'needs_confirmation') and not (r.mode = 'check' and r.state = 'running')
+where r.state in ('queued', 'running', 'cancelled', 'needs_confirmation') and not (r.mode = 'check' and r.state = 'running')
 order by r.id desc
 
 -- finish_run

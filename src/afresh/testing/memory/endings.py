@@ -6,6 +6,7 @@ from datetime import datetime
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.model import Run, RunId, RunMode, RunState
+from afresh.core.states import UNFINISHED
 from afresh.testing.memory.listings import MemoryListings
 from afresh.testing.memory.sweep import MemorySweeps
 
@@ -32,7 +33,7 @@ class MemoryEndings(MemorySweeps, MemoryListings):
             for page in ending.dropped:
                 if self.tables.pages[page.id].page.doomed_by is not None:
                     self.drop(run, page, now)
-            if ending.state is not RunState.CANCELLED:
+            if ending.state not in UNFINISHED:
                 self._free_rows(run.id, now)
             if ending.mark is not None:
                 self.set_mark(run.source_id, ending.mark)
@@ -46,7 +47,7 @@ class MemoryEndings(MemorySweeps, MemoryListings):
                 self.tables.change_attempt(row.id, now, run_id=None)
 
     def _settle_marks(self, run: Run) -> None:
-        if run.state is RunState.CANCELLED:
+        if run.state in UNFINISHED:
             return
         failed = run.state is RunState.FAILED
         if run.mode is RunMode.CHECK and not failed:

@@ -8,12 +8,12 @@ from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.looks import Outcome
 from afresh.core.model import PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.states import UNFINISHED
 from afresh.testing.memory.endings import MemoryEndings
 from afresh.testing.memory.tables import SourceRow
 
 RESUME_WITHIN = timedelta(hours=24)
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)
-UNFINISHED = (RunState.RUNNING, RunState.CANCELLED)
 
 
 class MemoryRuns(MemoryEndings):
@@ -93,19 +93,23 @@ class MemoryRuns(MemoryEndings):
         mode: RunMode,
         *,
         full: bool,
-        worker: str,
+        worker: str | None,
         now: datetime,
         slot: datetime | None = None,
+        only: RunId | None = None,
     ) -> tuple[Run, bool]:
-        """A run to work on, and whether it is one that was interrupted and goes on; one for each `slot`."""
+        """A run to work on, and whether it goes on; one for each `slot`, or none but `only`."""
         self._wake_hosts(now + LONGEST_REST)
         runs = [run for run in reversed(self.tables.runs.values()) if run.source_id == source]
         last = next((run for run in runs if run.state in UNFINISHED), None)
         looks = [run for run in runs if run.mode is not RunMode.CHECK]
         if slot is not None and last is None and any(run.started_at >= slot for run in looks):
             raise RunBusy(f"another process has looked at it for {slot:%Y-%m-%d %H:%M} UTC")
+        if only is not None and (last is None or last.id != only):
+            raise RunBusy(f"run {only} is over")
+        state = RunState.QUEUED if worker is None else RunState.RUNNING
         if last is not None and self._may_resume(last, mode, full, worker, now):
-            going_on = replace(last, state=RunState.RUNNING, worker=worker, finished_at=None, error=None)
+            going_on = replace(last, state=state, worker=worker, finished_at=None, error=None)
             self.tables.runs[last.id] = going_on
             root = self.tables.page_at(source, self.tables.sources[source].source.url)
             if root is not None:
@@ -118,7 +122,7 @@ class MemoryRuns(MemoryEndings):
                 id=RunId(next(self.tables.numbers)),
                 source_id=source,
                 mode=mode,
-                state=RunState.RUNNING,
+                state=state,
                 full=full,
                 worker=worker,
                 known=sum(row.page.content_hash is not None for row in self.tables.pages_of(source)),
@@ -143,7 +147,7 @@ class MemoryRuns(MemoryEndings):
             if row.run_id == run and row.locked_at is None and row.updated_at > now:
                 self.tables.change_attempt(row.id, now, scheduled_for=now)
 
-    def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str, now: datetime) -> bool:
+    def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
             raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
         if run.mode is RunMode.CHECK:
@@ -165,6 +169,10 @@ class MemoryRuns(MemoryEndings):
     async def run_by_id(self, run: RunId) -> Run | None:
         """One run."""
         return self.tables.runs.get(run)
+
+    async def join_run(self, run: RunId) -> Run | None:
+        """A run to lend a hand in."""
+        return await self.run_by_id(run)
 
     async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
         """The newest runs of a source, newest first; a check before an answer is none."""

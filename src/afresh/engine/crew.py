@@ -1,0 +1,186 @@
+"""The crew: one process that works on whatever runs are open in the store."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from afresh.core.errors import AfreshError, RunBusy, StoreWaits
+from afresh.core.events import Listener, Notice
+from afresh.core.model import Run, RunId, RunMode, RunState, Source
+from afresh.core.views import RunReport
+from afresh.engine.helping import SHARED, lend_a_hand
+from afresh.engine.kb_update import KINDS
+from afresh.engine.lifetime import Vigil, at_work
+from afresh.engine.run import run_source
+from afresh.engine.tools import Tools
+from afresh.ports import Library
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 4  # runs that one process works on
+POLL = 1.0  # seconds between looks for something to do
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # before a run that failed for a reason of its own is tried again
+
+
+@dataclass(slots=True)
+class _Hand:
+    """One run that this process works on."""
+
+    leads: bool
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class Crew:
+    """Leads runs that nobody leads, oldest first, and lends a hand in others while there is room."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        stopping: asyncio.Event,
+        *,
+        tell: Callable[[RunReport], None],
+        listener: Listener,
+        labels: Sequence[str] = (),
+        at_once: int = AT_ONCE,
+        once: bool = False,
+    ) -> None:
+        self._tools = tools
+        self._stopping = stopping
+        self._tell = tell
+        self._listener = listener
+        self._labels = frozenset(labels)
+        self._at_once = at_once
+        self._once = once  # end when there is nothing to do
+        self._hands: dict[RunId, _Hand] = {}
+        self._moved = asyncio.Event()
+        self._put_off: dict[RunId, tuple[float, float]] = {}  # when a run may be tried again; the pause
+        self.failed = False  # whether a run could not be worked on
+
+    async def work(self) -> None:
+        """Work until told to stop; then finish or give back what is under way."""
+        store, vigil = self._tools.standing(self._listener, self._stopping)
+        with suppress(StoreWaits):  # told to stop while the database was away: nothing is left to write
+            async with self._tools.kept_warm(), at_work(vigil, self._stopping):
+                try:
+                    while not self._stopping.is_set() and await self._look_around(store, vigil):
+                        await self._until_moved()
+                finally:
+                    await self._dismiss()
+
+    async def _look_around(self, store: Library, vigil: Vigil) -> bool:
+        """Take up what there is to do; False if there is nothing and nothing is waited for."""
+        await vigil.reclaim()
+        alive = {worker.name for worker in await store.workers()}
+        led: list[tuple[Run, Source]] = []
+        for run, source in await self._open_runs(store):
+            if run.state is RunState.RUNNING and run.worker in alive:
+                led.append((run, source))
+            elif not self._has_room():
+                self._dismiss_helper()
+            else:
+                self._take(run, source, leads=True)
+        for run, source in led:
+            if self._has_room() and await self._needs_a_hand(store, vigil, run, source):
+                self._take(run, source, leads=False)
+        return bool(self._hands) or not self._once
+
+    async def _open_runs(self, store: Library) -> list[tuple[Run, Source]]:
+        """Runs that this process may work on and does not, oldest first."""
+        found = []
+        for run in reversed(await store.live_runs()):
+            workable = run.state in (RunState.QUEUED, RunState.RUNNING) and run.mode is not RunMode.CHECK
+            if not workable or run.id in self._hands or self._is_put_off(run.id):
+                continue
+            source = await store.source_by_id(run.source_id)
+            if (
+                source is not None
+                and self._is_ours(source)
+                and await asyncio.to_thread(self._tools.sees, source)
+            ):
+                found.append((run, source))
+        return found
+
+    def _is_ours(self, source: Source) -> bool:
+        if source.name in KINDS:  # its runs are part of an update that writes files
+            return False
+        return not self._labels or not self._labels.isdisjoint((source.label, source.name))
+
+    async def _needs_a_hand(self, store: Library, vigil: Vigil, run: Run, source: Source) -> bool:
+        if source.kind != SHARED:
+            return False
+        backlog = await store.backlog(run.id)
+        return (
+            backlog.open > backlog.held and backlog.next_at is not None and backlog.next_at <= vigil.clock()
+        )
+
+    def _has_room(self) -> bool:
+        return len(self._hands) < self._at_once
+
+    def _dismiss_helper(self) -> None:
+        """Make room for a run that nobody leads: those with a leader go on without us."""
+        for hand in self._hands.values():
+            if not hand.leads:
+                hand.stopping.set()
+                return
+
+    def _take(self, run: Run, source: Source, *, leads: bool) -> None:
+        hand = self._hands[run.id] = _Hand(leads)
+        hand.task = asyncio.create_task(self._hold(hand, run, source))
+
+    async def _hold(self, hand: _Hand, run: Run, source: Source) -> None:
+        try:
+            await self._work_on(hand, run, source)
+        except RunBusy as busy:  # another worker was faster
+            log.info("run %s is left alone: %s", run.id, busy)
+        except StoreWaits as trouble:  # told to stop while the database was away
+            log.info("run %s is left as it is: %s", run.id, trouble)
+        except Exception as error:
+            self._put_off_run(run, source, error)
+        finally:
+            self._hands.pop(run.id, None)
+            self._moved.set()
+
+    async def _work_on(self, hand: _Hand, run: Run, source: Source) -> None:
+        opened = self._tools.open(source, run.full, False, False, self._listener, hand.stopping)
+        async with opened as (kit, rules):
+            if not hand.leads:
+                await lend_a_hand(kit, source, run, hand.stopping)
+                return
+            report = await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id)
+        if report.state is not RunState.QUEUED:
+            self._put_off.pop(run.id, None)
+            self._tell(report)
+
+    def _put_off_run(self, run: Run, source: Source, error: Exception) -> None:
+        """Trouble with one run is no reason to leave the others alone."""
+        if not isinstance(error, AfreshError):
+            log.error("work on run %s failed", run.id, exc_info=error)
+        self.failed = True
+        _, before = self._put_off.get(run.id, (0.0, FIRST_PAUSE / 2))
+        pause = min(LONGEST_PAUSE, 2 * before)
+        self._put_off[run.id] = (asyncio.get_running_loop().time() + pause, pause)
+        again = "" if self._once else f"; tried again in {pause:.0f} s"
+        self._listener(Notice(text=f"run {run.id} of {source.label}: {error}{again}"))
+
+    def _is_put_off(self, run: RunId) -> bool:
+        until, _ = self._put_off.get(run, (0.0, 0.0))
+        return asyncio.get_running_loop().time() < until
+
+    async def _until_moved(self) -> None:
+        """Wait until a run is over, we are told to stop, or it is time to look around."""
+        waits = {asyncio.create_task(self._moved.wait()), asyncio.create_task(self._stopping.wait())}
+        await asyncio.wait(waits, timeout=POLL, return_when=asyncio.FIRST_COMPLETED)
+        for task in waits:
+            task.cancel()
+        self._moved.clear()
+
+    async def _dismiss(self) -> None:
+        hands = list(self._hands.values())
+        for hand in hands:
+            hand.stopping.set()
+        tasks = [hand.task for hand in hands if hand.task is not None]
+        if tasks:
+            await asyncio.wait(tasks)

@@ -1,0 +1,104 @@
+"""The use cases of many workers: leaving runs to them, and being one of them."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from afresh.core.errors import RunBusy
+from afresh.core.events import Listener, Notice, ignore
+from afresh.core.model import RunMode, Source
+from afresh.core.views import RunReport
+from afresh.engine.adding import add_source
+from afresh.engine.crew import AT_ONCE, Crew
+from afresh.engine.report import report_of
+from afresh.engine.timetable import next_time
+from afresh.engine.tools import Tools
+from afresh.engine.which import exact_sources
+from afresh.ports import Clock, Library
+
+
+def _nobody(report: RunReport) -> None:
+    """Nobody looks on."""
+
+
+class Work:
+    """Runs that wait in the store, and who works on them."""
+
+    _store: Library
+    _tools: Tools
+    _clock: Clock
+    _stopping: asyncio.Event
+
+    async def queue_crawl(
+        self,
+        target: str,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        rules: Mapping[str, object] | None = None,
+        policy: Mapping[str, object] | None = None,
+        full: bool = False,
+    ) -> RunReport:
+        """Add the source if it is new, and leave looking at it to workers."""
+        kind, url = self._tools.recognise(target)
+        now = self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules or {}, policy or {}, now)
+        return await self._queue(source, RunMode.CRAWL, full)
+
+    async def queue_refresh(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        due: bool = False,
+        full: bool = False,
+        listener: Listener = ignore,
+    ) -> list[RunReport]:
+        """Leave another look at some sources or all, or at what is `due`, to workers."""
+        meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
+        chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
+        mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
+        for source in chosen:
+            schedule = self._tools.schedule(source)
+            slot = await next_time(self._store, source, schedule, self._clock()) if due else None
+            if slot is not None and slot > self._clock():
+                continue
+            try:
+                reports.append(await self._queue(source, mode, full, slot))
+            except RunBusy as busy:
+                if len(chosen) == 1 and not due:
+                    raise
+                listener(Notice(text=f"{source.label} is left out: {busy}"))
+        return reports
+
+    async def _queue(
+        self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None
+    ) -> RunReport:
+        now = self._clock()
+        run, _ = await self._store.start_run(source.id, mode, full=full, worker=None, now=now, slot=slot)
+        return replace(report_of(run, source), seconds=0.0)
+
+    async def work(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        at_once: int = AT_ONCE,
+        once: bool = False,
+        tell: Callable[[RunReport], None] = _nobody,
+        listener: Listener = ignore,
+    ) -> bool:
+        """Work on the runs of the store, of some sources or all, until `stop`; whether all could be.
+
+        With `once` it is over as soon as there is nothing to do.
+        """
+        crew = Crew(
+            self._tools,
+            self._stopping,
+            tell=tell,
+            listener=listener,
+            labels=labels,
+            at_once=at_once,
+            once=once,
+        )
+        await crew.work()
+        return not crew.failed

@@ -1,0 +1,258 @@
+"""`afresh worker`: runs that wait in the store, taken up, shared, handed over and taken over."""
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import assert_sound, opened
+from tests.e2e.program import Program, ended
+from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
+from tests.postgres import Postgres, mortal
+
+from afresh.core.events import Event, Step
+from afresh.core.views import RunReport
+from afresh.kb import KnowledgeBase
+
+SOON = 10.0  # seconds that a worker has to leave
+STORES = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+
+
+async def place(dialect: str, store: Path, postgres: Postgres) -> str:
+    """The address of an empty store."""
+    return f"sqlite:///{store}" if dialect == "sqlite" else await postgres.emptied()
+
+
+@asynccontextmanager
+async def looking(store: Path, url: str) -> AsyncIterator[KnowledgeBase]:
+    """A knowledge base beside the workers."""
+    async with opened(store, {"store.url": url}) as kb:
+        yield kb
+
+
+async def until(kb: KnowledgeBase, state: str) -> None:
+    """Wait for the state of the only source's last run."""
+    while (await kb.show("docs")).last_state != state:  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0.02)
+
+
+async def told(kb: KnowledgeBase) -> dict[str, Any]:
+    """What is on record: addresses with their content, and that nothing is held."""
+    status = await kb.status()
+    assert (status.in_flight, status.pending, status.runs, status.workers) == (0, 0, (), ())
+    pages = await kb.pages("docs")
+    assert len(pages) == len({page.url for page in pages})
+    return {page.url: page.content_hash for page in pages}
+
+
+def leave(process: subprocess.Popen[str]) -> str:
+    """Tell a worker to go; what it had said."""
+    process.send_signal(signal.SIGTERM)
+    asked_at = time.monotonic()
+    left = ended(process)
+    assert time.monotonic() - asked_at < SOON
+    assert left.code == 0, left
+    return left.out
+
+
+async def test_a_queued_run_waits_is_shown_and_is_worked_on_once(store: Path) -> None:
+    program = Program(store, in_process=True)
+    with BusySite() as site:
+        lay(site, star(20))
+        queued = program.run("crawl", site.url, "--name", "docs", "--detach")
+        assert (queued.code, "queued as run 1" in queued.out) == (0, True), queued
+        assert looks(site) == {}
+        status = program.run("status", "--json").report
+        assert [(run["run"], run["state"]) for run in status["runs"]] == [(1, "queued")]
+        first = program.run("worker", "--once", "--json")
+        assert (first.code, first.report["state"], first.report["new"]) == (0, "completed", 21), first
+        assert set(looks(site).values()) == {1}
+        async with looking(store, f"sqlite:///{store}") as kb:
+            again = [await kb.queue_refresh(["docs"]) for _ in range(2)]
+            assert [(each.run, each.state) for [each] in again] == [(2, "queued")] * 2
+    assert_sound(store)
+
+
+class Noted:
+    """What one worker wrote."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+
+    def hear(self, event: Event) -> None:
+        """Note a page that was written."""
+        if isinstance(event, Step) and event.name == "commit":
+            self.urls.append(event.url)
+
+
+@STORES
+async def test_B21_two_workers_share_a_run_page_by_page(
+    dialect: str, store: Path, postgres: Postgres, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await place(dialect, store, postgres)
+    first, second, ends = Noted(), Noted(), list[RunReport]()
+    with BusySite() as site:
+        lay(site, star(60))
+        held = [site.hold(path) for path in ("/p0", "/p1", "/p2")]  # as many as are asked for at a time
+        async with looking(store, url) as one, looking(store, url) as two:
+            asked = ask_noted(two, monkeypatch)
+            await one.queue_crawl(site.url, name="docs")
+            leading = asyncio.create_task(one.work(once=True, listener=first.hear, tell=ends.append))
+            await held[0].arrived()
+            helping = asyncio.create_task(two.work(once=True, listener=second.hear, tell=ends.append))
+            await asyncio.wait_for(asked.wait(), 30)
+            for each in held:
+                each.release()
+            assert await leading
+            assert await helping
+            assert [(end.state, end.new) for end in ends] == [("completed", 61)]
+            assert len(await told(one)) == 61
+        assert sorted(first.urls + second.urls) == sorted(looks_at(site))
+        assert first.urls
+        assert second.urls
+        assert set(looks(site).values()) == {1}
+        assert len([path for path in site.crowd if path not in SERVICE]) <= 3, site.crowd
+
+
+def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Tells when a knowledge base has asked for work."""
+    asked, store = asyncio.Event(), kb._tools.store  # type: ignore[attr-defined]
+    claim = store.claim
+
+    async def noted(*args: Any, **more: Any) -> Any:
+        claims = await claim(*args, **more)
+        asked.set()
+        return claims
+
+    monkeypatch.setattr(store, "claim", noted)
+    return asked
+
+
+def looks_at(site: BusySite) -> Sequence[str]:
+    """The addresses of the pages that were asked for."""
+    return [site.at(path) for path in looks(site)]
+
+
+async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -> None:
+    url = f"sqlite:///{store}"
+    program = Program(store, in_process=True, url=url)
+    with BusySite() as site:
+        lay(site, star(30))
+        held = site.hold("/p7")
+        async with looking(store, url) as kb:
+            await kb.queue_crawl(site.url, name="docs")
+            first = program.start("worker")
+            await held.arrived(timeout=60)
+            assert leave(first) == ""
+            assert [(run.run, run.state) for run in (await kb.status()).runs] == [(1, "queued")]
+            site.release("/p7")
+            second = program.start("worker", "--json")
+            await until(kb, "completed")
+            assert '"new":31' in leave(second).replace(" ", "")
+            assert len(await told(kb)) == 31
+        asked = looks(site)
+        assert asked.pop("/") == 2  # a run that goes on makes sure that the site is still well
+        assert asked.pop("/p7") <= 2
+        assert set(asked.values()) == {1}
+    assert_sound(store)
+
+
+async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(
+    store: Path, postgres: Postgres
+) -> None:
+    url = await postgres.emptied()
+    program = Program(store, in_process=True, url=url)
+    with BusySite() as site:
+        lay(site, star(30))
+        held = site.hold("/p7")
+        async with looking(store, url) as kb:
+            await kb.queue_crawl(site.url, name="docs")
+            victim = program.start("worker")
+            await held.arrived(timeout=60)
+            heir = program.start("worker", "--json")
+            victim.kill()
+            victim.communicate()
+            site.release("/p7")
+            await until(kb, "completed")
+            assert leave(heir)
+            assert len(await told(kb)) == 31
+
+
+async def test_P10_F19_a_worker_outlives_the_restart_of_its_database(
+    store: Path, work: type[InProcess]
+) -> None:
+    with mortal() as (server, restart), BusySite() as site:
+        lay(site, star(10))
+        ends: list[RunReport] = []
+        async with looking(store, server.url) as kb, looking(store, server.url) as other:
+            working = asyncio.create_task(kb.work(tell=ends.append))
+            while not (await other.status()).workers:  # noqa: ASYNC110 - until it stands by
+                await asyncio.sleep(0.02)
+            await asyncio.to_thread(restart, "immediate")
+            await other.queue_crawl(site.url, name="docs")
+            await until(other, "completed")
+            kb.stop()
+            assert await working
+        assert [end.new for end in ends] == [11]
+
+
+async def test_a_person_who_stops_a_crawl_stops_those_who_help(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{store}"
+    with BusySite() as site:
+        lay(site, star(40))
+        held = [site.hold(path) for path in ("/p0", "/p1", "/p2")]
+        async with looking(store, url) as mine, looking(store, url) as theirs:
+            crawl = asyncio.create_task(mine.crawl(site.url, name="docs"))
+            await held[0].arrived()
+            asked = ask_noted(theirs, monkeypatch)
+            helping = asyncio.create_task(theirs.work(once=True))
+            await asyncio.wait_for(asked.wait(), 30)
+            mine.stop()
+            for each in held:
+                each.release()
+            assert (await crawl).state == "cancelled"
+            assert await helping
+            assert (await mine.status()).in_flight == 0
+            assert (await mine.show("docs")).last_state == "cancelled"
+
+
+async def test_sources_by_name_are_left_to_others(store: Path, work: type[InProcess]) -> None:
+    url, ends = f"sqlite:///{store}", list[RunReport]()
+    with BusySite() as one, BusySite() as two:
+        lay(one, star(3))
+        lay(two, star(3))
+        async with looking(store, url) as kb:
+            await kb.queue_crawl(one.url, name="one")
+            await kb.queue_crawl(two.url, name="two", version="2")
+            assert await kb.work(["two@2"], once=True, tell=ends.append)
+            assert [end.source for end in ends] == ["two"]
+            assert looks(one) == {}
+
+
+async def test_files_are_read_by_workers_that_see_them(store: Path, work: type[InProcess]) -> None:
+    url, ends = f"sqlite:///{store}", list[RunReport]()
+    notes = store.parent / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n\nSome words of a note.\n")
+    async with looking(store, url) as kb:
+        await kb.queue_crawl(str(notes), name="notes")
+        notes.rename(store.parent / "elsewhere")
+        assert await kb.work(once=True, tell=ends.append)
+        assert ends == []
+        (store.parent / "elsewhere").rename(notes)
+        assert await kb.work(once=True, tell=ends.append)
+        assert [(end.state, end.new) for end in ends] == [("completed", 1)]
+
+
+async def test_what_a_worker_cannot_know_is_refused(store: Path) -> None:
+    program = Program(store)
+    refused = program.run("refresh", "--due", "--budget", "3", "--detach")
+    assert (refused.code, "leave out --detach" in refused.err) == (2, True)
