@@ -1,4 +1,4 @@
-"""Issue 8: how many unchanged pages a second workers claim and commit, and what a long queue does to a claim."""
+"""How many unchanged pages a second workers claim and commit, and what a long queue does to a claim."""
 
 import argparse
 import asyncio
@@ -29,10 +29,12 @@ from afresh.store.open import open_store
 ROOT = "https://h0.example.org/"
 NUMBERS = "with recursive n (i) as (select 1 union all select i + 1 from n where i < {count})"
 PAGES = """
-insert into pages (id, source_id, url, status, depth, etag, content_hash, recipe, queued_run, created_at, updated_at)
+insert into pages (
+    id, source_id, url, status, depth, etag, content_hash, recipe, queued_run, created_at, updated_at
+)
 {numbers}
-select {after} + i, {source}, 'https://h' || (i % {hosts}) || '.example.org/' || ({after} + i), 'active', 1, '"1"',
-    'hash', 'r1', {run}, '{now}', '{now}'
+select {after} + i, {source}, 'https://h' || (i % {hosts}) || '.example.org/' || ({after} + i), 'active', 1,
+    '"1"', 'hash', 'r1', {run}, '{now}', '{now}'
 from n
 """
 ROWS = """
@@ -168,8 +170,9 @@ async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.
             seconds, done, used = await asyncio.to_thread(side_by_side, site, workers)
             right &= sum(done) == given.pages
             print(
-                f"{kind:8} {workers:>2} workers {given.hosts:>3} hosts: {given.pages / seconds:7.0f} pages/s, "
-                f"{1e6 * used / given.pages:5.0f} µs of processor a page, shares {sorted(done)}",
+                f"{kind:8} {workers:>2} workers {given.hosts:>3} hosts: "
+                f"{given.pages / seconds:5.0f} pages/s, {1e6 * used / given.pages:5.0f} µs of processor a page, "
+                f"shares {sorted(done)}",
                 flush=True,
             )
     return right

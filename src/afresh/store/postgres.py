@@ -108,7 +108,7 @@ class PostgresDatabase:
         try:
             pool = asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,  # a server that is away is asked when there is something to ask
                 max_size=CONNECTIONS,
                 reset=_nothing_to_reset,
                 statement_cache_size=STATEMENTS,
