@@ -171,8 +171,8 @@ async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.
             right &= sum(done) == given.pages
             print(
                 f"{kind:8} {workers:>2} workers {given.hosts:>3} hosts: "
-                f"{given.pages / seconds:5.0f} pages/s, {1e6 * used / given.pages:5.0f} µs of processor a page, "
-                f"shares {sorted(done)}",
+                f"{given.pages / seconds:5.0f} pages/s, "
+                f"{1e6 * used / given.pages:5.0f} µs of processor a page, shares {sorted(done)}",
                 flush=True,
             )
     return right

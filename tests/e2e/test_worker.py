@@ -118,9 +118,9 @@ async def test_B21_two_workers_share_a_run_page_by_page(
         assert sorted(first.urls + second.urls) == sorted([*looks_at(site), *looks_at(other)])
         assert first.urls
         assert second.urls
-        for each in (site, other):
-            assert set(looks(each).values()) == {1}
-            assert len([path for path in each.crowd if path not in SERVICE]) <= 3, each.crowd
+        for host in (site, other):
+            assert set(looks(host).values()) == {1}
+            assert len([path for path in host.crowd if path not in SERVICE]) <= 3, host.crowd
 
 
 def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
