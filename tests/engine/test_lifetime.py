@@ -151,6 +151,31 @@ async def test_B16_a_delay_stands_between_two_looks() -> None:
     assert all(later - earlier >= 0.045 for earlier, later in pairwise(at))
 
 
+async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_between_two_looks() -> None:
+    hosts, loop = Hosts(3), asyncio.get_running_loop()
+    hosts.learn("a", 0.05)
+    hosts.arrived("a")
+    hosts.arrived("b")
+    began = loop.time()
+    assert await hosts.enter("b"), "who asks for no distance is asked at once"
+    assert await hosts.enter("a")
+    assert loop.time() - began >= 0.045
+
+
+async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost() -> None:
+    ward = Ward(THERE)
+    for _ in range(3):
+        ward.seconds += 59
+        assert ward.vigil.lapses == 0
+        await ward.vigil.beat()
+    ward.seconds += 61
+    assert ward.vigil.lapses == 1, "also before the heart beats again"
+    await ward.vigil.beat()
+    assert ward.vigil.lapses == 1, "and what was claimed before stays lost"
+    ward.seconds += 30
+    assert ward.vigil.lapses == 1
+
+
 async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:
     hosts = Hosts(3)
     loop = asyncio.get_running_loop()

@@ -188,6 +188,7 @@ class Claim:
     page: Page
     run_id: RunId
     domain: str
+    arrived: bool = False  # its host comes from another worker, who may have asked it a moment ago
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ class Hosts:
         self._silent: dict[str, _Silence] = {}
         self._waits: dict[str, int] = defaultdict(int)
         self._delays: dict[str, float] = {}
+        self._arrived: dict[str, float] = {}
 
     def is_known(self, domain: str) -> bool:
         """Whether it is known how far apart looks at a host must be."""
@@ -42,12 +43,19 @@ class Hosts:
         """Note how far apart looks at a host must be, in seconds."""
         self._delays[domain] = delay
 
+    def arrived(self, domain: str) -> None:
+        """Note that a host comes from another worker, who may have asked it a moment ago."""
+        self._arrived[domain] = asyncio.get_running_loop().time()
+
     async def enter(self, domain: str, patience: float = PATIENCE_SECONDS) -> bool:
         """Wait for a turn at a host; False if it rests for longer than `patience`. Who enters leaves."""
         await self._gates[domain].acquire()
         delay = self._delays.get(domain, 0.0)
+        since = self._arrived.pop(domain, None)
         if delay == 0 and domain not in self._next:
             return True
+        if since is not None:
+            self._next[domain] = max(since + delay, self._next.get(domain, 0.0))
         entered = False
         try:
             entered = await self._wait(domain, delay, patience)

@@ -33,14 +33,25 @@ class Vigil:
     heartbeat_seconds: float
     clock: Clock
     ticks: Callable[[], float] = time.monotonic
+    _beaten: float = field(init=False)  # when our own heart did last
+    _lapses: int = 0
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
     _beating: set[str] = field(default_factory=set)  # whose heart was seen to move, whatever the clock says
+
+    def __post_init__(self) -> None:
+        self._beaten = self.ticks()
+
+    @property
+    def lapses(self) -> int:
+        """How often we were silent for longer than our lease: what was claimed before is no longer ours."""
+        return self._lapses + (self.ticks() - self._beaten > self.lease_seconds)
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
         now = self.clock()
         me = replace(self.me, heartbeat_at=now)
         await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
+        self._lapses, self._beaten = self.lapses, self.ticks()
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""

@@ -15,9 +15,12 @@ async def fetch_politely(
         asked = await kit.web.crawl_delay(request.url)
         if asked is not None:  # else robots.txt is out of order, and asked for again with the next page
             kit.hosts.learn(domain, max(kit.pace.delay_seconds, asked))
+    lapses = kit.vigil.lapses
     if not await kit.hosts.enter(domain, patience):
         return None
     try:
+        if kit.vigil.lapses != lapses:  # we slept, and others are at it
+            return None
         if not kit.hosts.may_try(domain):
             return Failed(outcome=Outcome.FAILED, reason=f"{domain} has stopped answering")
         fetched = await kit.web.fetch(request)

@@ -25,7 +25,8 @@ BODIES = 32  # bodies that are read into documents at a time, fetched ones that 
 BODY_BYTES = 48 * 2**20  # and how large they may be together
 UNDECIDED_BYTES = 32 * 2**20  # of bodies that wait until the rest was seen
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
-TURN = 0.1  # seconds between questions whether it is our turn at a host
+TURN = 0.1  # seconds until the first question whether it is our turn at a host, then twice as long
+LONGEST_TURN = 1.0
 POLL = 0.5  # seconds between looks at a backlog that others hold
 
 
@@ -42,7 +43,7 @@ class Worker:
         self.leads = leads  # else another worker judges and ends the run, and this one only lends a hand
         self.left_waiting = 0  # rows given up because their host asks for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be looked at
-        self._claims: asyncio.Queue[Claim] = asyncio.Queue()
+        self._claims: asyncio.Queue[tuple[int, Claim]] = asyncio.Queue()
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
         self._returned: list[Claim] = []
@@ -55,6 +56,7 @@ class Worker:
         self._concluding: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()  # something was committed or taken
         self._batch = 2 * self._lanes
+        self._turn = TURN
         self._done = 0
         self._last_progress = 0.0
         self._started = asyncio.get_running_loop().time()
@@ -98,6 +100,7 @@ class Worker:
 
     async def _claim(self) -> Sequence[Claim]:
         kit = self.kit
+        lapses = kit.vigil.lapses
         claims = await kit.store.claim(
             self.run.id,
             kit.worker,
@@ -106,8 +109,12 @@ class Worker:
             lease_seconds=kit.pace.lease_seconds,
         )
         for claim in claims:
-            self._claims.put_nowait(claim)
+            if claim.arrived:
+                kit.hosts.arrived(claim.domain)
+            self._claims.put_nowait((lapses, claim))
         self._held += len(claims)
+        if claims:
+            self._turn = TURN
         self._resize()
         return claims
 
@@ -152,7 +159,8 @@ class Worker:
                 await self._pause(pause)
             else:  # somebody else is at the host: alive?
                 await kit.vigil.reclaim()
-                await self._pause(TURN)
+                await self._pause(self._turn)
+                self._turn = min(2 * self._turn, LONGEST_TURN)
         else:
             await kit.vigil.reclaim()
             await self._pause(POLL)
@@ -165,11 +173,15 @@ class Worker:
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
         """Look at one page after the other; what brought a body is concluded beside the next look."""
         while True:
-            claim = await self._claims.get()
+            lapses, claim = await self._claims.get()
             if self._claims.qsize() < self._lanes:
                 self._moved.set()
             if self.stopping.is_set():
                 self._held -= 1
+                continue
+            if lapses != self.kit.vigil.lapses:
+                self._returned.append(claim)
+                self._moved.set()
                 continue
             failpoint("page.claimed")
             try:

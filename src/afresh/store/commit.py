@@ -14,7 +14,6 @@ from afresh.store.dialect import Database, Session
 from afresh.store.kb import tell
 from afresh.store.links import LinkBook
 from afresh.store.queue import Queue
-from afresh.store.records import run_from
 
 
 class Commits(Queue):
@@ -35,7 +34,7 @@ class Commits(Queue):
     ) -> list[Visit]:
         """Write finished visits of one run; those whose lease was lost are left out of the answer."""
         try:
-            async with self._queueing(run) as tx:
+            async with self._queueing(run, alone=False) as tx:
                 mine = await _still_held(tx, visits, worker)
                 await _stamp(tx, run, mine, now)
                 failpoint("commit.next")
@@ -44,6 +43,9 @@ class Commits(Queue):
                 reused = await swap_chunks(tx, mine, now, keep_body=keep_body)
                 failpoint("commit.chunks")
                 await tell(tx, mine)
+                if any(map(_concerns_others, mine)):
+                    await tx.turn(run.source_id)
+                await _mark_ways(tx, run, mine)
                 await self._links.write(tx, run, mine)
                 failpoint("commit.links")
                 await _record_changes(tx, run, mine, now, keep_body=keep_body)
@@ -125,7 +127,17 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
     believed = [visit.claim.page.id for visit in visits if _doubt_ended(visit)]
     if believed:
         await tx.run("forget_former", pages=believed)
-    if any(_changes_ways(visit) for visit in visits):
+
+
+def _concerns_others(visit: Visit) -> bool:
+    """Whether a visit writes more than its own page: those of one source then take turns."""
+    return (
+        visit.harvest.links is not None or visit.decision.content is not Content.KEEP or _changes_ways(visit)
+    )
+
+
+async def _mark_ways(tx: Session, run: Run, visits: Sequence[Visit]) -> None:
+    if any(map(_changes_ways, visits)):
         await tx.run("mark_graph", source=run.source_id, changed=1)
 
 
@@ -235,6 +247,6 @@ async def _children(tx: Session, visits: Sequence[Visit]) -> dict[str, int]:
 
 
 async def _count(tx: Session, run: Run, parts: Sequence[dict[str, int]]) -> None:
-    row = await tx.one("run_by_id", run=run.id)
-    before = dict(run_from(row).counts) if row else {}
+    row = await tx.one("counts_of_run", run=run.id)
+    before = json.loads(row["counts"]) if row else {}
     await tx.run("count_run", run=run.id, counts=json.dumps(total([before, *parts])))

@@ -24,6 +24,10 @@ class Session(Protocol):
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None: ...
 
+    async def turn(self, source: int) -> None:
+        """Wait until no other transaction has its turn at a source."""
+        ...
+
 
 class Database(Protocol):
     """A place where sessions can be opened."""

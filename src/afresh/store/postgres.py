@@ -72,6 +72,10 @@ class PostgresSession:
             await self._connection.executemany(asked.text, [asked.values(row) for row in shaped])
         self._at("sql")
 
+    async def turn(self, source: int) -> None:
+        await self._connection.execute(_turn_at(source))
+        self._at("sql")
+
 
 class PostgresDatabase:
     """One PostgreSQL database."""
@@ -104,7 +108,7 @@ class PostgresDatabase:
         try:
             pool = asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,  # a server that is away is asked when there is something to ask
                 max_size=CONNECTIONS,
                 reset=_nothing_to_reset,
                 statement_cache_size=STATEMENTS,
@@ -162,8 +166,7 @@ class PostgresDatabase:
 
     def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent; of those on one source, one at a time."""
-        turn = "" if source is None else f"; select pg_advisory_xact_lock({SOURCES}, {int(source)})"
-        return self._session(WRITE + turn, failpoint)
+        return self._session(WRITE if source is None else f"{WRITE}; {_turn_at(source)}", failpoint)
 
     def read(self) -> AbstractAsyncContextManager[Session]:
         """A consistent snapshot."""
@@ -208,6 +211,10 @@ class PostgresDatabase:
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
+
+
+def _turn_at(source: int) -> str:
+    return f"select pg_advisory_xact_lock({SOURCES}, {int(source)})"
 
 
 def _nothing(point: str) -> None:

@@ -11,6 +11,7 @@ from afresh.store.records import at, page_from
 from afresh.store.waits import Waits, listed_at
 
 HEARD = 10_000  # queued addresses that are remembered without asking the tables
+FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not asked since, 2: asked before by the same worker
 
 
 class Queue(Waits):
@@ -74,10 +75,10 @@ class Queue(Waits):
             return [Listed(row["url"], row["depth"]) for row in await tx.all("frontier", source=source)]
 
     @asynccontextmanager
-    async def _queueing(self, run: Run) -> AsyncIterator[Session]:
+    async def _queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Session]:
         """A transaction; if it is undone, what was remembered of the queue is forgotten."""
         try:
-            async with self.db.write(run.source_id) as tx:
+            async with self.db.write(run.source_id if alone else None) as tx:
                 yield tx
         except BaseException:
             self._depths.pop(run.id, None)
@@ -155,20 +156,28 @@ class Queue(Waits):
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
     ) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
+        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over.
+
+        Who finds too little wants hosts of others: half of those that each of them looks at for this run, so
+        that work spreads and then stays where it is, and all that they look at for another.
+        """
         until = now + timedelta(seconds=lease_seconds)
         async with self.db.write() as tx:
-            await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=0)
-            blocked = [row["domain"] for row in await tx.all("blocked_hosts", worker=worker, now=now)]
-            if blocked:
-                await tx.run("want_hosts", worker=worker, blocked=blocked, now=now, run=run)
+            busy = await tx.all("busy_hosts", worker=worker, now=now)
+            leaving = any(row["leaving"] for row in busy)
+            if leaving:
+                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=0)
+            blocked = [row["domain"] for row in busy if row["closed"]]
             rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
+            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker, now, until)
+            rows = [row for row in rows if row["domain"] in hosts]
             if rows:
-                taken = await _take_hosts(tx, {row["domain"] for row in rows}, worker, now, until)
-                rows = [row for row in rows if row["domain"] in taken]
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
-            await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
-            return [_claim(row) for row in rows]
+            if blocked and len(rows) < limit:
+                await tx.run("want_hosts", worker=worker, now=now, run=run)
+            if leaving:
+                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
+            return [_claim(row, hosts) for row in rows]
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
@@ -221,13 +230,20 @@ class Queue(Waits):
 
 
 async def _take_hosts(
-    tx: Session, domains: set[str], worker: str, now: datetime, until: datetime
-) -> set[str]:
-    """Those of the hosts that nobody else took at the same moment: they are the worker's from now on."""
-    wanted = sorted(domains)
-    await tx.run("know_hosts", domains=wanted)
-    rows = await tx.all("take_hosts", domains=wanted, worker=worker, now=now, until=until)
-    return {row["domain"] for row in rows}
+    tx: Session, domains: set[str], run: RunId, worker: str, now: datetime, until: datetime
+) -> dict[str, bool]:
+    """Those of the hosts that nobody else took at the same moment, each with whether it came from another."""
+    if not domains:
+        return {}
+    given = {"run": run, "worker": worker, "now": now, "until": until}
+    rows = await tx.all("take_hosts", domains=sorted(domains), **given)
+    taken = {row["domain"]: row["used"] == FIRST_TURN for row in rows}
+    unknown = sorted(domains - taken.keys())
+    if unknown:
+        made = [row["domain"] for row in await tx.all("know_hosts", domains=unknown)]
+        rows = await tx.all("take_hosts", domains=made, **given) if made else []
+        taken.update({row["domain"]: False for row in rows})
+    return taken
 
 
 def _nearer(row: Row, depth: int, run: RunId) -> bool:
@@ -235,12 +251,13 @@ def _nearer(row: Row, depth: int, run: RunId) -> bool:
     return bool(row["created_run"] == run and depth < row["depth"])
 
 
-def _claim(row: Row) -> Claim:
+def _claim(row: Row, hosts: Mapping[str, bool]) -> Claim:
     return Claim(
         crawl_id=CrawlId(row["crawl_id"]),
         page=page_from(dict(row)),  # a dict finds a column faster than a row does
         run_id=RunId(row["run_id"]),
         domain=row["domain"],
+        arrived=hosts[row["domain"]],
     )
 
 

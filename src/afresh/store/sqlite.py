@@ -117,6 +117,9 @@ class SqliteSession:
             await self._call(lambda: self._connection.executemany(statement(name), rows))
         self._at("sql")
 
+    async def turn(self, source: int) -> None:
+        del source  # a transaction that writes is the only one
+
 
 def _nothing(point: str) -> None:
     del point

@@ -1,12 +1,28 @@
 -- retitle_chunk
-update chunks set title = :title, terms = :terms, words = :words::tsvector || ts_filter(words, '{b,d}')
-where id = :chunk
+update chunks
+set title = r.title, terms = r.terms, words = r.words::tsvector || ts_filter(chunks.words, '{b,d}')
+from {rows chunk title terms words} r
+where chunks.id = r.chunk
 
 -- insert_chunk
 insert into chunks (
     page_id, sort_order, title, heading, content, terms, metadata, config, whole, text_hash, words, created_at
 )
-values (
-    :page, :sort_order, :title, :heading, :content, :terms, :metadata, :config, :whole, :text_hash,
-    :words::tsvector, :now
-)
+select r.page, r.sort_order, r.title, r.heading, r.content, r.terms, r.metadata, r.config, r.whole, r.text_hash,
+    r.words::tsvector, r.now
+from {rows page sort_order title heading content terms metadata config whole text_hash words now} r
+
+-- upsert_document
+insert into documents as d (page_id, markdown, sketch, length, former)
+select r.page, r.markdown, r.sketch, r.length, case
+    when r.flagged = 1 and r.markdown is not null then (select o.markdown from documents o where o.page_id = r.page)
+end
+from {rows page markdown sketch length flagged} r
+on conflict (page_id) do update
+set former = excluded.former, markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length,
+    summary = null
+
+-- insert_change
+insert into changes (source_id, page_id, url, kind, run_id, at, old_hash, new_hash, diff, moved_to)
+select r.source, r.page, r.url, r.kind, r.run, r.now, r.old_hash, r.new_hash, r.diff, r.moved_to
+from {rows source page url kind run now old_hash new_hash diff moved_to} r

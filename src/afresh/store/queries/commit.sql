@@ -36,12 +36,6 @@ set failures = 0, gone_count = 0, doomed_by = null, crawl_time = r.crawl_time, l
 from {rows page crawl_time checked_at} r
 where pages.id = r.page
 
--- upsert_document
-insert into documents (page_id, markdown, sketch, length) values (:page, :markdown, :sketch, :length)
-on conflict (page_id) do update
-set former = case when :flagged = 1 and :markdown is not null then documents.markdown end,
-    markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length, summary = null
-
 -- forget_diffs
 update changes set diff = null where page_id in {list pages} and diff is not null
 
@@ -59,7 +53,7 @@ select id, page_id, config, terms from chunks where page_id in {list pages}
 delete from chunks where id in {list chunks}
 
 -- move_chunk
-update chunks set sort_order = :sort_order where id = :chunk
+update chunks set sort_order = r.sort_order from {rows chunk sort_order} r where chunks.id = r.chunk
 
 -- upsert_link
 insert into links (source_id, url, admitted, crawl_time)
@@ -78,7 +72,3 @@ on conflict (page_id, link_id) do nothing
 
 -- link_ids
 select id, url from links where source_id = :source and url in {list urls}
-
--- insert_change
-insert into changes (source_id, page_id, url, kind, run_id, at, old_hash, new_hash, diff, moved_to)
-values (:source, :page, :url, :kind, :run, :now, :old_hash, :new_hash, :diff, :moved_to)

@@ -8,3 +8,13 @@ insert into chunks (
 values (
     :page, :sort_order, :title, :heading, :content, :terms, :metadata, :config, :whole, :text_hash, :now
 )
+
+-- upsert_document
+insert into documents (page_id, markdown, sketch, length) values (:page, :markdown, :sketch, :length)
+on conflict (page_id) do update
+set former = case when :flagged = 1 and :markdown is not null then documents.markdown end,
+    markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length, summary = null
+
+-- insert_change
+insert into changes (source_id, page_id, url, kind, run_id, at, old_hash, new_hash, diff, moved_to)
+values (:source, :page, :url, :kind, :run, :now, :old_hash, :new_hash, :diff, :moved_to)

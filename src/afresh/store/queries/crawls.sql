@@ -15,10 +15,11 @@ where true
 on conflict (source_id, url) do nothing
 
 -- lower_depth
-update pages set depth = :depth, updated_at = :now where id = :page
+update pages set depth = r.depth, updated_at = r.now from {rows page depth now} r where pages.id = r.page
 
 -- raise_priority
-update page_crawls set priority = -:depth, updated_at = :now where page_id = :page and outcome is null
+update page_crawls set priority = -r.depth, updated_at = r.now from {rows page depth now} r
+where page_crawls.page_id = r.page and outcome is null
 
 -- open_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
@@ -53,7 +54,7 @@ set run_id = :run, updated_at = :now, scheduled_for = case when scheduled_for > 
 where id in {list crawls}
 
 -- rank_row
-update page_crawls set priority = -:rank where id = :crawl
+update page_crawls set priority = -r.rank from {rows crawl rank} r where page_crawls.id = r.crawl
 
 -- waiting_rows
 select c.url, c.scheduled_for, c.updated_at, p.last_seen
@@ -113,11 +114,13 @@ from page_links e join links l on l.id = e.link_id join pages f on f.id = e.page
 where e.page_id in {list pages} and e.follow = 1 and l.admitted = 1
 group by l.url
 
--- blocked_hosts
-select domain, locked_by, wanted_by, next_allowed_at from hosts
+-- busy_hosts
+select domain, coalesce(locked_by = :worker and wanted_by <> :worker, false) as leaving,
+    coalesce(locked_by <> :worker, true) or coalesce(next_allowed_at > :now, false) or used > 0 as closed
+from hosts
 where (locked_by is not null and locked_by <> :worker and locked_until > :now)
     or next_allowed_at > :now
-    or (locked_by = :worker and wanted_by <> :worker and used = 1)
+    or (locked_by = :worker and wanted_by <> :worker)
 
 -- claimable
 select c.id as crawl_id, c.run_id, c.domain, p.*
@@ -132,12 +135,14 @@ update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now 
 
 -- know_hosts
 insert into hosts (domain) select d.value from {list domains} d
-where not exists (select 1 from hosts h where h.domain = d.value)
+where true
 on conflict (domain) do nothing
+returning domain
 
 -- take_hosts
 update hosts
-set locked_by = :worker, locked_until = :until, used = 1,
+set locked_by = :worker, locked_until = :until, run_id = :run,
+    used = case when locked_by = :worker and used > 0 then 2 else 1 end,
     wanted_by = case when locked_by = :worker then wanted_by end
 where domain in (
     select h.domain from hosts h
@@ -145,31 +150,39 @@ where domain in (
         and (h.locked_by is null or h.locked_by = :worker or h.locked_until is null or h.locked_until <= :now)
     {for update skip locked}
 )
-returning domain
+returning domain, used
 
 -- want_hosts
-update hosts set wanted_by = :worker
+update hosts set wanted_by = :worker, wanted_run = :run
 where domain in (
-    select h.domain from hosts h
-    where h.domain in {list blocked} and h.locked_by <> :worker and h.locked_until > :now
-        and exists (
-            select 1 from page_crawls c where c.domain = h.domain and c.run_id = :run and c.outcome is null
-        )
+    select w.domain from hosts w
+    where w.wanted_by is null and w.domain in (
+        select o.domain from (
+            select h.domain, row_number() over (partition by h.locked_by order by h.domain) as place,
+                count(*) over (partition by h.locked_by) as number, h.run_id
+            from hosts h
+            where h.locked_by <> :worker and h.locked_until > :now and h.wanted_by is null and exists (
+                select 1 from page_crawls c
+                where c.domain = h.domain and c.run_id = :run and c.outcome is null and c.locked_at is null
+            )
+        ) o
+        where coalesce(o.run_id, 0) <> :run or 2 * o.place <= o.number
+    )
     {for update skip locked}
 )
 
 -- hand_over_hosts
-update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0
+update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0, run_id = wanted_run
 where domain in (
     select h.domain from hosts h
-    where h.locked_by = :worker and h.wanted_by <> :worker and (h.used = 1 or :had_turn = 1) and not exists (
+    where h.locked_by = :worker and h.wanted_by <> :worker and (h.used > 0 or :had_turn = 1) and not exists (
         select 1 from page_crawls c where c.locked_by = :worker and c.domain = h.domain
     )
     {for update skip locked}
 )
 
 -- release_hosts
-update hosts set locked_by = null, locked_until = null, used = 1 where locked_by in {list workers}
+update hosts set locked_by = null, locked_until = null, used = 1, run_id = null where locked_by in {list workers}
 
 -- unwant_hosts
 update hosts set wanted_by = null where wanted_by in {list workers}
@@ -199,7 +212,9 @@ returning page_id, run_id, url, domain, priority
 
 -- reopen_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
-values (:page_id, :run_id, :url, :domain, :priority, :now, :now, :now)
+select r.page_id, r.run_id, r.url, r.domain, r.priority, r.now, r.now, r.now
+from {rows page_id run_id url domain priority now} r
+where true
 on conflict (page_id) where outcome is null do nothing
 
 -- lock_owners

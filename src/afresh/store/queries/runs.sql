@@ -58,6 +58,9 @@ update pages set doomed_by = null where source_id = :source and doomed_by is not
 update pages set queued_run = null
 where source_id = :source and url = (select url from sources where id = :source)
 
+-- counts_of_run
+select counts from runs where id = :run {for update}
+
 -- count_run
 update runs set counts = :counts where id = :run
 

@@ -1,5 +1,6 @@
 -- keep_vector
-insert into vectors (model_id, text_hash, vector, used_at) values (:model, :text_hash, :vector::halfvec, :now)
+insert into vectors (model_id, text_hash, vector, used_at)
+select r.model, r.text_hash, r.vector::halfvec, r.now from {rows model text_hash vector now} r
 on conflict (model_id, text_hash) do update set used_at = excluded.used_at
 
 -- nearest

@@ -1,5 +1,6 @@
 """The history as the queue, in memory: rows without an outcome are the work."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -162,20 +163,23 @@ class MemoryQueue(MemoryWaits):
         until = now + timedelta(seconds=lease_seconds)
         leaving = [d for d, host in self.tables.hosts.items() if host.is_to_be_left_by(worker)]
         self._hand_over(leaving, worker, until)
-        self._want(run, worker, now)
         rows = [row for row in self.tables.waiting() if self._is_free(row, run, worker, now)]
         taken = sorted(rows, key=lambda row: -row.priority)[:limit]
         for row in taken:
             self.tables.change_attempt(row.id, now, locked_at=now, locked_by=worker)
-            self._take(row.domain, worker, until)
+        arrived = {domain: self._take(domain, run, worker, until) for domain in {row.domain for row in taken}}
+        if len(taken) < limit:
+            self._want(run, worker, now)
         self._hand_over(list(self.tables.hosts), worker, until)
-        return [self._claim(row, run) for row in taken]
+        return [self._claim(row, run, arrived[row.domain]) for row in taken]
 
-    def _take(self, domain: str, worker: str, until: datetime) -> None:
+    def _take(self, domain: str, run: RunId, worker: str, until: datetime) -> bool:
+        """Let a host be the worker's; whether it comes from another."""
         host = self.tables.hosts.get(domain, Host())
-        wanted_by = host.wanted_by if host.locked_by == worker else None
-        taken = replace(host, locked_by=worker, locked_until=until, wanted_by=wanted_by, used=True)
-        self.tables.hosts[domain] = taken
+        stays = host.locked_by == worker
+        taken = replace(host, locked_by=worker, locked_until=until, used=True, known=True, run=run)
+        self.tables.hosts[domain] = taken if stays else replace(taken, wanted_by=None)
+        return host.known and not (stays and host.used)
 
     def _hand_over(self, domains: Sequence[str], worker: str, until: datetime) -> None:
         """Give hosts to those who want them, where the holder has nothing in flight."""
@@ -183,24 +187,30 @@ class MemoryQueue(MemoryWaits):
         for domain in set(domains) - busy:
             host = self.tables.hosts[domain]
             if host.locked_by == worker and host.wanted_by:
-                given = replace(
-                    host, locked_by=host.wanted_by, locked_until=until, wanted_by=None, used=False
-                )
-                self.tables.hosts[domain] = given
+                given = replace(host, locked_by=host.wanted_by, locked_until=until, run=host.wanted_run)
+                self.tables.hosts[domain] = replace(given, wanted_by=None, used=False)
 
     def _want(self, run: RunId, worker: str, now: datetime) -> None:
-        for row in self.tables.waiting():
-            host = self.tables.hosts.get(row.domain)
-            if row.run_id == run and host is not None and host.is_held_by_other(worker, now):
-                self.tables.hosts[row.domain] = replace(host, wanted_by=worker)
+        """Ask others for half of the hosts that they look at for this run, and all they do for another."""
+        rows = self.tables.waiting()
+        waiting = {row.domain for row in rows if row.run_id == run and row.locked_at is None}
+        theirs: dict[str | None, list[str]] = defaultdict(list)
+        for domain, host in sorted(self.tables.hosts.items()):
+            if domain in waiting and host.wanted_by is None and host.is_held_by_other(worker, now):
+                theirs[host.locked_by].append(domain)
+        for domains in theirs.values():
+            for place, domain in enumerate(domains, 1):
+                host = self.tables.hosts[domain]
+                if host.run != run or 2 * place <= len(domains):
+                    self.tables.hosts[domain] = replace(host, wanted_by=worker, wanted_run=run)
 
     def _is_free(self, row: Attempt, run: RunId, worker: str, now: datetime) -> bool:
         due = row.run_id == run and row.locked_at is None and row.scheduled_for <= now
         return due and not self.tables.hosts.get(row.domain, Host()).is_closed_to(worker, now)
 
-    def _claim(self, row: Attempt, run: RunId) -> Claim:
+    def _claim(self, row: Attempt, run: RunId, arrived: bool) -> Claim:
         page = self.tables.pages[PageId(row.page_id or 0)].page
-        return Claim(crawl_id=row.id, page=page, run_id=run, domain=row.domain)
+        return Claim(crawl_id=row.id, page=page, run_id=run, domain=row.domain, arrived=arrived)
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
@@ -216,7 +226,7 @@ class MemoryQueue(MemoryWaits):
         """Let a host rest until a time, for every worker; a longer rest stays."""
         host = self.tables.hosts.get(domain, Host())
         later = max(until, host.next_allowed_at or until)
-        self.tables.hosts[domain] = replace(host, next_allowed_at=later)
+        self.tables.hosts[domain] = replace(host, next_allowed_at=later, known=True)
 
     async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None:
         """Give back some claims, unvisited: their pages wait in the queue as before."""
@@ -249,7 +259,7 @@ class MemoryQueue(MemoryWaits):
             self.tables.workers.pop(name, None)
         for domain, host in self.tables.hosts.items():
             if host.locked_by in workers:
-                self.tables.hosts[domain] = Host(next_allowed_at=host.next_allowed_at)
+                self.tables.hosts[domain] = Host(next_allowed_at=host.next_allowed_at, known=True)
             elif host.wanted_by in workers:
                 self.tables.hosts[domain] = replace(host, wanted_by=None)
 

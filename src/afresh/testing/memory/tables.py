@@ -78,6 +78,9 @@ class Host:
     locked_until: datetime | None = None
     wanted_by: str | None = None
     used: bool = False  # its holder has had a turn since it got the host
+    known: bool = False  # somebody has looked at it
+    run: RunId | None = None  # for which its holder does
+    wanted_run: RunId | None = None
     next_allowed_at: datetime | None = None
 
     def is_held_by_other(self, worker: str, now: datetime) -> bool:

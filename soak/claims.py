@@ -1,0 +1,210 @@
+"""How many unchanged pages a second workers claim and commit, and what a long queue does to a claim."""
+
+import argparse
+import asyncio
+import multiprocessing
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from statistics import median
+
+import asyncpg
+from tests.contract.desk import LEASE, LIMITS, POLICY
+from tests.postgres import Postgres, running
+
+from afresh.core.decide import decide
+from afresh.core.looks import NotModified
+from afresh.core.model import Claim, Harvest, Run, RunMode, Visit, Worker
+from afresh.engine.patience import Patience, patient
+from afresh.engine.worker import BATCH, TURN
+from afresh.store.open import open_store
+
+ROOT = "https://h0.example.org/"
+NUMBERS = "with recursive n (i) as (select 1 union all select i + 1 from n where i < {count})"
+PAGES = """
+insert into pages (
+    id, source_id, url, status, depth, etag, content_hash, recipe, queued_run, created_at, updated_at
+)
+{numbers}
+select {after} + i, {source}, 'https://h' || (i % {hosts}) || '.example.org/' || ({after} + i), 'active', 1,
+    '"1"', 'hash', 'r1', {run}, '{now}', '{now}'
+from n
+"""
+ROWS = """
+insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
+select id, {run}, url, substr(url, 9, instr_(substr(url, 9), '/') - 1), -1, '{now}', '{now}', '{now}'
+from pages where id > {after} and source_id = {source}
+"""
+SHARES = (10_000, 1_000_000)  # rows that wait while a claim is timed
+TIMES = 15  # that it is
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A queue of unchanged pages on many hosts."""
+
+    url: str
+    run: Run
+
+    async def fill(self, count: int, hosts: int, after: int = 0) -> None:
+        """Put so many more pages into it."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        given = {"count": count, "hosts": hosts, "after": after, "now": now}
+        named = {**given, "run": self.run.id, "source": self.run.source_id}
+        numbers = NUMBERS.format(count=count)
+        pages, rows = PAGES.format(**named, numbers=numbers), ROWS.format(**named)
+        if self.url.startswith("sqlite"):
+            with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"))) as file, file:
+                file.execute(pages)
+                file.execute(rows.replace("instr_", "instr"))
+                file.execute("analyze")
+            return
+        server = await asyncpg.connect(self.url)
+        await server.execute(pages)
+        await server.execute(rows.replace("instr_", "strpos"))
+        await server.execute("vacuum analyze")
+        await server.close()
+
+
+async def site_at(url: str, pages: int, hosts: int) -> Site:
+    """A new store with a run whose pages all wait."""
+    store = await open_store(url)
+    now = datetime.now(UTC)
+    source = await store.add_source(
+        name="docs", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now
+    )
+    run, _ = await store.start_run(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
+    await store.close()
+    site = Site(url, run)
+    await site.fill(pages, hosts)
+    return site
+
+
+def unchanged(claim: Claim) -> Visit:
+    """The visit of a page that answered 304."""
+    decision = decide(claim.page, NotModified(), POLICY, datetime.now(UTC))
+    return Visit(claim=claim, decision=decision, harvest=Harvest())
+
+
+async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
+    """Claim and commit until nothing is left; how many pages it were, and the processor's time."""
+    store, done = patient(await open_store(site.url), Patience()), 0
+    me = Worker(name=name, host="here", pid=1, heartbeat_at=datetime.now(UTC))
+    await store.join(me)
+    await asyncio.to_thread(barrier.wait)
+    began = time.process_time()
+    while True:
+        claims = await store.claim(site.run.id, name, datetime.now(UTC), limit=BATCH, lease_seconds=LEASE)
+        visits = [unchanged(claim) for claim in claims]
+        if visits:
+            now = datetime.now(UTC)
+            await store.commit(site.run, visits, name, now, limits=LIMITS, keep_body=True)
+            done += len(visits)
+        elif (await store.backlog(site.run.id)).open == 0:
+            break
+        else:
+            await asyncio.sleep(TURN)
+    used = time.process_time() - began
+    await store.close()
+    return done, used
+
+
+def _process(site: Site, number: int, barrier: Barrier, results: "SimpleQueue[tuple[int, float]]") -> None:
+    results.put(asyncio.run(work(site, f"w{number}", barrier)))
+
+
+def side_by_side(site: Site, workers: int) -> tuple[float, list[int], float]:
+    """Seconds from the common start to the end of the last, what each did, and the processor's time."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(workers + 1), context.SimpleQueue()
+    processes = [context.Process(target=_process, args=(site, n, barrier, results)) for n in range(workers)]
+    for process in processes:
+        process.start()
+    barrier.wait()
+    began = time.monotonic()
+    told = [results.get() for _ in processes]
+    seconds = time.monotonic() - began
+    for process in processes:
+        process.join()
+    return seconds, [done for done, _ in told], sum(used for _, used in told)
+
+
+async def claim_time(site: Site) -> float:
+    """Milliseconds that a claim takes, commits in between."""
+    store, taken = await open_store(site.url), []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        claims = await store.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH, lease_seconds=LEASE)
+        taken.append(1000 * (time.perf_counter() - began))
+        assert len(claims) == BATCH, "the queue is long enough"
+        visits = [unchanged(claim) for claim in claims]
+        await store.commit(site.run, visits, "w", datetime.now(UTC), limits=LIMITS, keep_body=True)
+    await store.close()
+    return median(taken)
+
+
+@asynccontextmanager
+async def empty(kind: str, server: Postgres, folder: Path) -> AsyncIterator[str]:
+    """The address of a new store."""
+    if kind == "postgres":
+        async with server.bare() as url:
+            yield url
+    else:
+        with tempfile.TemporaryDirectory(dir=folder) as inner:
+            yield f"sqlite:///{Path(inner) / 'afresh.db'}"
+
+
+async def throughput(kind: str, server: Postgres, folder: Path, given: argparse.Namespace) -> bool:
+    """Print pages a second for each number of workers; whether every page was written once."""
+    right = True
+    for workers in given.workers:
+        async with empty(kind, server, folder) as url:
+            site = await site_at(url, given.pages, given.hosts)
+            seconds, done, used = await asyncio.to_thread(side_by_side, site, workers)
+            right &= sum(done) == given.pages
+            print(
+                f"{kind:8} {workers:>2} workers {given.hosts:>3} hosts: "
+                f"{given.pages / seconds:5.0f} pages/s, "
+                f"{1e6 * used / given.pages:5.0f} µs of processor a page, shares {sorted(done)}",
+                flush=True,
+            )
+    return right
+
+
+async def long_queue(kind: str, server: Postgres, folder: Path, given: argparse.Namespace) -> bool:
+    """Print what a claim takes with few and with many rows; whether many cost no more than twice as much."""
+    found = {}
+    async with empty(kind, server, folder) as url:
+        small, large = given.rows
+        site = await site_at(url, small, given.hosts)
+        found[small] = await claim_time(site)
+        await site.fill(large - small, given.hosts, after=small)
+        found[large] = await claim_time(site)
+    for rows, milliseconds in found.items():
+        print(f"{kind:8} a claim of {BATCH} with {rows:>9,} rows waiting: {milliseconds:6.1f} ms", flush=True)
+    return found[large] <= 2 * found[small]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure both stores; 1 if a page was lost or a long queue slows a claim."""
+    parser = argparse.ArgumentParser(prog="python -m soak claims", description=__doc__)
+    parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"])
+    parser.add_argument("--workers", nargs="*", type=int, default=[1, 2, 4])
+    parser.add_argument("--pages", type=int, default=20_000)
+    parser.add_argument("--hosts", type=int, default=50)
+    parser.add_argument("--rows", nargs="*", type=int, default=list(SHARES))
+    given = parser.parse_args(arguments)
+    right = True
+    with tempfile.TemporaryDirectory(prefix="afresh-soak-") as folder, running() as server:
+        for kind in given.stores:
+            right &= asyncio.run(throughput(kind, server, Path(folder), given))
+            if given.rows:
+                right &= asyncio.run(long_queue(kind, server, Path(folder), given))
+    return 0 if right else 1
