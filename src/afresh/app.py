@@ -16,7 +16,7 @@ from afresh.config.kb import KbSettings
 from afresh.core.doubt import PROBE
 from afresh.core.errors import AfreshError, ConfigError
 from afresh.core.events import Listener, Notice
-from afresh.core.file_urls import file_url, path_of
+from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS, parse_links
@@ -139,7 +139,7 @@ class Workshop:
 
     def sees(self, source: Source) -> bool:
         """Whether a source can be read from this machine: files can be where their root is."""
-        return not source.url.startswith("file:") or Path(path_of(source.url)).exists()
+        return not is_file_url(source.url) or Path(path_of(source.url)).exists()
 
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from afresh.core.errors import AfreshError, RunBusy, StoreWaits
 from afresh.core.events import Listener, Notice
+from afresh.core.file_urls import is_file_url
 from afresh.core.model import Run, RunId, RunMode, RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.helping import SHARED, lend_a_hand
@@ -89,19 +90,20 @@ class Crew:
 
     async def _open_runs(self, store: Library) -> list[tuple[Run, Source]]:
         """Runs that this process may work on and does not, oldest first."""
+        sources = {source.id: source for source in await store.sources()}
         found = []
         for run in reversed(await store.live_runs()):
             workable = run.state in (RunState.QUEUED, RunState.RUNNING) and run.mode is not RunMode.CHECK
             if not workable or run.id in self._hands or self._is_put_off(run.id):
                 continue
-            source = await store.source_by_id(run.source_id)
-            if (
-                source is not None
-                and self._is_ours(source)
-                and await asyncio.to_thread(self._tools.sees, source)
-            ):
+            source = sources.get(run.source_id)
+            if source is not None and self._is_ours(source) and await self._sees(source):
                 found.append((run, source))
         return found
+
+    async def _sees(self, source: Source) -> bool:
+        """Files are somewhere; everything else can be reached from anywhere."""
+        return not is_file_url(source.url) or await asyncio.to_thread(self._tools.sees, source)
 
     def _is_ours(self, source: Source) -> bool:
         if source.name in KINDS:  # its runs are part of an update that writes files
