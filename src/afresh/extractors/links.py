@@ -54,7 +54,9 @@ def collect_links(
     return links._replace(kept=tuple(link for link in links.kept if link.url != twin))
 
 
-def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
+def with_hidden(
+    links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]
+) -> Links:
     """The links, then hidden ones in the room that is left; `same` are addresses of the page itself.
 
     What a visible link says holds: hidden ones only lend their words where it has none.

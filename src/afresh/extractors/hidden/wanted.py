@@ -18,7 +18,9 @@ _CALL = re.compile(
 )
 
 # made for one answer: the next one would name another page
-_PASSING = re.compile(r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE)
+_PASSING = re.compile(
+    r"[?&](?:[\w-]*token|csrf\w*|_?\w*nonce|sig|signature|form_build_id|destination)=", re.IGNORECASE
+)
 
 
 def leads_to_page(raw_url: str) -> bool:
