@@ -9,7 +9,7 @@ from afresh.core.urls import canonical, domain_of
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, foreign_canonical, one_line, read_head
-from afresh.extractors.hidden import Shown, hidden_links
+from afresh.extractors.hidden import Shown, hidden_links, scripts_of
 from afresh.extractors.language import language_of
 from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden
 from afresh.extractors.main_content import find_main
@@ -38,7 +38,12 @@ class HtmlExtractor:
         twin = canonical(head.markdown, base) if head.markdown else None
         links = collect_links(tree, base, tag_count, head.refresh, twin)
         if self._hidden_links and tag_count <= MANY_TAGS:
-            links = _with_hidden(links, Shown(html, tree, head, domain_of(body.url)), base, {body.url, twin})
+            links = _with_hidden(
+                links,
+                Shown(html, tree, head, domain_of(body.url), scripts_of(tree), links.by_href),
+                base,
+                {body.url, twin},
+            )
         main = find_main(tree, head.generator)
         heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
         return Document(

@@ -1,6 +1,7 @@
 """Every link of a page, navigation included: where it leads and what a reader sees of it."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -23,6 +24,7 @@ class Links(NamedTuple):
     kept: tuple[Link, ...]
     left_out: int = 0  # beyond `MOST_LINKS`
     too_long: int = 0  # to addresses that are longer than any page needs
+    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow, as they are written
 
 
 def collect_links(
@@ -48,7 +50,7 @@ def collect_links(
             by_href[href] = _visible_text(node, attributes), follow
         elif not known[0] or follow > known[1]:
             by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
-    links = _by_target(by_href, base)._replace(left_out=left_out)
+    links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if twin is None:
         return links
     return links._replace(kept=tuple(link for link in links.kept if link.url != twin))

@@ -1,7 +1,7 @@
 """Links in attributes that scripts act on: onclick, data-href, data-url, formaction."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from selectolax.lexbor import LexborNode
@@ -10,7 +10,7 @@ from afresh.extractors.hidden.found import Hidden, Shown, words_of
 
 MOST = 2_000  # elements
 LONGEST_SCRIPT = 2_000
-SELECTOR = "[onclick], [data-href], [data-url], button[formaction], input[formaction]"
+SIGNS = ("lick=", "data-href=", "data-url=")  # the first stands in onClick too
 
 _SENT_TO = re.compile(
     r"(?:\blocation(?:\.href)?\s*=(?!=)\s*|\blocation\.(?:assign|replace)\(\s*|\bwindow\.open\(\s*)"
@@ -22,17 +22,22 @@ _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
 
 def in_attributes(page: Shown) -> Iterator[Hidden]:
     """Where elements lead that are clicked like links, with what a reader sees of them."""
-    for node in islice(page.tree.css(SELECTOR), MOST):
+    for node in islice(_clicked(page), MOST):
         attributes = node.attributes
-        raw_url = (
-            _sent_to(attributes.get("onclick") or "")
-            or _address(attributes.get("data-href"))
-            or (_address(attributes.get("data-url")) if not _is_shared(attributes) else "")
-            or (_address(attributes.get("formaction")) if _asks_only(node) else "")
-        )
-        text = words_of(node) if raw_url else ""
-        if raw_url and (text or not attributes.get("data-url")):
+        raw_url = _sent_to(attributes.get("onclick") or "") or _address(attributes.get("data-href"))
+        if not raw_url and not _is_shared(attributes):
+            raw_url = _address(attributes.get("data-url"))
+        if raw_url and (text := words_of(node)):
             yield Hidden(raw_url, text)
+    for node in islice(page.tree.tags("button"), MOST):
+        raw_url = _address(node.attributes.get("formaction"))
+        if raw_url and _asks_only(node):
+            yield Hidden(raw_url, words_of(node))
+
+
+def _clicked(page: Shown) -> Iterable[LexborNode]:
+    named = any(sign in page.html for sign in SIGNS)
+    return page.tree.css("[onclick], [data-href], [data-url]") if named else ()
 
 
 def _sent_to(script: str) -> str:

@@ -2,17 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 from afresh.core.urls import domain_of
-from afresh.extractors.hidden.found import Hidden, Shown
-from afresh.extractors.hidden.values import MOST_CHARS, MOST_SCRIPTS, Value, addresses_in, script_data
+from afresh.extractors.hidden.found import Hidden, Script, Shown
+from afresh.extractors.hidden.values import Value, addresses_in, data_of, texts_of
 
-SELECTOR = 'script[data-drupal-selector="drupal-settings-json"]'
-
+_PROGRAMS = ("", "text/javascript", "application/javascript")
 _DECODER = json.JSONDecoder()
 _OLD_FORM = re.compile(r"Drupal\.settings\s*(?:,|=(?!=))\s*(?=\{)")  # jQuery.extend(Drupal.settings, {…});
 # what the system itself serves: never a page that someone wrote
@@ -30,22 +28,24 @@ _NO_LINK = re.compile(
 
 def in_drupal_settings(page: Shown) -> Iterator[Hidden]:
     """The addresses in Drupal's settings; those of another host only where words stand beside them."""
-    for settings in (*script_data(page.tree, SELECTOR), *_old_settings(page.html)):
+    for settings in (*data_of(filter(_is_settings, page.scripts)), *_old_settings(page.scripts)):
         for value in addresses_in(settings):
             if _is_link(value, page.host):
                 yield Hidden(value.raw_url, value.text)
 
 
-def _old_settings(html: str) -> Iterator[Any]:
-    """What Drupal 7 and older hand to a function, in scripts that are not too long."""
-    room = MOST_CHARS
-    for found in islice(_OLD_FORM.finditer(html), MOST_SCRIPTS):
-        end = html.find("</script", found.end(), found.end() + room)
-        if end < 0:
-            return
-        room -= end - found.end()
-        with suppress(ValueError, RecursionError):
-            yield _DECODER.raw_decode(html[found.end() : end])[0]
+def _is_settings(script: Script) -> bool:
+    return script.attributes.get("data-drupal-selector") == "drupal-settings-json"
+
+
+def _old_settings(scripts: Iterable[Script]) -> Iterator[Any]:
+    """What Drupal 7 and older hand to a function."""
+    programs = (each for each in scripts if each.type in _PROGRAMS and "src" not in each.attributes)
+    for text in texts_of(programs):
+        found = _OLD_FORM.search(text) if "Drupal.settings" in text else None
+        if found is not None:
+            with suppress(ValueError, RecursionError):
+                yield _DECODER.raw_decode(text, found.end())[0]
 
 
 def _is_link(value: Value, host: str) -> bool:

@@ -1,7 +1,9 @@
 """What finders are shown of a page, and what they find; words of a page, cheaply."""
 
 import re
+from collections.abc import Mapping
 from html import unescape
+from types import MappingProxyType
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -10,8 +12,10 @@ from afresh.extractors.decode import storable
 from afresh.extractors.head import Head, one_line
 from afresh.extractors.links import LONGEST_TEXT
 
+MOST_SCRIPTS = 200  # of a page
 MOST_NODES = 60  # that are looked at for the text of one element: elements nest, and so would the work
 
+_UNSEEN = ("", True)
 _TAG = re.compile(r"<[^<>]{0,500}>")
 
 
@@ -22,6 +26,18 @@ class Hidden(NamedTuple):
     text: str = ""
 
 
+class Script(NamedTuple):
+    """A script element."""
+
+    attributes: dict[str, str | None]
+    node: LexborNode
+
+    @property
+    def type(self) -> str:
+        """Its media type, or nothing for a program."""
+        return (self.attributes.get("type") or "").strip().lower()
+
+
 class Shown(NamedTuple):
     """A page as finders see it."""
 
@@ -29,6 +45,17 @@ class Shown(NamedTuple):
     tree: LexborHTMLParser
     head: Head
     host: str  # that the page came from, with its port
+    scripts: tuple["Script", ...] = ()
+    visible: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # its links as they are written, with text
+
+    def shows(self, raw_url: str) -> bool:
+        """Whether a visible link with words is written just so."""
+        return self.visible.get(raw_url, _UNSEEN)[0] != ""
+
+
+def scripts_of(tree: LexborHTMLParser) -> tuple[Script, ...]:
+    """The scripts of a page, not too many of them."""
+    return tuple([Script(node.attributes, node) for node in tree.tags("script")[:MOST_SCRIPTS]])
 
 
 def told(text: str) -> str:

@@ -4,12 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from afresh.extractors.hidden.found import Hidden, Shown
-from afresh.extractors.hidden.values import Value, addresses_in, is_address, script_data, words_beside
+from afresh.extractors.hidden.found import Hidden, Script, Shown
+from afresh.extractors.hidden.values import Value, addresses_in, data_of, is_address, words_beside
 
-# Drupal's settings have a finder of their own; `__NEXT_DATA__` is of this type too
-SELECTOR = 'script[type="application/json"]:not([data-drupal-selector]):not([id="__NUXT_DATA__"])'
-NUXT = 'script[id="__NUXT_DATA__"]'
+NUXT = "__NUXT_DATA__"
 
 _LINK = re.compile(r"(?:url|uri|href|link|path|pathname|route|permalink|slug|location)$|^(?:to|page|target)$")
 _NO_LINK = re.compile(
@@ -19,12 +17,18 @@ _NO_LINK = re.compile(
 
 def in_hydration_data(page: Shown) -> Iterator[Hidden]:
     """The addresses in fields that are named like links and have words beside them."""
-    for data in script_data(page.tree, SELECTOR):
+    held = [each for each in page.scripts if _holds_data(each)]
+    for data in data_of(each for each in held if each.attributes.get("id") != NUXT):
         for value in addresses_in(data):
             if _is_link(value):
                 yield Hidden(value.raw_url, value.text)
-    for data in script_data(page.tree, NUXT):
+    for data in data_of(each for each in held if each.attributes.get("id") == NUXT):
         yield from _in_nuxt(data)
+
+
+def _holds_data(script: Script) -> bool:
+    """Whether it holds the data of a page, as `__NEXT_DATA__` does; Drupal's has a finder of its own."""
+    return script.type == "application/json" and "data-drupal-selector" not in script.attributes
 
 
 def _is_link(value: Value) -> bool:

@@ -14,7 +14,7 @@ _ADDRESS = ("/", "http://", "https://", "./", "../")
 def in_jump_menus(page: Shown) -> Iterator[Hidden]:
     """The addresses among the options of menus that say of themselves that they lead somewhere."""
     left = MOST_OPTIONS
-    for menu in page.tree.css("select"):
+    for menu in page.tree.tags("select"):
         attributes = menu.attributes
         named = " ".join(attributes.get(name) or "" for name in ("onchange", "class", "id", "name"))
         if not _JUMPS.search(named.lower()[:1_000]):

@@ -1,17 +1,15 @@
 """The addresses in the data of a script, with the words beside them: bounded, whatever the data is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser
-
 from afresh.core.errors import ExtractError
-from afresh.extractors.hidden.found import told
+from afresh.extractors.hidden.found import Script, told
 from afresh.extractors.json_tree import parse_json_text
 
 MOST_CHARS = 1_000_000  # of all scripts of one kind on a page; those that go beyond are not read
-MOST_SCRIPTS = 50
 MOST_VALUES = 20_000  # of one script
 DEEPEST = 20
 LONGEST_KIND = 100
@@ -44,25 +42,22 @@ class _Place(NamedTuple):
     depth: int
 
 
-def script_data(tree: LexborHTMLParser, selector: str) -> Iterator[Any]:
-    """What the scripts that a selector names hold, those that are JSON and not too long."""
+def data_of(scripts: Iterable[Script]) -> Iterator[Any]:
+    """What scripts hold that are JSON and not too long."""
+    for text in texts_of(scripts):
+        with suppress(ExtractError):
+            yield parse_json_text(text)
+
+
+def texts_of(scripts: Iterable[Script]) -> Iterator[str]:
+    """The texts of scripts, as long as they are not too long in all."""
     room = MOST_CHARS
-    for script in islice(tree.css(selector), MOST_SCRIPTS):
-        text = script.text()
+    for script in scripts:
+        text = script.node.text()
         room -= len(text)
         if room < 0:
             return
-        value = parsed(text)
-        if value is not None:
-            yield value
-
-
-def parsed(text: str) -> Any:
-    """The value of a JSON text, None for none."""
-    try:
-        return parse_json_text(text)
-    except ExtractError:
-        return None
+        yield text
 
 
 def addresses_in(data: Any) -> Iterator[Value]:
