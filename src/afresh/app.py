@@ -263,7 +263,7 @@ class Workshop:
             lister=lister,
             trim=rules.trim,
             patterns=patterns,
-            extract=Named("afresh.extractors", "extract"),
+            extract=Named("afresh.extractors", "extract" if own.crawl.hidden_links else "extract_visible"),
             chunk=Named("afresh.chunkers.markdown", "chunk"),
             diff=Named("afresh.core.diff", "markdown_diff"),
             offload=offload,
@@ -320,7 +320,9 @@ def policy_for(own: Config) -> Policy:
     policy = own.policy
     return Policy(
         recipe=recipe_of(
-            own.storage.body, wanted_model(own.embedding) if own.storage.body == "none" else None
+            own.storage.body,
+            wanted_model(own.embedding) if own.storage.body == "none" else None,
+            hidden_links=own.crawl.hidden_links,
         ),
         chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,

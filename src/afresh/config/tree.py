@@ -108,6 +108,11 @@ class CrawlSettings:
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
     include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
     exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
+    hidden_links: bool = flag(
+        True,
+        "also follow links that no anchor shows: in Drupal settings, Next and Nuxt data, JSON-LD, "
+        "`<link rel=next>`, `onclick`, `data-href`, `formaction` and jump menus",
+    )
     sitemaps: bool = flag(
         True, "also look at the addresses that the site's sitemaps, llms.txt and feeds list"
     )

@@ -3,6 +3,7 @@
 from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.attempts import Attempts
 from afresh.testing.chat_server import ChatServer
+from afresh.testing.city import CitySite
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
@@ -17,6 +18,7 @@ __all__ = [
     "Asked",
     "Attempts",
     "ChatServer",
+    "CitySite",
     "EmbeddingServer",
     "FakeEmbedder",
     "FrozenClock",
