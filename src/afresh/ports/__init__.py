@@ -34,6 +34,7 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, LinkView, PageView, SourceView
+from afresh.ports.link_scores import LinkScorer as LinkScorer
 
 if TYPE_CHECKING:
     import numpy as np
