@@ -6,14 +6,14 @@ from typing import NamedTuple
 from afresh.core.link_score import AskedLink
 from afresh.core.link_words import link_words, plain_words, spellings
 from afresh.core.related_words import related
-from afresh.core.word_kin import Kin, Wanted, kinship, stems_of, wanted
+from afresh.core.word_kin import Kin, Wanted, kinship, wanted
 
 Alike = Callable[[str, str], float]  # how near two words are in meaning, from -1 to 1
 
 SCORES = {Kin.SAME: 1.0, Kin.FORM: 1.0, Kin.COMPOUND: 0.9, Kin.STEM: 0.8, Kin.ROOT: 0.7}
 RELATED = 0.6  # another word for it
 APART = 0.8  # the words of a keyword are there, but not side by side
-# How near in meaning words that look alike have to be: what is less is chance, as with `court` and `courtyard`.
+# How near in meaning words that look alike have to be; less is chance, as with `court` and `courtyard`.
 NEAREST = {Kin.FORM: 0.4, Kin.STEM: 0.2, Kin.COMPOUND: 0.3, Kin.ROOT: 0.3}
 _LONG_FORM = 5  # letters from which on a plural needs no proof
 _LONG_PART = 6  # letters of a part that stands in a compound, where meanings cannot be compared
@@ -65,7 +65,7 @@ class Seeker:
         if not is_related:
             self._own.append(place)
             return
-        for form in place.sought.forms | place.sought.unsure | place.sought.stems:
+        for form in place.sought.forms | place.sought.unsure:
             self._by_form.setdefault(form, []).append(place)
 
     def matches(self, link: AskedLink) -> dict[str, Match]:
@@ -94,8 +94,8 @@ class Seeker:
         return self._known[word]
 
     def _found(self, word: str) -> Iterator[_Hit]:
-        """Own words may be part of a compound, so each is looked at; others are found by their forms."""
-        related = (place for form in spellings(word) | stems_of(word) for place in self._by_form.get(form, ()))
+        """Own words may be part of a compound, so each is looked at; others have to be there as they are."""
+        related = (place for form in spellings(word) for place in self._by_form.get(form, ()))
         for place in dict.fromkeys((*self._own, *related)):
             kin = kinship(place.sought, word)
             if kin is not None and self._is_believed(kin, place.sought.word, word):

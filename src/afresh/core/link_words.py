@@ -12,9 +12,15 @@ from afresh.core.analysis import words_in
 _LONGEST_TEXT = 500  # characters; nobody reads a longer one as a link
 _LONGEST_PATH = 1_000
 _MOST_WORDS = 60
-_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-_ENDING = re.compile(r"\.(?:html?|xhtml|php\d?|aspx?|jspx?|cfm|pdf|docx?|xlsx?|pptx?|csv|txt|zip|md)$", re.IGNORECASE)
-TRANSCRIBED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ß": "ss"})
+_HUMP = re.compile(
+    r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])"
+)
+_ENDING = re.compile(
+    r"\.(?:html?|xhtml|php\d?|aspx?|jspx?|cfm|pdf|docx?|xlsx?|pptx?|csv|txt|zip|md)$", re.IGNORECASE
+)
+TRANSCRIBED = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø": "oe", "å": "aa", "œ": "oe", "ß": "ss"}
+)
 
 
 class LinkWords(NamedTuple):
@@ -25,7 +31,7 @@ class LinkWords(NamedTuple):
 
 
 def link_words(text: str, url: str) -> LinkWords:
-    """The words of a link in lower case; `meetingMinutes_2026` and `meeting-minutes-2026` are the same three."""
+    """The words of a link in lower case: `meetingMinutes_2026` and `meeting-minutes-2026` are the same."""
     return LinkWords(_words(text[:_LONGEST_TEXT]), _words(_address(url)))
 
 

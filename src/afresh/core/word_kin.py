@@ -9,32 +9,47 @@ from afresh.core.analysis import ENGLISH, is_run, snowball
 from afresh.core.link_words import TRANSCRIBED, spellings
 
 _IRREGULAR = """
-child children; person people; man men; woman women; foot feet; tooth teeth; mouse mice; datum data; medium media;
-criterion criteria; index indices; appendix appendices; curriculum curricula; alumnus alumni; matrix matrices
+child children; person people; man men; woman women; foot feet; tooth teeth; mouse mice; datum data;
+medium media; criterion criteria; index indices; appendix appendices; curriculum curricula;
+alumnus alumni; matrix matrices
 """
 _PAIRS = [pair.split() for pair in _IRREGULAR.split(";")]
-_ODD = {one: many for one, many in _PAIRS} | {many: one for one, many in _PAIRS}
+_ODD = {pair[0]: pair[1] for pair in _PAIRS} | {pair[1]: pair[0] for pair in _PAIRS}
 # How words end, and how they do where there are many: English, French, Spanish, Portuguese, Italian, German.
 _ENDINGS = (
     ("y", "ies"), ("fe", "ves"), ("lf", "lves"), ("is", "es"),
     ("al", "aux"), ("ail", "aux"), ("au", "aux"), ("eu", "eux"),
     ("ión", "iones"), ("z", "ces"), ("ão", "ões"), ("m", "ns"), ("ca", "che"), ("ga", "ghe"),
-    ("ung", "ungen"), ("heit", "heiten"), ("keit", "keiten"), ("schaft", "schaften"), ("tät", "täten"), ("in", "innen"),
+    ("ung", "ungen"), ("heit", "heiten"), ("keit", "keiten"), ("schaft", "schaften"), ("tät", "täten"),
+    ("in", "innen"),
 )  # fmt: skip
 _HISSES = ("s", "x", "z", "ch", "sh", "o")
 _UMLAUTS = {"a": "ä", "o": "ö", "u": "ü"}
 _LONG = 5  # letters from which on two words that look alike are hardly so by chance
-_STEMMERS = ("german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "norwegian", "russian")
-_PREFIXES = frozenset("re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be".split())
+_STEMMERS = (
+    "german",
+    "french",
+    "spanish",
+    "italian",
+    "portuguese",
+    "dutch",
+    "swedish",
+    "danish",
+    "norwegian",
+    "russian",
+)
+_BEFORE = "re pre un non sub co inter multi anti mid eco geo bio vor ab an aus ein ver be"
+_PREFIXES = frozenset(_BEFORE.split())
 _LINKING = ("s", "n", "en", "es", "")  # what German puts between the parts of a compound
 _SHORTEST_PART = 4
 _SHORTEST_REST = 3
 _SHORTEST_ROOT = 3
 # What a root takes on: `don-ation` and `don-or`, `librar-y` and `librar-ian`.
-_SUFFIXES = frozenset(
-    "a able al ance ant ation ations e ed ement ements ent er ers es ian ians ic ing ings ion ions ist ists "
-    "ity ive ment ments or ors ory s y ies".split()
-)
+_AFTER = """
+a able al ance ant ation ations e ed ement ements ent er ers es ian ians ic ing ings ion ions ist ists
+ity ive ment ments or ors ory s y ies
+"""
+_SUFFIXES = frozenset(_AFTER.split())
 
 
 class Kin(Enum):
@@ -55,6 +70,7 @@ class Wanted:
     forms: frozenset[str]
     unsure: frozenset[str]  # forms that may be words of their own
     stems: frozenset[str]
+    beginnings: tuple[str, ...]  # one of them is in whatever holds it
 
 
 @cache
@@ -62,7 +78,8 @@ def wanted(word: str) -> Wanted:
     """A word in lower case, made ready to be looked for."""
     forms = {spelt for form in _forms(word) for spelt in spellings(form)} | set(_umlauts(word))
     unsure = {spelt for form in _unsure(word) for spelt in spellings(form)} - forms
-    return Wanted(word, frozenset(forms), frozenset(unsure), stems_of(word))
+    beginnings = dict.fromkeys(spelt[:_SHORTEST_ROOT] for spelt in spellings(word))
+    return Wanted(word, frozenset(forms), frozenset(unsure), stems_of(word), tuple(beginnings))
 
 
 def kinship(sought: Wanted, word: str) -> Kin | None:
@@ -74,6 +91,8 @@ def kinship(sought: Wanted, word: str) -> Kin | None:
         return Kin.FORM
     if stems_of(word) & sought.stems:
         return Kin.STEM
+    if not any(beginning in form for form in spelt for beginning in sought.beginnings):
+        return None
     if any(_is_compound(form, part) for form in spelt for part in sought.forms):
         return Kin.COMPOUND
     return Kin.ROOT if any(_one_root(form, sought.word) for form in spelt) else None
@@ -84,7 +103,12 @@ def stems_of(word: str) -> frozenset[str]:
     """A word as the stemmers leave it; short stems of other languages than English meet by chance."""
     found = {f"{ENGLISH} {stem}" for stem in snowball(ENGLISH)([word]) if len(stem) > 2}
     for language in _STEMMERS:
-        found |= {f"{language} {stem}" for form in spellings(word) for stem in snowball(language)([form]) if len(stem) >= _LONG}
+        found |= {
+            f"{language} {stem}"
+            for form in spellings(word)
+            for stem in snowball(language)([form])
+            if len(stem) >= _LONG
+        }
     return frozenset(found)
 
 
@@ -142,7 +166,9 @@ def _is_compound(word: str, part: str) -> bool:
 
 
 def _one_root(word: str, other: str) -> bool:
-    shared = next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    shared = next(
+        (at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other))
+    )
     return any(
         word[root:] in _SUFFIXES and other[root:] in _SUFFIXES for root in range(_SHORTEST_ROOT, shared + 1)
     )
