@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -41,12 +41,13 @@ def read_answer(content: str, links: Sequence[AskedLink], keywords: Sequence[str
     entries, is_whole = _entries(_THINKING.sub("", content[:_LONGEST], count=1))
     reading = Reading(is_whole=is_whole)
     found: dict[str, tuple[dict[str, float], str]] = {}
-    urls = _urls(links)
+    exact = frozenset(link.url for link in links)
+    loose = _written_loosely(exact)
     for entry in entries:
         url = entry.get("url") if isinstance(entry, dict) else None
         if not isinstance(url, str):
             reading.refused += 1
-        elif (known := urls.get(url) or urls.get(_loosely(url))) is None:
+        elif (known := url if url in exact else loose.get(_loosely(url))) is None:
             reading.invented += 1
         else:
             scores, comment = found.setdefault(known, ({}, ""))
@@ -101,11 +102,10 @@ def _repaired(content: str) -> tuple[list[Any], bool]:
     return entries, is_whole
 
 
-def _urls(links: Sequence[AskedLink]) -> dict[str, str]:
-    """The links by address as it was sent and, where that is clear, as a model may write it down again."""
-    urls = {link.url: link.url for link in links}
-    loose = Counter(map(_loosely, urls))
-    return {key: url for url in urls if loose[key := _loosely(url)] == 1} | urls
+def _written_loosely(urls: Collection[str]) -> dict[str, str]:
+    """Addresses by what a model may make of them when it writes them down, where only one can be meant."""
+    counts = Counter(map(_loosely, urls))
+    return {key: url for url in urls if counts[key := _loosely(url)] == 1}
 
 
 def _loosely(url: str) -> str:
