@@ -6,6 +6,7 @@ from pathlib import Path
 from afresh.config.ai import AiSettings
 from afresh.core.errors import ConfigError
 from afresh.core.summary import RECIPE, summary_of
+from afresh.models.allowance import Allowance
 from afresh.ports import Caller, Summarizer
 
 _LARGEST_PROMPT = 100_000  # bytes
@@ -27,7 +28,9 @@ class OfflineSummarizer:
         """Nothing is open."""
 
 
-def summarizer_for(settings: AiSettings, caller: Caller | None) -> Summarizer:
+def summarizer_for(
+    settings: AiSettings, caller: Caller | None, allowance: Allowance | None = None
+) -> Summarizer:
     """The summariser of one run; `caller` asks `settings.address` and is needed where there is one."""
     address = settings.address
     if address is None:
@@ -42,7 +45,7 @@ def summarizer_for(settings: AiSettings, caller: Caller | None) -> Summarizer:
         caller,
         base_url=address,
         api_key=settings.api_key,
-        budget=settings.budget_per_run,
+        allowance=allowance or Allowance(settings.budget_per_run),
         most_chars=settings.max_summary_chars,
         most_input=settings.max_input_chars,
         timeout_seconds=settings.timeout_seconds,
