@@ -218,7 +218,7 @@ class Workshop:
             return policy
         return replace(
             policy,
-            cached=True,
+            refusals_back_off=True,
             retries=0,
             recheck_seconds=kb.url_refresh_min_interval_seconds,
             max_age_seconds=kb.url_refresh_max_age_seconds,

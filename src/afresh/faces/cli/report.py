@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.model import RunState
 from afresh.core.views import RunReport
 from afresh.faces.cli.clean import clean
@@ -121,14 +122,19 @@ def link_scores(report: RunReport) -> str:
 def next_steps(report: RunReport, again: str = "") -> list[Text]:
     """What the user may want to type now."""
     name = label(report.source, report.version)
-    refresh = again or f"afresh refresh {clean(name)}"
+    of_kb = report.source in (FILES, LINKS)
+    refresh = again or ("afresh init-kb" if of_kb else f"afresh refresh {clean(name)}")
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             return [
                 Text(
                     f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
                 ),
-                Text.assemble("If that is right, type ", (f"afresh confirm {report.run}", "bold")),
+                Text.assemble(
+                    "If that is right, type ",
+                    (f"afresh confirm {report.run}", "bold"),
+                    *((" and then ", (refresh, "bold")) if of_kb else ()),
+                ),
             ]
         case RunState.CANCELLED:
             return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
