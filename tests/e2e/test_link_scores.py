@@ -216,8 +216,7 @@ async def test_C17_batches_are_asked_while_the_crawl_goes_on(
     scorer.batch = 3
     tiny.hold("/parks")
     task = asyncio.create_task(crawl(kb, tiny))
-    while not scorer.calls:
-        await asyncio.sleep(0.005)
+    await scorer.answered.wait()
     tiny.release("/parks")
     report = await task
     assert (report.links_scored, scorer.calls) == (8, 3)

@@ -10,8 +10,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
-from afresh.core.kb_cache import Cache
-from afresh.core.kb_cache import SeenCache
+from afresh.core.kb_cache import Cache, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.listing import OnRecord
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request

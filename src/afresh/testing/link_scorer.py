@@ -36,6 +36,7 @@ class FakeLinkScorer:
         self.asked: list[tuple[tuple[AskedLink, ...], tuple[str, ...]]] = []
         self.hangs_at: int | None = None  # the number of a call that waits until it is cancelled
         self.hanging = asyncio.Event()
+        self.answered = asyncio.Event()  # set once a call has ended well
         self.closed = False
 
     async def score(self, links: Sequence[AskedLink], keywords: Sequence[str]) -> Sequence[Verdict]:
@@ -49,6 +50,7 @@ class FakeLinkScorer:
         if trouble is not None:
             raise trouble
         self.tokens += TOKENS * len(links)
+        self.answered.set()
         verdicts = [self._verdict(link, keywords) for link in links]
         return [verdict for verdict in verdicts if verdict.keywords]
 
