@@ -20,7 +20,7 @@ from afresh.models.summaries import OfflineSummarizer, summarizer_for
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Reply
 from afresh.testing import ChatServer, Trouble
-from afresh.testing.chat_server import completion
+from afresh.testing.chat import completion
 from afresh.testing.embedding_server import Status
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)

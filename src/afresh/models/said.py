@@ -1,4 +1,4 @@
-"""What a model answered, as a summary that may be kept; everything else is refused."""
+"""What a model answered, and as a summary that may be kept; everything else is refused."""
 
 import re
 from typing import Any
@@ -18,11 +18,16 @@ _REFUSAL = re.compile(
 
 
 class Unusable(ValueError):
-    """An answer that is no summary; the message says why."""
+    """An answer of no use; the message says what it is instead."""
 
 
 def summary_in(answer: Any, most: int) -> str:
     """The summary that a chat completion holds: plain, without blank lines, cut at a sentence."""
+    return _checked(content_in(answer)[:_LONGEST], most)
+
+
+def content_in(answer: Any) -> str:
+    """What the model says in a chat completion; Unusable where it says nothing or refuses."""
     try:
         choice = answer["choices"][0]
         message = choice["message"]
@@ -33,7 +38,7 @@ def summary_in(answer: Any, most: int) -> str:
         raise Unusable("a refusal")
     if not isinstance(content, str):
         raise Unusable("no text")
-    return _checked(content[:_LONGEST], most)
+    return content
 
 
 def _checked(content: str, most: int) -> str:

@@ -1,15 +1,10 @@
 """Who writes summaries: the text itself, or the model that the settings name."""
 
-from importlib.resources import files
-from pathlib import Path
-
 from afresh.config.ai import AiSettings
-from afresh.core.errors import ConfigError
 from afresh.core.summary import RECIPE, summary_of
 from afresh.models.allowance import Allowance
+from afresh.models.prompt_file import prompt
 from afresh.ports import Caller, Summarizer
-
-_LARGEST_PROMPT = 100_000  # bytes
 
 
 class OfflineSummarizer:
@@ -41,7 +36,7 @@ def summarizer_for(
 
     return ChatSummarizer(
         settings.model or "",
-        _prompt(settings.prompt_file),
+        prompt("summary.md", settings.prompt_file, "ai.prompt_file"),
         caller,
         base_url=address,
         api_key=settings.api_key,
@@ -50,20 +45,3 @@ def summarizer_for(
         most_input=settings.max_input_chars,
         timeout_seconds=settings.timeout_seconds,
     )
-
-
-def _prompt(file: str | None) -> str:
-    """The words of the prompt, without blanks around them."""
-    if file is None:
-        return files("afresh.models").joinpath("prompts", "summary.md").read_text("utf-8").strip()
-    try:
-        with Path(file).expanduser().open("rb") as opened:
-            data = opened.read(_LARGEST_PROMPT + 1)
-        prompt = data.decode("utf-8-sig").replace("\r\n", "\n").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"ai.prompt_file: {file} cannot be read: {why}") from None
-    if not prompt or len(data) > _LARGEST_PROMPT:
-        wrong = "is larger than 100 KB" if prompt else "is empty"
-        raise ConfigError(f"ai.prompt_file: {file} {wrong}")
-    return prompt
