@@ -119,12 +119,13 @@ class Looking:
 
     def _links(self, listed: bool) -> Eyes:
         from afresh.sources.kb_links import KbWeb
+        from afresh.sources.later_gate import LaterGate
         from afresh.sources.links import LinkedWeb, LinkLister
 
         async def refusal(url: str) -> Refused | Failed | None:
             return await gate.refusal(url)  # a listed address may lead to any site
 
-        gate = self._gate(refusal)
+        gate = LaterGate(partial(self._gate, refusal))
         lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
         web = LinkedWeb(gate, lister)
         return KbWeb(web) if self._for_kb else web, lister

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.kb_cache import FetchStatus
+from afresh.core.kb_cache import FetchStatus, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.looks import Failed, Gone, Outcome, Seen
 from afresh.core.model import RunMode, RunState
@@ -82,12 +82,11 @@ async def test_E16_a_record_goes_with_its_page(desk: Desk) -> None:
     assert await desk.store.kb_told(found.id) is None
 
 
-async def test_G7_the_cache_last_seen_is_remembered_by_its_place(desk: Desk) -> None:
-    assert await desk.store.cache_seen("/kb/cache.json") is None
-    for digest in ("one", "two"):
-        await desk.store.see_cache("/kb/cache.json", digest)
-        assert await desk.store.cache_seen("/kb/cache.json") == digest
-    assert await desk.store.cache_seen("/elsewhere.json") is None
+async def test_G7_the_cache_last_seen_is_remembered_and_no_other(desk: Desk) -> None:
+    assert await desk.store.cache_seen() is None
+    for cache in (SeenCache("/a.json", "one"), SeenCache("/a.json", "two"), SeenCache("/b.json", "two")):
+        await desk.store.see_cache(cache)
+        assert await desk.store.cache_seen() == cache
 
 
 async def test_E20_within_a_budget_the_longest_due_is_claimed_first(desk: Desk) -> None:

@@ -78,6 +78,10 @@ class Base:
         """What the cache says of a link."""
         return dict(self.sources[name]["url"])
 
+    def wait(self, name: str) -> float:
+        """Seconds from now to the next check of a link."""
+        return wait_of(self.url(name), now())
+
     def edit(self, change: Callable[[dict[str, Any]], object]) -> None:
         """Change the records of the cache, as a person might."""
         held = json.loads(self.cache.read_text())
@@ -93,6 +97,11 @@ class Base:
                 sources[name]["url"]["next_check_at"] = stamp(at - timedelta(seconds=seconds))
 
         self.edit(earlier)
+
+    def forget_store(self) -> None:
+        """Take the database away; cache and index stay."""
+        for file in self.place.glob("kb.db*"):
+            file.unlink()
 
     @contextmanager
     def unpaid(self) -> Iterator[None]:

@@ -1,20 +1,18 @@
-"""The knowledge base when its process is killed, when two write at once, and while it is watched."""
+"""The knowledge base when its process is killed, when two write at once, and when the disk is full."""
 
 import json
-import os
-import queue
+import resource
 import signal
-import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.e2e.kb_files import LONG_AGO, Base, asked, page
+from tests.e2e.inprocess import InProcess
+from tests.e2e.kb_files import LONG_AGO, Base, page
 from tests.e2e.library import assert_sound
-from tests.e2e.program import PATIENCE, ended
+from tests.e2e.program import ended
 
+from afresh.sinks import kb_files
 from afresh.testing import ChatServer, TinySite
 
 
@@ -70,92 +68,32 @@ def test_E7_an_update_that_fails_before_it_writes_leaves_the_old_files(base: Bas
     assert base.chat.calls == paid
 
 
-class Watching:
-    """A running `afresh watch --kb`."""
-
-    def __init__(self, base: Base) -> None:
-        self.process: subprocess.Popen[str] = base.program.start("watch", "--kb", "--json")
-        self._lines: queue.Queue[str] = queue.Queue()
-        self.errors: list[str] = []
-        self._readers = [
-            threading.Thread(target=self._read, args=(self.process.stdout, self._lines.put)),
-            threading.Thread(target=self._read, args=(self.process.stderr, self.errors.append)),
-        ]
-        for reader in self._readers:
-            reader.start()
-
-    def _read(self, stream: Any, take: Callable[[str], object]) -> None:
-        for line in stream:
-            take(line)
-        take("")
-
-    def until(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The next thing said that is meant."""
-        while True:
-            line = self._lines.get(timeout=PATIENCE)
-            assert line, f"it ended: {self.errors}"
-            said: dict[str, Any] = json.loads(line)
-            if is_it(said):
-                return said
-
-    def report(self, source: str, **counts: int) -> dict[str, Any]:
-        """The next report of a source with these counts."""
-        return self.until(
-            lambda said: said.get("source") == source and all(said[name] == n for name, n in counts.items())
-        )
-
-    def stop(self) -> int:
-        """Ask it to end."""
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(PATIENCE)
-        for reader in self._readers:
-            reader.join()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-        return self.process.returncode
-
-
-@pytest.fixture
-def watching(base: Base) -> Iterator[Watching]:
-    base.configure(
-        runtime_refresh_tick_seconds=0.1,
-        file_watch_debounce_seconds=0.05,
-        links_watch_debounce_seconds=0.05,
-    )
-    watching = Watching(base)
-    yield watching
-    if watching.process.poll() is None:
-        watching.stop()
-
-
-def test_E14_E27_E28_E29_E30_E31_while_it_runs_files_links_and_ticks_keep_both_files_fresh(
-    base: Base, tiny: TinySite, watching: Watching
+@pytest.mark.parametrize("starved", ["index-cache.json", "index.txt"])
+def test_F13_E7_on_a_full_disk_the_old_files_stay_and_nothing_is_paid_for_twice(
+    base: Base, work: type[InProcess], monkeypatch: pytest.MonkeyPatch, starved: str
 ) -> None:
-    watching.report("kb/files", new=2)
-    assert len(base.sources) == 3
-    for _ in range(2):  # in whatever order
-        watching.until(lambda said: said.get("notice", "").endswith(" is watched"))
+    base.run()
+    before = {file: file.read_bytes() for file in (base.cache, base.index)}
+    write = kb_files.write_whole
+
+    def without_room(path: Path, data: bytes) -> bool:
+        """Write while no file may grow, if it is the one meant."""
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10 if path.name == starved else limits[0], limits[1]))
+        try:
+            return write(path, data)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
     base.note("a.md", "# Anchors\n", at=LONG_AGO + 5)
-    assert watching.report("kb/files", changed=1)["checked"] == 1  # and no other file
-    assert "Anchors" in base.sources["a.md"]["summary_text"]
-    (base.notes / "b.md").rename(base.notes / "c.md")
-    watching.report("kb/files", deleted=1)
-    assert "b.md" not in base.index.read_text()
-    tiny.put("/y", page("yachts"))
-    base.links.write_text(f"{tiny.at('/y')}\n")
-    os.utime(base.links, (LONG_AGO + 9, LONG_AGO + 9))
-    watching.report("kb/links", new=1)  # by a tick
-    assert [name for name in base.sources if "://" in name] == [tiny.at("/y")]
-    base.let_time_pass(tiny.at("/y"))  # by hand, while it runs
-    tiny.put("/y", page("yaks"))
-    watching.report("kb/links", changed=1)
-    assert "yaks" in base.index.read_text()
-    assert watching.stop() == 0
-    assert asked(tiny) == ["/x", "/y", "/y"]
-
-
-def test_E27_without_runtime_refresh_the_start_is_all_there_is(base: Base) -> None:
-    base.configure(runtime_refresh_enabled=False)
-    done = base.program.run("watch", "--kb")
-    assert (done.code, len(base.sources)) == (0, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(kb_files, "write_whole", without_room)
+        error = base.run(code=1)["error"]
+    assert starved in error
+    assert "It is as it was" in error
+    assert (base.place / starved).read_bytes() == before[base.place / starved]
+    assert not list(base.place.glob("*.tmp"))
+    with base.unpaid():
+        assert base.run()["written"] is True
+    assert "Anchors" in base.index.read_text()
+    assert base.sources["a.md"]["summary_text"] in base.index.read_text()

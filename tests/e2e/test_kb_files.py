@@ -1,14 +1,15 @@
 """Files of the knowledge base: read, summed up and paid for only when they changed."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.kb_files import LONG_AGO, Base, asked, page, said_of
+from tests.e2e.kb_files import LONG_AGO, Base, said_of
 
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import ChatServer
 
 
 @pytest.fixture
@@ -18,6 +19,10 @@ def base(tmp_path: Path, capsys: pytest.CaptureFixture[str], work: type[InProces
         base.note("b.md", "# Boats\n\nA note about boats.\n")
         base.note("sub/tea.txt", "How tea is made.\n")
         yield base
+
+
+def written_at(file: Path) -> tuple[int, int]:
+    return file.stat().st_ino, file.stat().st_mtime_ns
 
 
 def test_E3_E8_E9_E10_E12_E17_new_files_are_read_summed_up_and_told_in_both_files(base: Base) -> None:
@@ -38,13 +43,13 @@ def test_E1_E2_E18_E31_unchanged_nothing_is_read_paid_for_or_written(
     base: Base, work: type[InProcess]
 ) -> None:
     base.run()
-    before = (base.cache.stat(), base.index.stat())
+    before = [written_at(file) for file in (base.cache, base.index)]
     work.calls = 0
     with base.unpaid():
         report = base.run()
     assert (report["written"], report["files"]["not_modified"], report["files"]["bytes"]) == (False, 2, 0)
     assert work.calls == 0
-    assert (base.cache.stat(), base.index.stat()) == before
+    assert [written_at(file) for file in (base.cache, base.index)] == before
 
 
 def test_E18_same_size_and_time_is_unchanged_also_for_a_file_just_written(base: Base) -> None:
@@ -97,14 +102,72 @@ def test_F80_a_folder_that_is_away_or_empty_leaves_everything_as_it_was(base: Ba
     base.run()
     before = (base.cache.read_bytes(), base.index.read_bytes())
     away = base.notes.rename(base.place / "away")
-    assert "notes" in base.run(code=1)["error"]
+    assert "kb.sources_dir: " in base.run(code=1)["error"]
     base.notes.mkdir()
     assert "is empty" in base.run(code=1)["error"]
+    base.forget_store()
+    assert "put a file there" in base.run(code=1)["error"]  # the cache knows that there were some
+    base.notes.rmdir()
+    assert "all its pages are kept" in base.run(code=1)["error"]
+    base.notes.mkdir()
     base.notes.rmdir()
     away.rename(base.notes)
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
     with base.unpaid():
         assert base.run()["written"] is False
+
+
+def test_E16_files_that_are_gone_beside_a_new_store_leave_and_no_other(base: Base) -> None:
+    base.run()
+    base.forget_store()
+    (base.notes / "b.md").unlink()
+    with base.unpaid():
+        assert base.run()["removed"] == 1
+    assert list(base.sources) == ["sub/tea.txt"]
+
+
+def test_G2_a_folder_that_was_emptied_is_let_go_with_one_file_and_a_word(base: Base) -> None:
+    for number in range(12):
+        base.note(f"{number:02}.txt", f"Note {number}.")
+    base.run()
+    shutil.rmtree(base.notes)
+    base.note("left.txt", "What is left.")
+    held = base.run(code=1)["files"]
+    assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 14, 15)
+    base.run("confirm", str(held["run"]))
+    with base.unpaid():
+        assert base.run()["removed"] == 14
+    assert list(base.sources) == ["left.txt"]
+
+
+def test_G7_another_knowledge_base_in_the_same_store_is_an_error_that_names_both(base: Base) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    base.configure(sources_dir="other", index_path="o.txt", index_cache_path="o.json", links_file_path=None)
+    (base.place / "other").mkdir()
+    (base.place / "other" / "o.md").write_text("# Other")
+    error = base.run(code=1)["error"]
+    assert all(word in error for word in (str(base.notes), str(base.cache), "store.url", "afresh remove"))
+    base.configure(
+        links_file_path="links.txt", sources_dir=None, index_path="o.txt", index_cache_path="o.json"
+    )
+    base.list("https://example.org/")
+    assert "store.url" in base.run(code=1)["error"]  # neither is the folder left out in silence
+    base.configure(links_file_path=None)
+    with base.unpaid():
+        base.run()
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    assert base.run("search", "boats", "--in", "kb")
+
+
+def test_G7_a_folder_that_the_settings_name_anew_takes_the_place_of_the_former(base: Base) -> None:
+    base.run()
+    base.notes.rename(base.place / "moved")
+    base.configure(sources_dir="moved", links_file_path=None)
+    with base.unpaid():
+        base.run()
+    assert len(base.sources) == 2
+    assert base.run("search", "boats", "--in", "kb")
 
 
 def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
@@ -127,8 +190,7 @@ def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
 def test_G7_E4_a_cache_beside_a_new_store_is_believed_and_the_files_are_searchable(base: Base) -> None:
     base.run()
     base.edit(lambda sources: sources["b.md"].update(content_hash="0" * 64, summary_text="Kept."))
-    for file in base.place.glob("kb.db*"):
-        file.unlink()
+    base.forget_store()
     cache = base.sources
     with base.unpaid():
         base.run()
@@ -159,23 +221,3 @@ def test_G13_without_a_summary_the_old_content_and_record_stay_until_there_is_on
     base.chat.up()
     assert base.run()["summaries"] == 1
     assert base.sources["b.md"]["content_hash"] == said_of(base, "b.md")
-
-
-def test_E5_E6_settings_come_from_the_file_and_the_environment(
-    base: Base, monkeypatch: pytest.MonkeyPatch, tiny: TinySite
-) -> None:
-    tiny.put("/a", page("apples"))
-    elsewhere = base.place / "other.txt"
-    elsewhere.write_text(tiny.at("/a"))
-    monkeypatch.setenv("AFRESH_KB__LINKS_FILE_PATH", str(elsewhere))
-    monkeypatch.setenv("AFRESH_KB__URL_REFRESH_BUDGET_PER_INIT", "0")
-    assert base.run()["due"] == 1
-    assert asked(tiny) == []
-    monkeypatch.setenv("AFRESH_KB__INDEX_PATH", str(base.place / "INDEX"))
-    base.run()
-    assert (base.place / "INDEX").read_bytes() == base.index.read_bytes()
-
-
-def test_without_a_folder_and_a_list_there_is_nothing_to_do(base: Base) -> None:
-    base.configure(sources_dir=None, links_file_path=None)
-    assert "kb.sources_dir" in base.run(code=2)["error"]

@@ -209,23 +209,41 @@ def test_G2_many_links_taken_off_at_once_wait_for_a_word(base: Base, tiny: TinyS
     assert list(base.sources) == [tiny.at(name) for name in names[:2]]
 
 
-def test_G7_a_cache_written_by_hand_is_believed_without_a_store(base: Base, tiny: TinySite) -> None:
+def test_G7_E21_beside_a_new_store_the_cache_is_believed_and_the_text_comes_back_once(
+    base: Base, tiny: TinySite
+) -> None:
     base.run()
     name = tiny.at("/a")
-    base.edit(lambda sources: sources[name].update(content_hash="1" * 64, summary_text="By hand."))
-    for file in base.place.glob("kb.db*"):
-        file.unlink()
+    base.edit(lambda sources: sources[name].update(summary_text="By hand."))
+    base.forget_store()
     tiny.requests.clear()
     with base.unpaid():
         base.run()  # its time has not come
-    assert asked(tiny) == []
-    base.let_time_pass(name)
+        assert asked(tiny) == []
+        for _ in range(2):
+            base.let_time_pass(name)
+            base.run()
+    looks = [each for each in tiny.requests if each.path == "/a"]
+    etag = base.url(name)["etag"]
+    assert [(each.status, each.if_none_match) for each in looks] == [(200, None), (304, etag)]
+    assert (base.sources[name]["summary_text"], base.url(name)["fetch_status"]) == (
+        "By hand.",
+        "not_modified",
+    )
+    assert [hit["url"] for hit in base.run("search", "aaaaa", "--in", "kb")] == [name]
+
+
+def test_G7_E20_beside_a_new_store_the_budget_counts(base: Base, tiny: TinySite) -> None:
+    names = [tiny.at(f"/{name}") for name in "abc"]
+    base.list(*names)
+    base.run()
+    base.forget_store()
+    base.configure(sources_dir=None, url_refresh_budget_per_init=2)
+    base.let_time_pass(*names)
+    tiny.requests.clear()
     with base.unpaid():
-        base.run()
-    assert [each.status for each in tiny.requests if each.path == "/a"] == [304]
-    record = base.sources[name]
-    assert (record["content_hash"], record["summary_text"]) == ("1" * 64, "By hand.")
-    assert record["url"]["fetch_status"] == "not_modified"
+        assert [base.run()["due"] for _ in range(2)] == [1, 0]
+    assert sorted(asked(tiny)) == ["/a", "/b", "/c"]
 
 
 def test_E26_files_come_first_then_links_each_sorted(base: Base, tiny: TinySite) -> None:

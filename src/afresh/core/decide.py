@@ -25,10 +25,8 @@ from afresh.core.schedule import next_look_after_answer, next_look_after_failure
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
     """The look to take: conditional only while the content it would vouch for is really held."""
-    vouched = policy.cached and page.content_hash is None  # by the cache, whose content may be unknown here
-    held = (page.content_hash is not None or vouched) and page.moved_to is None
-    made = page.recipe == policy.recipe or vouched
-    trusted = held and made and not full and not is_stale(page, policy, now)
+    held = page.content_hash is not None and page.moved_to is None
+    trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
     return Request(
         url=page.url,
         validators=page.validators if trusted and page.validators else None,
@@ -197,7 +195,7 @@ def _unwanted(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision
 
 
 def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) -> Decision:
-    if page.content_hash is None and not policy.cached:
+    if page.content_hash is None:
         broken = Failed(
             outcome=Outcome.FAILED,
             reason="not modified, but no content is on record",
@@ -278,7 +276,7 @@ def _without_answer(page: Page, now: datetime, strikes: int = 1) -> Page:
 def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decision:
     settled = seen.validators is not None and page.content_hash is None
     after = _unreadable(page, seen, policy, now) if settled else _without_answer(page, now)
-    later = next_look_after_failure(now, after.failures, policy) if policy.cached else None
+    later = next_look_after_failure(now, after.failures, policy) if policy.refusals_back_off else None
     return Decision(
         page=after,
         outcome=seen.outcome,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 SCHEMA_VERSION = 1
 NOTHING_READ = hashlib.sha256(b"").hexdigest()  # the hash of a source whose content was never read
@@ -22,6 +23,16 @@ class FetchStatus(StrEnum):
     NOT_MODIFIED = "not_modified"
     TIMEOUT = "timeout"
     ERROR = "error"
+
+
+STATUSES = {status.value: status for status in FetchStatus}
+
+
+class SeenCache(NamedTuple):
+    """The cache file that a store agrees with."""
+
+    path: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import NoReturn, TypeVar
@@ -11,6 +12,7 @@ from afresh.core.kb_cache import (
     NEVER,
     NOTHING_READ,
     SCHEMA_VERSION,
+    STATUSES,
     Cache,
     FetchStatus,
     FileRecord,
@@ -30,7 +32,6 @@ _ABOUT = {
         | {"fetch_status", "consecutive_failures", "next_check_at"}
     ),
 }
-_STATUSES = {status.value: status for status in FetchStatus}
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[zZ]|[+-]00:00)", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -77,11 +78,10 @@ def _json(data: bytes) -> object:
 
 
 def _once(pairs: list[tuple[str, object]]) -> Fields:
-    held: Fields = {}
-    for key, value in pairs:
-        if key in held:
-            raise _Wrong(f"{_shown(key)} stands twice in one object")
-        held[key] = value
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise _Wrong(f"{_shown(twice)} stands twice in one object")
     return held
 
 
@@ -224,8 +224,8 @@ def _header(value: object) -> str | None:
 
 
 def _status(value: object) -> FetchStatus:
-    found = _STATUSES.get(value) if isinstance(value, str) else None
-    return found or _refuse(f"one of {', '.join(_STATUSES)}", value)
+    found = STATUSES.get(value) if isinstance(value, str) else None
+    return found or _refuse(f"one of {', '.join(STATUSES)}", value)
 
 
 def _address(value: object) -> str:

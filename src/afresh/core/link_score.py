@@ -1,7 +1,9 @@
 """What a link is worth to somebody: keywords with weights, scores of one link, and their sum."""
 
+import hashlib
+import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +28,59 @@ class Verdict:
     text: str
     keywords: Mapping[str, float] = field(default_factory=dict)
     comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """A link that a scorer was not asked about yet, or not for all keywords."""
+
+    link: AskedLink
+    keywords: tuple[str, ...]  # that are still to be asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a scorer was asked of a link with one text, and what it said."""
+
+    link: AskedLink
+    recipe: str
+    asked: frozenset[str]
+    scores: Mapping[str, float] = field(default_factory=dict)
+    comment: str = ""
+
+    def joined(self, later: "Answered") -> "Answered":
+        """With what was asked later: the same scorer adds keywords, another one takes its place."""
+        if later.recipe != self.recipe:
+            return later
+        return Answered(
+            link=self.link,
+            recipe=self.recipe,
+            asked=self.asked | later.asked,
+            scores={**self.scores, **later.scores},
+            comment=later.comment or self.comment,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighing:
+    """What keywords weigh to somebody."""
+
+    weights: Mapping[str, float]
+    unknown: float = UNKNOWN_WEIGHT
+
+    def seal(self, recipe: str) -> str:
+        """What tells by whom and for whom links were scored."""
+        told = json.dumps([recipe, sorted(self.weights.items()), self.unknown])
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a link is worth, and why; without any keyword it has no score."""
+
+    score: float | None = None
+    keywords: Mapping[str, float] = field(default_factory=dict)
+    comment: str | None = None
 
 
 class KeywordError(ValueError):
@@ -73,6 +128,38 @@ def total_score(
         best[word] = max(best.get(word, 0.0), min(1.0, max(0.0, score)) * weights.get(word, unknown_weight))
     ranked = enumerate(sorted(best.values(), reverse=True))
     return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MOST)
+
+
+def lacking(known: Answered | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
+    """The keywords that a scorer was not asked for yet."""
+    asked = known.asked if known is not None and known.recipe == recipe else frozenset[str]()
+    return tuple(keyword for keyword in keywords if keyword not in asked)
+
+
+def worth(answers: Iterable[Answered], weighing: Weighing) -> Worth:
+    """What a link is worth by all of its texts: of each keyword the highest score counts."""
+    best: dict[str, float] = {}
+    said: list[tuple[float, str]] = []
+    for answer in answers if weighing.weights else ():
+        counted = _counted(answer, weighing)
+        for keyword, score in counted.items():
+            best[keyword] = max(score, best.get(keyword, 0.0))
+        if counted and answer.comment:
+            said.append((total_score(counted, weighing.weights, weighing.unknown), answer.comment))
+    if not best:
+        return Worth()
+    ranked = dict(sorted(best.items(), key=lambda item: (-item[1], item[0])))
+    comment = max(said)[1] if said else None
+    return Worth(total_score(ranked, weighing.weights, weighing.unknown), ranked, comment)
+
+
+def _counted(answer: Answered, weighing: Weighing) -> dict[str, float]:
+    """The scores that count: of wanted keywords, and of those that the scorer named by itself."""
+    return {
+        keyword: score
+        for keyword, score in answer.scores.items()
+        if score > 0 and (keyword in weighing.weights or keyword not in answer.asked)
+    }
 
 
 def _weight(typed: str, keyword: str) -> float:

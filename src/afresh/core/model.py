@@ -212,7 +212,7 @@ class Policy:
     budget_per_run: int | None = None  # looks of one run at what is due; None: no limit
     adapt: bool = False  # pages that stay as they are wait longer, up to:
     adapt_max_seconds: float = 2_592_000.0
-    cached: bool = False  # a cache beside the store vouches for pages, and all trouble backs off alike
+    refusals_back_off: bool = False  # a refusal makes a page wait as a failure does
     trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
 
 

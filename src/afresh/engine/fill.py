@@ -57,7 +57,10 @@ async def _fill_from_root(course: Course, now: datetime) -> None:
     listed = await _listed(course)
     if listed is None:
         return
-    await store.enqueue(run, listed, course.limits, now)
+    limits = course.limits
+    if course.kit.best_first:  # only what is known: the rest has to be the best of what there is
+        course.held_back, limits = listed, replace(limits, max_pages=0)
+    await store.enqueue(run, listed, limits, now)
     await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
     await _follow_stored(course, now)
 
@@ -73,7 +76,10 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
         return
     on_record = await store.on_record(course.source.id, course.kit.policy.recipe)
     if _is_suddenly_empty(lister, listed, on_record):
-        course.unlisted = f"{course.source.url} is empty, and was not before: all its pages are kept"
+        course.unlisted = (
+            f"{course.source.url} is empty, and was not before (is it mounted?): all its pages are kept; "
+            "if that is meant, put a file there"
+        )
         return
     course.listed = [item for item in listed if not lister.walks(item.url)]
     await store.forget_mark(course.source.id)
@@ -92,7 +98,7 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
 def _is_suddenly_empty(lister: Lister, listed: Sequence[Listed], on_record: Sequence[OnRecord]) -> bool:
     """Whether nothing is there of what was: not mounted, most likely; what rules leave out is there."""
     there = lister.dropped or any(not lister.walks(item.url) for item in listed)
-    return not there and any(page.sound and not lister.walks(page.url) for page in on_record)
+    return not there and any(not lister.walks(page.url) for page in on_record)
 
 
 async def is_as_listed(course: Course, dropped: Sequence[Page]) -> bool:
@@ -180,6 +186,6 @@ async def _follow_stored(course: Course, now: datetime) -> None:
     if changed:
         await course.kit.patterns.load()
         await store.judge_links(source, course.admits)
-    if waiting or changed:
+    if (waiting or changed) and not course.kit.best_first:
         await store.enqueue(course.run, await store.frontier(source), course.limits, now)
     await store.close_frontier(source, course.fingerprint, course.rules.max_depth)

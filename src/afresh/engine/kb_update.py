@@ -7,7 +7,7 @@ from datetime import datetime
 
 from afresh.core.errors import KbError
 from afresh.core.file_urls import file_url, path_of
-from afresh.core.kb_cache import Cache, FileRecord, Record, UrlRecord
+from afresh.core.kb_cache import Cache, FileRecord, Record, SeenCache, UrlRecord
 from afresh.core.kb_pages import FILES, LINKS, KbPage, as_cached, file_record, forgotten, page_of, url_record
 from afresh.core.model import Listed, RunMode, RunState, Source
 from afresh.core.urls import canonical
@@ -16,6 +16,7 @@ from afresh.ports import Clock, Library, Shelf
 
 Look = Callable[[Source, RunMode, Sequence[Listed], int | None], Awaitable[RunReport]]
 KINDS = {FILES: "folder", LINKS: "links"}
+SETTINGS = {FILES: "kb.sources_dir", LINKS: "kb.links_file_path"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class KbUpdate:
 
     async def sources(self) -> dict[str, Source]:
         """The sources of the knowledge base, made where they are missing or were rooted elsewhere."""
-        return (await self._rooted())[0]
+        return (await self._rooted(await self._store.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
         """Look at all files and at the links that are due."""
@@ -61,9 +62,9 @@ class KbUpdate:
         """Look at some of it, under the lock of the one writer; where that fails both files stay."""
         desk = self._desk
         async with self._turn, desk.shelf.one_writer(self._clock):
-            cache = await asyncio.to_thread(desk.shelf.read)
-            sources, fresh = await self._rooted()
-            if fresh or await self._store.cache_seen(desk.cache) != desk.shelf.digest:
+            cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
+            sources, fresh = await self._rooted(seen)
+            if fresh or seen != self._cache_now():
                 await self._impose(sources, cache.sources if cache else {})
             reports = {
                 each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
@@ -72,8 +73,8 @@ class KbUpdate:
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
             written = await asyncio.to_thread(desk.shelf.write, after)
-            if desk.shelf.digest is not None:
-                await self._store.see_cache(desk.cache, desk.shelf.digest)
+            if (told := self._cache_now()) is not None and told != seen:
+                await self._store.see_cache(told)
         return _report(desk, reports, before, after, now, written=written)
 
     async def is_idle(self, now: datetime, max_age: float) -> bool:
@@ -81,17 +82,23 @@ class KbUpdate:
         from afresh.core.schedule import due
 
         cache = await asyncio.to_thread(self._desk.shelf.read)
-        if cache is None or await self._store.cache_seen(self._desk.cache) != self._desk.shelf.digest:
+        if cache is None or await self._store.cache_seen() != self._cache_now():
             return False
         source = await self._store.find_source(LINKS, None)
         return source is None or not due(await self._store.waiting(source.id), now, max_age=max_age, budget=1)
 
-    async def _rooted(self) -> tuple[dict[str, Source], bool]:
+    def _cache_now(self) -> SeenCache | None:
+        digest = self._desk.shelf.digest
+        return None if digest is None else SeenCache(self._desk.cache, digest)
+
+    async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
         """The sources, and whether one of them is new; one whose root is no longer set goes."""
         found, fresh = {}, False
         for name, kind in KINDS.items():
             root, known = self._desk.roots.get(name), await self._store.find_source(name, None)
             if known is not None and known.url != root:
+                if seen is not None and seen.path != self._desk.cache:
+                    raise _taken(known, seen)
                 await self._store.remove_source(known.id, self._clock())
                 known = None
             if root is None:
@@ -126,7 +133,7 @@ class KbUpdate:
     async def _ran(self, source: Source, part: Part) -> RunReport:
         report = await self._look(source, part.mode, part.pages, part.budget)
         if report.state == RunState.FAILED and not report.checked:
-            raise KbError(f"{report.error}; cache and index are as they were")
+            raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
         return report
 
     async def _records(
@@ -152,8 +159,12 @@ class KbUpdate:
         return records
 
 
-def _differs(known: KbPage, said: KbPage, *, is_file: bool) -> bool:
-    return as_cached(known, is_file=is_file) != as_cached(said, is_file=is_file)
+def _taken(known: Source, seen: SeenCache) -> KbError:
+    return KbError(
+        f"{known.name} in this store is {path_of(known.url)}, of the knowledge base with the cache {seen.path}: "
+        "a store holds one knowledge base, so name another store for this one (store.url), or, if that one "
+        f"is no more or was moved here, type `afresh remove {known.name}`"
+    )
 
 
 def _pages(records: Iterable[Record], source: Source, *, is_file: bool) -> list[KbPage]:

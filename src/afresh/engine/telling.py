@@ -30,9 +30,9 @@ class Telling:
         if not isinstance(seen, Read) or decision.outcome is not Outcome.SUCCESS:
             return Told(status=status)
         known = await self._store.kb_told(claim.page.id)
-        told = Told(status=status, fetched_at=at, indexed_at=at)
         if known is not None and known.text_hash is not None and _is_same_file(claim, seen):
-            return told
+            return Told(status=status)  # read for another reason than a change: its record stands
+        told = Told(status=status, fetched_at=at, indexed_at=at)
         found = text_hash or seen.document.content_hash
         if known is not None and known.text_hash == found:
             return told

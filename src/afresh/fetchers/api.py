@@ -5,11 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
+from afresh.fetchers.client import AbstractResolver, aiohttp
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.tls import trusted

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from afresh.core.looks import Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.fetchers import answers
+from afresh.fetchers.client import AbstractResolver, aiohttp
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host

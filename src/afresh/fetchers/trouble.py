@@ -4,10 +4,9 @@ import os
 import ssl
 from collections.abc import Iterator
 
-import aiohttp
-
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.masking import NOT_ALLOWED
+from afresh.fetchers.client import aiohttp
 from afresh.fetchers.guard import SERVICE, AddressRefused
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)

@@ -2,6 +2,7 @@
 
 from afresh.config.ai import AiSettings
 from afresh.core.summary import RECIPE, summary_of
+from afresh.models.allowance import Allowance
 from afresh.models.prompt_file import prompt
 from afresh.ports import Caller, Summarizer
 
@@ -22,7 +23,9 @@ class OfflineSummarizer:
         """Nothing is open."""
 
 
-def summarizer_for(settings: AiSettings, caller: Caller | None) -> Summarizer:
+def summarizer_for(
+    settings: AiSettings, caller: Caller | None, allowance: Allowance | None = None
+) -> Summarizer:
     """The summariser of one run; `caller` asks `settings.address` and is needed where there is one."""
     address = settings.address
     if address is None:
@@ -37,7 +40,7 @@ def summarizer_for(settings: AiSettings, caller: Caller | None) -> Summarizer:
         caller,
         base_url=address,
         api_key=settings.api_key,
-        budget=settings.budget_per_run,
+        allowance=allowance or Allowance(settings.budget_per_run),
         most_chars=settings.max_summary_chars,
         most_input=settings.max_input_chars,
         timeout_seconds=settings.timeout_seconds,

@@ -8,6 +8,7 @@ from afresh.core.errors import SummarizerDown, SummaryError
 from afresh.core.excerpt import excerpt
 from afresh.core.plain import shortened, without_marks
 from afresh.core.summary import summary_of
+from afresh.models.allowance import Allowance
 from afresh.models.endpoint import Endpoint, Sleep, utc_now
 from afresh.models.refusals import Service
 from afresh.models.said import Unusable, summary_in
@@ -47,7 +48,7 @@ class ChatSummarizer:
         *,
         base_url: str,
         api_key: str | None = None,
-        budget: int | None = None,
+        allowance: Allowance | None = None,
         most_chars: int = 400,
         most_input: int = 20_000,
         timeout_seconds: float = 60.0,
@@ -57,8 +58,7 @@ class ChatSummarizer:
         self.recipe = recipe_of(model, prompt)
         self._model = model
         self._prompt = prompt.replace("{max_chars}", str(most_chars))
-        self._budget = budget
-        self._spent = 0
+        self._allowance = allowance or Allowance()
         self._most_chars = most_chars
         self._most_input = most_input
         self._down: SummarizerDown | None = None
@@ -83,7 +83,7 @@ class ChatSummarizer:
             try:
                 return await self._asked(body)
             except Unusable as unusable:
-                if not left or self._is_spent:
+                if not left or self._allowance.refusal:
                     raise SummaryError(
                         f"{self._endpoint.host} answered with {unusable} instead of a summary: "
                         "the next run tries again; if it lasts, check ai.model"
@@ -93,19 +93,13 @@ class ChatSummarizer:
     async def close(self) -> None:
         """Nothing: the caller belongs to whoever made it."""
 
-    @property
-    def _is_spent(self) -> bool:
-        return self._budget is not None and self._spent >= self._budget
-
     async def _asked(self, body: object) -> str:
         """One call within the budget; once the service is down for good, nothing more is sent to it."""
         if self._down is not None:
             raise SummarizerDown(str(self._down))
-        if self._is_spent:
-            raise SummarizerDown(
-                f"ai.budget_per_run ({self._budget}) is spent: the rest follows with the next run"
-            )
-        self._spent += 1
+        if refusal := self._allowance.refusal:
+            raise SummarizerDown(refusal)
+        self._allowance.spend()
         try:
             reply = await self._endpoint.ask(body)
             if reply.status != 200:

@@ -10,7 +10,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
-from afresh.core.kb_cache import Cache
+from afresh.core.kb_cache import Cache, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.listing import OnRecord
 from afresh.core.looks import Body, Chunk, Document, Fetched, Request
@@ -34,6 +34,7 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, LinkView, PageView, SourceView
+from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ class Caller(Protocol):
     async def close(self) -> None: ...
 
 
-class Store(Protocol):
+class Store(LinkAnswers, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -328,8 +329,8 @@ class Store(Protocol):
     async def kb_pages(self, source: SourceId) -> Sequence[KbPage]: ...
     async def kb_told(self, page: PageId) -> Told | None: ...
     async def impose(self, source: SourceId, pages: Sequence[KbPage], now: datetime) -> None: ...
-    async def cache_seen(self, path: str) -> str | None: ...
-    async def see_cache(self, path: str, digest: str) -> None: ...
+    async def cache_seen(self) -> SeenCache | None: ...
+    async def see_cache(self, cache: SeenCache) -> None: ...
 
 
 class Library(Store, Protocol):
@@ -379,7 +380,13 @@ class Library(Store, Protocol):
         self, url: str, source: SourceId | None = None
     ) -> tuple[Source, str, int, bool, bool] | None: ...
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]: ...
     async def changes(
         self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.kb_cache import FetchStatus
+from afresh.core.kb_cache import STATUSES, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.model import Content, PageId, SourceId, Visit
 from afresh.core.urls import domain_of
@@ -43,16 +43,17 @@ class KbRecords:
             await tx.many("impose_look", looks)
             await tx.run("set_mark", source=source, mark=None)
 
-    async def cache_seen(self, path: str) -> str | None:
-        """The digest of the cache file as it was last written or read."""
+    async def cache_seen(self) -> SeenCache | None:
+        """The cache file that the store last agreed with."""
         async with self.db.read() as tx:
-            row = await tx.one("cache_seen", path=path)
-            return None if row is None else str(row["digest"])
+            row = await tx.one("cache_seen")
+            return None if row is None else SeenCache(row["path"], row["digest"])
 
-    async def see_cache(self, path: str, digest: str) -> None:
-        """Note that the store and the cache file with this digest agree."""
+    async def see_cache(self, cache: SeenCache) -> None:
+        """Note that the store agrees with this cache file, and with no other."""
         async with self.db.write() as tx:
-            await tx.run("see_cache", path=path, digest=digest)
+            await tx.run("forget_caches")
+            await tx.run("see_cache", path=cache.path, digest=cache.digest)
 
 
 _PLACE = ("source", "url", "depth", "run", "now")
@@ -89,18 +90,16 @@ def _row(page: KbPage) -> dict[str, object]:
 
 
 def _told(row: Row) -> Told:
-    status = row["fetch_status"]
     return Told(
         text_hash=row["text_hash"],
         summary=row["summary"],
         indexed_at=at(row["indexed_at"]),
         fetched_at=at(row["fetched_at"]),
-        status=FetchStatus(status) if status else None,
+        status=STATUSES.get(row["fetch_status"]),
     )
 
 
 def _page(row: Row) -> KbPage:
-    told = _told(row)
     return KbPage(
         url=row["url"],
         depth=row["depth"],
@@ -110,9 +109,9 @@ def _page(row: Row) -> KbPage:
         last_modified=row["last_modified"],
         failures=row["failures"],
         next_at=at(row["next_at"]),
-        text_hash=told.text_hash,
-        summary=told.summary,
-        indexed_at=told.indexed_at,
-        fetched_at=told.fetched_at,
-        status=told.status,
+        text_hash=row["text_hash"],
+        summary=row["summary"],
+        indexed_at=at(row["indexed_at"]),
+        fetched_at=at(row["fetched_at"]),
+        status=STATUSES.get(row["fetch_status"]),
     )

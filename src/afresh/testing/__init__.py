@@ -11,6 +11,7 @@ from afresh.testing.gate import Gate
 from afresh.testing.github_server import GithubServer
 from afresh.testing.hostile import HostileSite
 from afresh.testing.link_answers import Odd
+from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.tinysite import TinySite
 
@@ -20,6 +21,7 @@ __all__ = [
     "ChatServer",
     "EmbeddingServer",
     "FakeEmbedder",
+    "FakeLinkScorer",
     "FrozenClock",
     "Gate",
     "GithubServer",

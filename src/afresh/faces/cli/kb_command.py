@@ -11,12 +11,18 @@ if TYPE_CHECKING:
     from afresh.faces.cli.opening import Knowledge
 
 
-@command("Keep fresh", "afresh init-kb", "afresh init-kb --json | jq .summaries")
+@command(
+    "Keep fresh",
+    "afresh init-kb",
+    "AFRESH_KB__SOURCES_DIR=notes afresh init-kb",
+    "afresh init-kb --json | jq .summaries",
+)
 def init_kb(session: Session) -> int:
     """Bring index.txt and its cache up to date.
 
     Reads the files below kb.sources_dir that changed, asks for links of kb.links_file_path that are due,
-    within kb.url_refresh_budget_per_init, and writes a summary of what is new or changed.
+    within kb.url_refresh_budget_per_init, and writes a summary of what is new or changed. The same is done
+    by the command init_kb.
     """
 
     async def work(kb: "Knowledge", listener: "Listener") -> "KbReport":

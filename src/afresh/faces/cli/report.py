@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.model import RunState
 from afresh.core.views import RunReport
 from afresh.faces.cli.clean import clean
@@ -29,7 +30,8 @@ MEANINGS = (
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
     *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused"),
-    *("summaries", "ai_calls"),
+    *("summaries", "links_scored", "links_unscored", "links_saved", "link_calls", "link_calls_saved"),
+    *("ai_calls", "ai_tokens"),
 )
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
@@ -44,6 +46,8 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
     if saved := savings(report):
         parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
+    if scores := link_scores(report):
+        parts.append(Text(f"  {scores}"))
     if verbose:
         parts.append(Text(f"  {_work(report)}", style="dim"))
     return Group(*parts, *_trouble(report, again, _new_notes(report)))
@@ -100,17 +104,37 @@ def savings(report: RunReport) -> str:
     return f"{line}; {share} % of the downloads saved" if share else line
 
 
+def link_scores(report: RunReport) -> str:
+    """`links: 40 scored, 3 unscored, 1 call, 2,100 tokens; 5,000 known: 100 calls saved`."""
+    if not (report.links_scored or report.links_unscored or report.links_saved):
+        return ""
+    parts = [f"{count(report.links_scored)} scored"]
+    parts += [f"{count(report.links_unscored)} unscored"] if report.links_unscored else []
+    parts += [count(report.link_calls, "call")] if report.link_calls else []
+    parts += [count(report.ai_tokens, "token")] if report.ai_tokens else []
+    line = f"links: {', '.join(parts)}"
+    if not report.links_saved:
+        return line
+    saved = f": {count(report.link_calls_saved, 'call')} saved" if report.link_calls_saved else ""
+    return f"{line}; {count(report.links_saved)} known{saved}"
+
+
 def next_steps(report: RunReport, again: str = "") -> list[Text]:
     """What the user may want to type now."""
     name = label(report.source, report.version)
-    refresh = again or f"afresh refresh {clean(name)}"
+    of_kb = report.source in (FILES, LINKS)
+    refresh = again or ("afresh init-kb" if of_kb else f"afresh refresh {clean(name)}")
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             return [
                 Text(
                     f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
                 ),
-                Text.assemble("If that is right, type ", (f"afresh confirm {report.run}", "bold")),
+                Text.assemble(
+                    "If that is right, type ",
+                    (f"afresh confirm {report.run}", "bold"),
+                    *((" and then ", (refresh, "bold")) if of_kb else ()),
+                ),
             ]
         case RunState.CANCELLED:
             return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]

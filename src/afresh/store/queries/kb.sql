@@ -47,8 +47,10 @@ on conflict (page_id) where outcome is null do update
 set scheduled_for = excluded.scheduled_for, updated_at = excluded.updated_at
 
 -- cache_seen
-select digest from kb_caches where path = :path
+select path, digest from kb_caches
+
+-- forget_caches
+delete from kb_caches
 
 -- see_cache
 insert into kb_caches (path, digest) values (:path, :digest)
-on conflict (path) do update set digest = excluded.digest

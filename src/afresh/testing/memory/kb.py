@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.kb_cache import SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.looks import Validators
 from afresh.core.model import Page, PageId, SourceId, Visit
@@ -32,13 +33,15 @@ class MemoryKb:
             row = self.tables.sources[source]
             self.tables.sources[source] = replace(row, source=replace(row.source, mark=None))
 
-    async def cache_seen(self, path: str) -> str | None:
-        """The digest of the cache file as it was last written or read."""
-        return self.tables.caches.get(path)
+    async def cache_seen(self) -> SeenCache | None:
+        """The cache file that the store last agreed with."""
+        return next((SeenCache(path, digest) for path, digest in self.tables.caches.items()), None)
 
-    async def see_cache(self, path: str, digest: str) -> None:
-        """Note that the store and the cache file with this digest agree."""
-        self.tables.caches[path] = digest
+    async def see_cache(self, cache: SeenCache) -> None:
+        """Note that the store agrees with this cache file, and with no other."""
+        with self.tables.transaction():
+            self.tables.caches.clear()
+            self.tables.caches[cache.path] = cache.digest
 
     def _impose(self, source: SourceId, given: KbPage, now: datetime) -> None:
         tables = self.tables
