@@ -12,7 +12,7 @@ LINKS = "links"
 ALL = "all"
 # What precision and recall of "at least one right keyword" may not fall below: 0.9 is promised for all links,
 # the others stand a little below what was measured when the rules were frozen.
-FLOORS = {"tuned": (0.97, 0.97), "held out": (0.96, 0.96), "fresh": (0.93, 0.73), ALL: (0.9, 0.9)}
+FLOORS = {"tuned": (0.97, 0.97), "held out": (0.96, 0.96), "fresh": (0.93, 0.76), ALL: (0.9, 0.9)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,14 @@ from afresh.core.word_kin import Kin, Wanted, kinship, wanted
 
 Alike = Callable[[str, str], float]  # how near two words are in meaning, from -1 to 1
 
-SCORES = {Kin.SAME: 1.0, Kin.FORM: 1.0, Kin.COMPOUND: 0.9, Kin.STEM: 0.8, Kin.ROOT: 0.7}
+SCORES = {Kin.SAME: 1.0, Kin.FORM: 1.0, Kin.HEAD: 0.9, Kin.COMPOUND: 0.9, Kin.STEM: 0.8, Kin.ROOT: 0.7}
 RELATED = 0.6  # another word for it
 APART = 0.8  # the words of a keyword are there, but not side by side
 # How near in meaning words that look alike have to be; less is chance, as with `court` and `courtyard`.
-NEAREST = {Kin.FORM: 0.4, Kin.STEM: 0.2, Kin.COMPOUND: 0.3, Kin.ROOT: 0.3}
+NEAREST = {Kin.FORM: 0.4, Kin.STEM: 0.2, Kin.HEAD: 0.3, Kin.COMPOUND: 0.3, Kin.ROOT: 0.3}
+_NEAREST_LONG_HEAD = 0.15
 _LONG_FORM = 5  # letters from which on a plural needs no proof
-_LONG_PART = 6  # letters of a part that stands in a compound, where meanings cannot be compared
+_LONG_PART = 6  # letters of a part that hardly stands in a longer word by chance
 
 
 class Match(NamedTuple):
@@ -104,9 +105,11 @@ class Seeker:
     def _is_believed(self, kin: Kin, sought: str, word: str) -> bool:
         if kin is Kin.SAME or (kin is Kin.FORM and len(sought) >= _LONG_FORM):
             return True
-        if self._alike is not None:
-            return self._alike(sought, word) >= NEAREST[kin]
-        return kin is Kin.STEM or (kin is Kin.COMPOUND and len(sought) >= _LONG_PART)
+        is_long = len(sought) >= _LONG_PART
+        if self._alike is None:
+            return kin is Kin.STEM or (kin in (Kin.HEAD, Kin.COMPOUND) and is_long)
+        least = _NEAREST_LONG_HEAD if kin is Kin.HEAD and is_long else NEAREST[kin]
+        return self._alike(sought, word) >= least
 
 
 def _entries(keyword: str) -> Iterator[_Entry]:

@@ -58,7 +58,8 @@ class Kin(Enum):
     SAME = "the word or its plural"
     FORM = "what may be its plural"
     STEM = "one stem"
-    COMPOUND = "a compound with it"
+    HEAD = "a compound that ends with it, and so is one: `Stadtbibliothek`"
+    COMPOUND = "a compound that begins with it: `Haushaltsplan`"
     ROOT = "one root"
 
 
@@ -93,7 +94,10 @@ def kinship(sought: Wanted, word: str) -> Kin | None:
         return Kin.STEM
     if not any(beginning in form for form in spelt for beginning in sought.beginnings):
         return None
-    if any(_is_compound(form, part) for form in spelt for part in sought.forms):
+    parts = sought.forms | sought.unsure
+    if any(_ends_with(form, part) for form in spelt for part in parts):
+        return Kin.HEAD
+    if any(_begins_with(form, part) for form in spelt for part in parts):
         return Kin.COMPOUND
     return Kin.ROOT if any(_one_root(form, sought.word) for form in spelt) else None
 
@@ -155,14 +159,16 @@ def _unsure(word: str) -> Iterator[str]:
         yield f"{word}e"
 
 
-def _is_compound(word: str, part: str) -> bool:
-    if len(part) < _SHORTEST_PART or len(word) < len(part) + 2 or part not in word:
-        return False
-    if word.startswith(part):
-        rest = word[len(part) :]
-        return any(rest.startswith(link) and len(rest) - len(link) >= _SHORTEST_REST for link in _LINKING)
-    before = word.removesuffix(part)
+def _ends_with(word: str, part: str) -> bool:
+    before = word.removesuffix(part) if len(part) >= _SHORTEST_PART else word
     return before != word and (len(before) >= _SHORTEST_REST or before in _PREFIXES)
+
+
+def _begins_with(word: str, part: str) -> bool:
+    if len(part) < _SHORTEST_PART or not word.startswith(part):
+        return False
+    rest = word[len(part) :]
+    return any(rest.startswith(link) and len(rest) - len(link) >= _SHORTEST_REST for link in _LINKING)
 
 
 def _one_root(word: str, other: str) -> bool:

@@ -47,9 +47,9 @@ class Completions:
 
     async def ask(self, body: object, *, passes: frozenset[int] = frozenset({200})) -> Reply:
         """The answer to one call that is paid for; other than `passes` is the error that it means."""
+        self._check_up()
         if refusal := self.allowance.refusal:
             raise self._service.down(refusal)
-        self._check_up()
         self.allowance.spend()
         self.calls += 1
         return await self._answer(body, passes)
