@@ -20,6 +20,7 @@ from afresh.core.file_urls import file_url
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS, parse_links
+from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
@@ -31,6 +32,7 @@ from afresh.engine.journal import unfailing
 from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
+from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
@@ -168,8 +170,12 @@ class Workshop:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
                     listener(Notice(text=note))
-                async with at_work(kit.vigil, stopping), self.models.summarizer(for_kb) as summarizer:
+                texts = self.models.for_texts(own.links, summaries=for_kb)
+                async with at_work(kit.vigil, stopping), texts as (summarizer, scorer):
                     kit.telling = Telling(store, summarizer) if summarizer else None
+                    if scorer is not None:
+                        kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping)
+                        kit.best_first = own.crawl.order == "score"
                     yield kit, rules
         finally:
             if offload is not self._warm:
@@ -311,6 +317,11 @@ def rules_for(source: Source, own: Config) -> Rules:
         max_components=UNBOUNDED if crawl.max_path_components is None else crawl.max_path_components,
         max_per_pattern=crawl.max_per_pattern or 0,
     )
+
+
+def weighing_for(own: Config) -> Weighing:
+    """What the keywords of a source weigh."""
+    return Weighing(weights=own.links.keywords, unknown=own.links.unknown_keyword_weight)
 
 
 def policy_for(own: Config) -> Policy:

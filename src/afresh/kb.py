@@ -10,6 +10,7 @@ from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
+from afresh.core.link_score import usual
 from afresh.core.model import Attempt, Listed, Page, PageStatus, RunId, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
@@ -279,10 +280,19 @@ class KnowledgeBase:
             source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
         )
 
-    async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
-        """The links of a source, or of one of its pages."""
-        source = await self._source(label)
-        return await self._store.links(source.id, page=page and self._tools.address(page), limit=limit)
+    async def links(
+        self,
+        label: str,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
+    ) -> list[LinkView]:
+        """The links of a source, or of one of its pages, those worth most first."""
+        source, on = await self._source(label), page and self._tools.address(page)
+        word = keyword and usual(keyword)
+        return await self._store.links(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
 
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
         """All attempts to look at an address, newest first."""

@@ -13,6 +13,7 @@ from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
+from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -80,6 +81,12 @@ class CrawlSettings:
         choices=("subpages", "hostname", "domain"),
     )
     max_pages: int = whole(10_000, "pages of one source at most", 1, 10_000_000)
+    order: str = text(
+        "breadth",
+        "which new pages are read first: `breadth` near the start address, `score` those that the best "
+        "links lead to; it matters where `crawl.max_pages` leaves some out and needs `links.keywords`",
+        choices=("breadth", "score"),
+    )
     max_depth: int = whole(20, "links to follow from the start address at most", 0, 1000)
     max_url_params: int | None = whole(
         None,
@@ -230,6 +237,7 @@ class Config:
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     ai: AiSettings = field(default_factory=AiSettings)
+    links: LinksSettings = field(default_factory=LinksSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
     log: LogSettings = field(default_factory=LogSettings)
@@ -253,6 +261,7 @@ SECTIONS = {
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,
     "ai": AiSettings,
+    "links": LinksSettings,
     "github": GithubSettings,
     "kb": KbSettings,
     "log": LogSettings,

@@ -34,7 +34,13 @@ class RunReport:
     chunks_embedded: int = 0
     chunks_reused: int = 0
     summaries: int = 0  # made for the knowledge base
+    links_scored: int = 0  # by keywords; those asked about in this run
+    links_unscored: int = 0  # left for the next run
+    links_saved: int = 0  # whose scores were known
+    link_calls: int = 0  # of the calls to a model, those for links
+    link_calls_saved: int = 0
     ai_calls: int = 0
+    ai_tokens: int = 0
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each

@@ -24,7 +24,13 @@ COUNTS = (
     "chunks_embedded",
     "chunks_reused",
     "summaries",
+    "links_scored",
+    "links_unscored",
+    "links_saved",
+    "link_calls",
+    "link_calls_saved",
     "ai_calls",
+    "ai_tokens",
 )
 
 

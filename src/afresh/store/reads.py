@@ -1,7 +1,7 @@
 """What the use cases ask of the store: answers, never decisions."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -132,16 +132,28 @@ class Reads:
             )
 
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]:
         """The links of a source or of one page, best first, with the pages they stand on."""
+        which = {"source": source, "page": page, "keyword": keyword, "least": min_score}
         async with self.db.read() as tx:
-            rows = await tx.all("links", source=source, page=page, limit=limit or MANY)
-            edges = await tx.all("pages_of_links", links=[row["id"] for row in rows])
+            rows = await tx.all("links", **which, limit=limit or MANY)
+            ids = [row["id"] for row in rows]
+            edges = await tx.all("pages_of_links", links=ids)
+            scored = await tx.all("keywords_of_links", links=ids)
+        keywords: dict[int, dict[str, float]] = defaultdict(dict)
+        for row in scored:
+            keywords[row["link_id"]][row["keyword"]] = row["score"]
         pages: dict[int, list[Row]] = defaultdict(list)
         for edge in edges:
             pages[edge["link_id"]].append(edge)
-        return [_link(row, pages[row["id"]]) for row in rows]
+        return [_link(row, pages[row["id"]], keywords[row["id"]]) for row in rows]
 
     async def changes(
         self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
@@ -216,13 +228,13 @@ class Reads:
             return [page_from(row) for row in await tx.all("pages_to_look_at", source=source)]
 
 
-def _link(row: Row, edges: Sequence[Row]) -> LinkView:
+def _link(row: Row, edges: Sequence[Row], keywords: Mapping[str, float]) -> LinkView:
     texts = [edge["text"] for edge in edges if edge["text"]]
     return LinkView(
         url=row["url"],
         text=max(texts, key=len) if texts else "",
         score=row["score"],
-        keywords={},
+        keywords=keywords,
         comment=row["comment"],
         crawl_time=at(row["crawl_time"]),
         pages=tuple(edge["url"] for edge in edges[:SHOWN_PAGES]),

@@ -11,6 +11,8 @@ from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
 from afresh.testing.github_server import GithubServer
 from afresh.testing.hostile import HostileSite
+from afresh.testing.link_answers import Odd
+from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.tinysite import TinySite
 
@@ -21,11 +23,13 @@ __all__ = [
     "CitySite",
     "EmbeddingServer",
     "FakeEmbedder",
+    "FakeLinkScorer",
     "FrozenClock",
     "Gate",
     "GithubServer",
     "HostileSite",
     "MemoryStore",
+    "Odd",
     "RequestLog",
     "ScriptedFetcher",
     "TinySite",

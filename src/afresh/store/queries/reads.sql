@@ -46,6 +46,10 @@ select l.id, l.url, l.score, l.comment, min(e.text) as text, count(*) as page_co
     max(f.crawl_time) as crawl_time, min(f.url) as page
 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
 where l.source_id = :source and (:page is null or f.url = :page)
+    and (:least is null or l.score >= :least)
+    and (:keyword is null or exists (
+        select 1 from link_keywords k where k.link_id = l.id and k.keyword = :keyword
+    ))
 group by l.id
 order by coalesce(l.score, 0) desc, l.url
 limit :limit

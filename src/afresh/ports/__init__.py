@@ -34,6 +34,8 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, LinkView, PageView, SourceView
+from afresh.ports.link_scores import LinkAnswers as LinkAnswers
+from afresh.ports.link_scores import LinkScorer as LinkScorer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,7 +219,7 @@ class Caller(Protocol):
     async def close(self) -> None: ...
 
 
-class Store(Protocol):
+class Store(LinkAnswers, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -381,7 +383,13 @@ class Library(Store, Protocol):
         self, url: str, source: SourceId | None = None
     ) -> tuple[Source, str, int, bool, bool] | None: ...
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]: ...
     async def changes(
         self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
