@@ -93,6 +93,8 @@ class LinkScoring:
 
     async def ask(self, run: Run, *, full: bool = False) -> None:
         """Ask about links met so far, on request only as far as they fill batches."""
+        if full and not self._may_ask:
+            return
         async with self._asking:
             new, self._new = self._new, []
             if new:
