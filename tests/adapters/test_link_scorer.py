@@ -83,7 +83,9 @@ async def test_F90_scores_are_clamped_and_counted_and_unknown_keywords_kept() ->
     with ChatServer() as server:
         server.script = [Odd.OUT_OF_RANGE, Odd.UNKNOWN_KEYWORD]
         async with scoring(server) as scorer:
-            clamped = by_url(await scorer.score(LINKS, KEYWORDS))
+            verdicts = await scorer.score(LINKS, KEYWORDS)
+            assert {each.comment for each in verdicts} == {"It says so. (a score was beyond 0 to 1)"}
+            clamped = by_url(verdicts)
             assert {score for scores in clamped.values() for score in scores.values()} == {1.0}
             assert scorer.clamped == 3
             unknown = by_url(await scorer.score(LINKS, KEYWORDS))

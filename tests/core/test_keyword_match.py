@@ -158,7 +158,8 @@ def test_words_of_an_address_are_split_as_they_are_written() -> None:
 
 def test_related_words_go_both_ways_and_never_hold_the_keyword() -> None:
     assert ("vacancy",) in related(("job",))
-    assert ("job",) in related(("vacancies",)) or ("job",) in related(("vacancy",))
+    assert ("job",) in related(("vacancies",))
+    assert ("levy",) in related(("taxes",))
     assert ("haushalt",) in related(("budgets",))
     assert related(("zeppelin",)) == ()
     assert ("tax",) not in related(("taxes",))

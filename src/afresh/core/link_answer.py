@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from afresh.core.link_score import LONGEST_KEYWORD, AskedLink, Verdict, usual
-from afresh.core.plain import shortened, without_marks
+from afresh.core.plain import shortened, without_marks, without_thoughts
 
 LONGEST_COMMENT = 200
 MOST_UNKNOWN = 5  # keywords of one link that nobody asked for
 _LONGEST = 1_000_000  # characters of an answer that are looked at
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_CLAMPED = "(a score was beyond 0 to 1)"
 _LIST = re.compile(r'"links"\s*:\s*\[|\A[^{\[]*\[')
 _GAP = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -38,7 +38,7 @@ class Reading:
 
 def read_answer(content: str, links: Sequence[AskedLink], keywords: Sequence[str]) -> Reading:
     """The verdicts on links that were asked for; BadAnswer where there is no list of any."""
-    entries, is_whole = _entries(_THINKING.sub("", content[:_LONGEST], count=1))
+    entries, is_whole = _entries(without_thoughts(content[:_LONGEST]))
     reading = Reading(is_whole=is_whole)
     found: dict[str, tuple[dict[str, float], str]] = {}
     exact = frozenset(link.url for link in links)
@@ -51,8 +51,8 @@ def read_answer(content: str, links: Sequence[AskedLink], keywords: Sequence[str
             reading.invented += 1
         else:
             scores, comment = found.setdefault(known, ({}, ""))
-            _merge(scores, entry.get("keywords"), reading)
-            found[known] = scores, comment or _comment(entry.get("comment"))
+            is_clamped = _merge(scores, entry.get("keywords"), reading)
+            found[known] = scores, comment or _comment(entry.get("comment"), is_clamped)
     if entries and reading.refused and not (found or reading.invented):
         raise BadAnswer("a list of something other than links")
     asked = frozenset(keywords)
@@ -112,12 +112,14 @@ def _loosely(url: str) -> str:
     return unquote(url.strip().strip("<>"), errors="replace").rstrip("/").casefold()
 
 
-def _merge(scores: dict[str, float], given: Any, reading: Reading) -> None:
-    """Add the scores of an entry; of one keyword the highest counts."""
+def _merge(scores: dict[str, float], given: Any, reading: Reading) -> bool:
+    """Add the scores of an entry, of one keyword the highest; whether any had to be clamped."""
+    before = reading.clamped
     for keyword, score in _pairs(given, reading):
         value = min(1.0, max(0.0, score))
         reading.clamped += value != score
         scores[keyword] = max(value, scores.get(keyword, 0.0))
+    return reading.clamped > before
 
 
 def _pairs(given: Any, reading: Reading) -> Iterator[tuple[str, float]]:
@@ -150,9 +152,8 @@ def _kept(scores: Mapping[str, float], asked: frozenset[str]) -> dict[str, float
     return {word: score for word, score in ranked if word not in unknown}
 
 
-def _comment(given: Any) -> str:
-    return (
-        shortened(without_marks(given[: 10 * LONGEST_COMMENT]), LONGEST_COMMENT)
-        if isinstance(given, str)
-        else ""
-    )
+def _comment(given: Any, is_clamped: bool) -> str:
+    said = without_marks(given[: 10 * LONGEST_COMMENT]) if isinstance(given, str) else ""
+    if not is_clamped:
+        return shortened(said, LONGEST_COMMENT)
+    return f"{shortened(said, LONGEST_COMMENT - len(_CLAMPED) - 1)} {_CLAMPED}".strip()

@@ -7,6 +7,7 @@ always about the subject, so `plan` or `report` alone do not.
 from functools import cache
 
 from afresh.core.link_words import plain_words, spellings
+from afresh.core.word_kin import wanted
 
 _SUBJECTS = """
 budget, spending, expenditure, expenses, fiscal, appropriation, financial report, financial plan, financial
@@ -109,15 +110,12 @@ MOST_RELATED = 60
 @cache
 def related(keyword: Phrase) -> tuple[Phrase, ...]:
     """What else a link may say that is about a keyword; nothing for one that no subject holds."""
-    mine = _spelt(keyword)
-    lines = [line for line in _LINES if any(mine & _spelt(phrase) for phrase in line)]
-    found = dict.fromkeys(phrase for line in lines for phrase in line if not mine & _spelt(phrase))
+    lines = [line for line in _LINES if any(_is_same(keyword, phrase) for phrase in line)]
+    found = dict.fromkeys(phrase for line in lines for phrase in line if not _is_same(keyword, phrase))
     return tuple(found)[:MOST_RELATED]
 
 
-@cache
-def _spelt(phrase: Phrase) -> frozenset[str]:
-    """The ways to write a phrase, the last word also without the `s` of a plural."""
-    whole = " ".join(phrase)
-    single = whole.removesuffix("s") if len(whole) > 4 and not whole.endswith("ss") else whole
-    return spellings(whole) | spellings(single)
+def _is_same(keyword: Phrase, phrase: Phrase) -> bool:
+    """Whether two phrases are one and the same but for spelling and number."""
+    pairs = zip(keyword, phrase, strict=False)
+    return len(keyword) == len(phrase) and all(wanted(one).forms & spellings(other) for one, other in pairs)

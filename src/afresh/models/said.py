@@ -3,10 +3,9 @@
 import re
 from typing import Any
 
-from afresh.core.plain import cut, joined, visible, without_marks
+from afresh.core.plain import cut, joined, visible, without_marks, without_thoughts
 
 _LONGEST = 100_000  # characters of an answer that are looked at
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"(?:(?:i(?:['’]m| am) (?:very |so )?)?sorry[,.]? (?:but )?i\b|as an ai\b"
@@ -42,7 +41,7 @@ def content_in(answer: Any) -> str:
 
 
 def _checked(content: str, most: int) -> str:
-    said = _THINKING.sub("", visible(content), count=1)
+    said = without_thoughts(visible(content))
     lines = [line for raw in said.split("\n") if (line := without_marks(raw))]
     text = joined(lines)
     text = _unquoted(text[label.end() :] if (label := _LABEL.match(text)) else text)
