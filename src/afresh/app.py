@@ -25,6 +25,7 @@ from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
+from afresh.core.sweep import brake_holds
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
 from afresh.engine.journal import unfailing
@@ -244,6 +245,7 @@ class Workshop:
             index=str(paths.index),
             shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
             typed=partial(_typed, paths.links_file),
+            brake=partial(brake_holds, policy=policy_for(self.config)),
         )
         return desk, settings
 

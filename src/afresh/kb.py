@@ -39,7 +39,6 @@ from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
-from afresh.engine.search import answer, older_pages, told_of_check
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
@@ -178,6 +177,8 @@ class KnowledgeBase:
         listener: Listener = ignore,
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
+        from afresh.engine.search import answer, older_pages
+
         if limit < 1:
             raise UsageError(f"at least one answer has to be allowed, not {limit}")
         now = self._clock()
@@ -212,6 +213,8 @@ class KnowledgeBase:
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
+        from afresh.engine.search import told_of_check
+
         notes = []
         for label, pages in old.items():
             if self._stopping.is_set():

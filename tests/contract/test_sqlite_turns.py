@@ -95,3 +95,10 @@ async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_dis
         asked = database._connections[role].execute
         [[level]] = [await database._on(role, lambda ask=asked: ask("pragma synchronous").fetchone())]  # type: ignore[misc]
         assert level == 2, "full"
+
+
+async def test_a_short_read_does_not_wait_for_a_long_one(sqlite_store: SqlStore) -> None:
+    async with sqlite_store.db.read() as long:
+        await long.all("configs")
+        async with sqlite_store.db.read() as short:
+            assert await short.all("configs") == await long.all("configs")

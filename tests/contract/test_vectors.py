@@ -1,5 +1,6 @@
 """Vectors by model and text: one model answers, vectors of two never mix, nothing that is used is lost."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -190,6 +191,16 @@ async def test_nearest_are_chunks_by_meaning_the_nearest_first(desk: Desk) -> No
     assert (await store.likeness(ONE, await asked("apples"), [])).chunks == ()
     assert (await store.likeness(TWO, await asked("apples"), some)).chunks == ()
     assert (await store.nearest(TWO, await asked("apples"), Narrowed(), 5)).chunks == ()
+
+
+async def test_questions_at_the_same_time_read_every_new_vector_once(desk: Desk) -> None:
+    store, question = desk.store, await asked("Crates hold apples")
+    await store.keep_vectors(ONE, await made(TEXTS[0]), desk.clock())
+    assert not (await store.nearest(ONE, question, Narrowed(), 100)).chunks, "known, but empty"
+    await filled(desk)
+    answers = await asyncio.gather(*(store.nearest(ONE, question, Narrowed(), 100) for _ in range(4)))
+    later = await store.nearest(ONE, question, Narrowed(), 100)
+    assert [len(answer.chunks) for answer in (*answers, later)] == [4] * 5
 
 
 async def test_filters_hold_for_words_and_for_meanings(desk: Desk) -> None:

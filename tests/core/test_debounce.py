@@ -8,7 +8,7 @@ from afresh.core.debounce import PATIENCE, Debounce, Due
 QUIET = 0.5
 
 
-def test_a_path_is_due_when_it_has_been_quiet() -> None:
+def test_E28_E29_a_path_is_due_when_it_has_been_quiet() -> None:
     heard = Debounce(QUIET)
     heard.hear("a", 0.0)
     heard.hear("a", 0.4)
@@ -69,7 +69,7 @@ def test_what_is_wanted_at_once_waits_for_nothing() -> None:
     st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 30)), max_size=60),
     st.integers(1, 6),
 )
-def test_whatever_is_heard_is_due_later_and_in_time(events: list[tuple[str, int]], most: int) -> None:
+def test_E28_whatever_is_heard_is_due_later_and_in_time(events: list[tuple[str, int]], most: int) -> None:
     """No path is forgotten, and none waits longer than it may."""
     heard, waiting, now = Debounce(1.0, most=most), dict[str, float](), 0.0
     for path, pause in [*events, ("end", 200)]:

@@ -33,6 +33,7 @@ class Base:
         self.index = place / "index.txt"
         self.cache = place / "index-cache.json"
         self.chat = chat
+        self.timeout = 20.0  # seconds; a busy machine takes its time
         self._capture = capture
         self.program = Program(place / "kb.db", in_process=True)
         self.configure(**settings)
@@ -41,7 +42,7 @@ class Base:
         """Settings of `kb` on top of folder and list; None takes one away."""
         tree: dict[str, Any] = {
             "store": {"url": f"sqlite:///{self.place / 'kb.db'}"},
-            "network": {"allow": ["127.0.0.1/32"], "timeout_seconds": 1},
+            "network": {"allow": ["127.0.0.1/32"], "timeout_seconds": self.timeout},
             "embedding": {"provider": "none"},
             "ai": {"provider": "openai", "model": "told", "base_url": self.chat.base_url},
             "kb": {"sources_dir": "notes", "links_file_path": "links.txt", **settings},
@@ -68,6 +69,14 @@ class Base:
         out, err = self._capture.readouterr()
         assert done == code, (out, err)
         return json.loads(out)
+
+    def say(self, *words: str, code: int = 0) -> str:
+        """What a command tells people."""
+        self._capture.readouterr()
+        done = main([*words, "--config", str(self.program.file)])
+        out, err = self._capture.readouterr()
+        assert done == code, (out, err)
+        return " ".join((out + err).split())
 
     @property
     def sources(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.e2e.kb_files import LONG_AGO, Base, page
 from tests.e2e.library import assert_sound
 from tests.e2e.program import ended
 
-from afresh.sinks import kb_files
+from afresh.sinks.whole_file import write_whole
 from afresh.testing import ChatServer, TinySite
 
 
@@ -74,20 +74,19 @@ def test_F13_E7_on_a_full_disk_the_old_files_stay_and_nothing_is_paid_for_twice(
 ) -> None:
     base.run()
     before = {file: file.read_bytes() for file in (base.cache, base.index)}
-    write = kb_files.write_whole
 
     def without_room(path: Path, data: bytes) -> bool:
         """Write while no file may grow, if it is the one meant."""
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10 if path.name == starved else limits[0], limits[1]))
         try:
-            return write(path, data)
+            return write_whole(path, data)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     base.note("a.md", "# Anchors\n", at=LONG_AGO + 5)
     with monkeypatch.context() as patch:
-        patch.setattr(kb_files, "write_whole", without_room)
+        patch.setattr("afresh.sinks.kb_files.write_whole", without_room)
         error = base.run(code=1)["error"]
     assert starved in error
     assert "It is as it was" in error

@@ -132,12 +132,36 @@ def test_G2_a_folder_that_was_emptied_is_let_go_with_one_file_and_a_word(base: B
     base.run()
     shutil.rmtree(base.notes)
     base.note("left.txt", "What is left.")
+    assert "type afresh confirm 2 and then afresh init-kb" in base.say("init-kb", code=1)
     held = base.run(code=1)["files"]
     assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 14, 15)
     base.run("confirm", str(held["run"]))
     with base.unpaid():
         assert base.run()["removed"] == 14
     assert list(base.sources) == ["left.txt"]
+
+
+def test_G2_F80_many_files_that_only_the_cache_knows_do_not_leave_at_once(base: Base) -> None:
+    for number in range(12):
+        base.note(f"{number:02}.txt", f"Note {number}.")
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    base.forget_store()
+    kept = base.notes.rename(base.place / "kept")
+    base.note("other.txt", "Another folder.")
+    for _ in range(2):
+        assert "14 of 14 sources that" in base.run(code=1)["error"]
+        assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    shutil.rmtree(base.notes)
+    kept.rename(base.notes)
+    with base.unpaid():
+        assert base.run()["written"] is False
+    base.forget_store()
+    shutil.rmtree(base.notes)
+    base.note("other.txt", "Another folder.")
+    base.edit(lambda sources: sources.clear())
+    base.run()
+    assert list(base.sources) == ["other.txt"]
 
 
 def test_G7_another_knowledge_base_in_the_same_store_is_an_error_that_names_both(base: Base) -> None:

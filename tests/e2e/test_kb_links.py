@@ -128,6 +128,8 @@ def test_E24_failures_double_the_wait_up_to_the_cap_and_change_nothing_else(
 def test_E24_a_timeout_is_told_as_one_and_a_new_link_that_fails_is_listed_without_words(
     base: Base, tiny: TinySite
 ) -> None:
+    base.timeout = 0.5
+    base.configure(sources_dir=None)
     base.list(tiny.at("/a"), tiny.at("/none"))
     tiny.hold("/a")
     base.run(code=1)

@@ -124,3 +124,13 @@ def test_E32_the_example_is_a_cache_that_an_update_believes(base: Base) -> None:
 def test_without_a_folder_and_a_list_there_is_nothing_to_do(base: Base) -> None:
     base.configure(sources_dir=None, links_file_path=None)
     assert "kb.sources_dir" in base.run(code=2)["error"]
+
+
+def test_people_are_told_in_a_line_what_an_update_did(base: Base, tiny: TinySite) -> None:
+    base.configure(url_refresh_budget_per_init=0)
+    base.list(tiny.at("/a"))
+    waits = "1 link is due and waits for the next update"
+    assert f"index.txt: 1 file, 1 link; 1 summary made; {waits}" in base.say("init-kb")
+    assert f"index.txt: 1 file, 1 link; nothing changed; {waits}" in base.say("init-kb")
+    base.configure()
+    assert "afresh init-kb tries again what is left" in base.say("init-kb", code=1)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
@@ -152,17 +153,24 @@ def spots_in(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
             closed = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
             stretches = _between(segment.start, segment.end, closed)
         case _:
-            stretches = list(_spoken(text, segment.start, segment.end))
+            return list(_spoken(text, segment.start, segment.end, found))
     return [spot for spot in found if any(low <= spot[0] and spot[1] <= high for low, high in stretches)]
 
 
-def _spoken(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The stretches of Markdown that a reader sees as words."""
+def _spoken(text: str, start: int, end: int, found: Sequence[Spot]) -> Iterator[Spot]:
+    """Those of the words found in a stretch of Markdown that a reader sees as words."""
     inlines = inlines_of(text, start, end)
-    yield from _between(start, end, [(each.start, each.end) for each in inlines])
-    for each in inlines:
-        if each.words is not None:
-            yield from _spoken(text, *each.words)
+    if not inlines:
+        yield from found
+        return
+    ends = [each.end for each in inlines]
+    for spot in found:
+        place = bisect_right(ends, spot[0])
+        inline = inlines[place] if place < len(inlines) else None
+        if inline is None or spot[1] <= inline.start:
+            yield spot
+        elif inline.words is not None and inline.words[0] <= spot[0] and spot[1] <= inline.words[1]:
+            yield from _spoken(text, *inline.words, [spot])
 
 
 def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -149,18 +149,19 @@ def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
     """The run of segments that holds most, without what stands around its matches; else the beginning."""
     weights = words.weights()
     places = [at for at, spots in enumerate(text.spots) if spots]
+    said = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
     best, found = (0.0, 0), (0, 0)
     for first, low in enumerate(places):
         held: dict[str, None] = {}
         number = 0
-        for at in places[first:]:
+        for at, own in zip(places[first:], said[first:], strict=True):
             size = text.size(low, at + 1)
             if at > low and size > width:
                 break
-            held.update((word, None) for *_, word in text.spots[at])
+            held |= own
             number += len(text.spots[at])
             score = _score(held, number, weights)
-            if (score, -size) > best:
+            if score >= best[0] and (score, -size) > best:
                 best, found = (score, -size), (low, at + 1)
     return found
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 LONGEST = 200  # characters of a segment of prose, where a space lets it end
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
+_FENCES = ("```", "~~~")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
 # Patterns begin with one sign of a set: places where none stands are skipped at ten times the speed.
@@ -73,7 +74,7 @@ def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | Non
     """The segments of a text in order: all, together the text, or those of blocks that touch a part of it."""
     low, high = within or (0, len(text))
     found: list[Segment] = []
-    for block in _blocks(text):
+    for block in _blocks(text, _paragraph(text, low)):
         if block.start > high:
             break
         if block.end < low:
@@ -85,10 +86,17 @@ def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | Non
     return found
 
 
-def _blocks(text: str) -> Iterator[Segment]:
+def _paragraph(text: str, place: int) -> int:
+    """Where the paragraph of a place begins; the text itself where code may have begun before it."""
+    if place <= 0 or any(text.find(fence, 0, place) >= 0 for fence in _FENCES):
+        return 0
+    return max(0, text.rfind("\n\n", 0, place) + 1)
+
+
+def _blocks(text: str, begin: int) -> Iterator[Segment]:
     """Every line that is no prose, and the lines of prose between them as one."""
     prose = None
-    for line in _lines(text):
+    for line in _lines(text, begin):
         if line.kind is Kind.PROSE:
             prose = line if prose is None else prose._replace(end=line.end)
             continue
@@ -100,13 +108,13 @@ def _blocks(text: str) -> Iterator[Segment]:
         yield prose
 
 
-def _lines(text: str) -> Iterator[Segment]:
+def _lines(text: str, begin: int) -> Iterator[Segment]:
     """Every line and what it is; `opening` is the line that opens the block of code it stands in."""
     pipe = "" if _BARE_TABLE.search(text) else "|"
-    opening, fence, at = "", "", 0
-    for line in text.splitlines(keepends=True):
+    opening, fence, at = "", "", begin
+    for line in text[begin:].splitlines(keepends=True):
         start, at = at, at + len(line)
-        mark = _FENCE.match(line)
+        mark = _FENCE.match(line) if line.lstrip(" \t").startswith(_FENCES) else None
         if fence:
             closes = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
             fence = "" if closes else fence
@@ -119,9 +127,9 @@ def _lines(text: str) -> Iterator[Segment]:
 
 
 def _kind(line: str, pipe: str) -> Kind:
-    if not line.strip():
+    if line.isspace():
         return Kind.BLANK
-    if _HEADING.match(line):
+    if "#" in line and _HEADING.match(line):
         return Kind.HEADING
     return Kind.ROW if "|" in line and line.lstrip().startswith(pipe) else Kind.PROSE
 

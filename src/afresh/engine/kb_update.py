@@ -9,6 +9,7 @@ from afresh.core.errors import KbError
 from afresh.core.file_urls import file_url, path_of
 from afresh.core.kb_cache import Cache, FileRecord, Record, SeenCache, UrlRecord
 from afresh.core.kb_pages import FILES, LINKS, KbPage, as_cached, file_record, forgotten, page_of, url_record
+from afresh.core.masking import one_line
 from afresh.core.model import Listed, RunMode, RunState, Source
 from afresh.core.urls import canonical
 from afresh.core.views import KbReport, RunReport
@@ -28,6 +29,7 @@ class Desk:
     index: str
     shelf: Shelf
     typed: Callable[[], Mapping[str, str]]  # listed address → as the list of links writes it
+    brake: Callable[[int, int], bool]  # whether so many of all are too many to leave at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ class KbUpdate:
         async with self._turn, desk.shelf.one_writer(self._clock):
             cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
             sources, fresh = await self._rooted(seen)
-            if fresh or seen != self._cache_now():
+            imposed = fresh or seen != self._cache_now()
+            if imposed:
                 await self._impose(sources, cache.sources if cache else {})
             reports = {
                 each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
@@ -72,6 +75,8 @@ class KbUpdate:
             now = self._clock()
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
+            if imposed:  # of what only the cache knows, the brake of a run holds nothing
+                self._hold(before, after)
             written = await asyncio.to_thread(desk.shelf.write, after)
             if (told := self._cache_now()) is not None and told != seen:
                 await self._store.see_cache(told)
@@ -136,6 +141,15 @@ class KbUpdate:
             raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
         return report
 
+    def _hold(self, before: Cache, after: Cache) -> None:
+        gone = before.sources.keys() - after.sources.keys()
+        if self._desk.brake(len(before.sources), len(gone)):
+            raise KbError(
+                f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
+                f"such as {one_line(min(gone))}: cache and index are as they were. Check "
+                f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
+            )
+
     async def _records(
         self, sources: Mapping[str, Source], before: Cache, now: datetime
     ) -> dict[str, Record]:
@@ -161,9 +175,9 @@ class KbUpdate:
 
 def _taken(known: Source, seen: SeenCache) -> KbError:
     return KbError(
-        f"{known.name} in this store is {path_of(known.url)}, of the knowledge base with the cache {seen.path}: "
-        "a store holds one knowledge base, so name another store for this one (store.url), or, if that one "
-        f"is no more or was moved here, type `afresh remove {known.name}`"
+        f"{known.name} in this store is {path_of(known.url)} of the knowledge base with the cache "
+        f"{seen.path}: a store holds one knowledge base, so name another store for this one (store.url), "
+        f"or, if that one is no more or was moved here, type `afresh remove {known.name}`"
     )
 
 

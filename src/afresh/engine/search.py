@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from afresh.core.asking import Asked, Mode
 from afresh.core.errors import EmbedError
-from afresh.core.found import Match, Passage
+from afresh.core.found import Match, Nearest, Passage
 from afresh.core.marking import Words
 from afresh.core.model import Listed
 from afresh.core.passage import context as context_of
@@ -107,20 +107,25 @@ async def _ranked(
 
 async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> Sequence[Match]:
     """Both halves together, twice: the first order tells the second what else the question may mean."""
-    near, found = await asyncio.gather(
-        store.nearest(model, vector, asked.within, _width(asked)),
-        store.matches(asked.query, asked.within, _width(asked)),
+    (near, scored), found = await asyncio.gather(
+        _near(store, asked, model, vector), store.matches(asked.query, asked.within, _width(asked))
     )
-    held = {match.chunk for match in found}
-    others = [each.chunk for each in near.chunks if each.chunk not in held]
-    matches = [*found, *await store.scores(asked.query, others)]
-    candidates = [*held, *others]
+    matches = [*found, *scored]
+    candidates = list({match.chunk for match in found} | {each.chunk for each in near.chunks})
     meaning = meaning_of(model)
     first = fuse(matches, await store.likeness(model, vector, candidates), meaning)
     leaders = await store.vectors_of(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
         return first
     return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates), meaning)
+
+
+async def _near(
+    store: Library, asked: Asked, model: str, vector: "Matrix"
+) -> tuple[Nearest, Sequence[Match]]:
+    """The nearest chunks, and how well they match: there may be too many matches to find them that way."""
+    near = await store.nearest(model, vector, asked.within, _width(asked))
+    return near, await store.scores(asked.query, [each.chunk for each in near.chunks])
 
 
 def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":

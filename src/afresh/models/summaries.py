@@ -1,7 +1,6 @@
 """Who writes summaries: the text itself, or the model that the settings name."""
 
 from afresh.config.ai import AiSettings
-from afresh.core.summary import RECIPE, summary_of
 from afresh.models.allowance import Allowance
 from afresh.models.prompt_file import prompt
 from afresh.ports import Caller, Summarizer
@@ -10,13 +9,20 @@ from afresh.ports import Caller, Summarizer
 class OfflineSummarizer:
     """Fulfils `ports.Summarizer` with what a document says of itself: no key, no network, no cost."""
 
-    recipe = f"offline/{RECIPE}"
-
     def __init__(self, most_chars: int = 400) -> None:
         self._most = most_chars
 
+    @property
+    def recipe(self) -> str:
+        """What would make other summaries of the same text."""
+        from afresh.core.summary import RECIPE
+
+        return f"offline/{RECIPE}"
+
     async def summarise(self, title: str, text: str) -> str:
         """Title, first sentences, headings and terms."""
+        from afresh.core.summary import summary_of
+
         return summary_of(title, text, self._most)
 
     async def close(self) -> None:

@@ -171,7 +171,10 @@ class Summarizer(Protocol):
     Trouble is a SummaryError that names the fix, a SummarizerDown where none can be made any more.
     """
 
-    recipe: str  # a fingerprint of model and prompt
+    @property
+    def recipe(self) -> str:
+        """A fingerprint of model and prompt."""
+        ...
 
     async def summarise(self, title: str, text: str) -> str:
         """The summary of a Markdown text: never empty, without a blank line."""

@@ -37,22 +37,20 @@ class Nearby:
         self._middle: Matrix = np.empty((0, 0), dtype=np.float32)  # the mean of all vectors
         self._newest = (0, 0)  # chunk and vector
         self._lacking = 0  # chunks that had no vector when they were read
-        self._renewing = asyncio.Lock()
 
     async def renew(self, tx: Session, row: Row) -> None:
         """Read what came since the last time, if `model_and_newest` tells of any; chunks that lacked vectors
         then may have them now."""
-        async with self._renewing:
-            model, dimensions, newest = row["id"], row["dimensions"], (row["chunk"], row["vector"])
-            if newest == self._newest:
-                return
-            last = int(self._numbers[-1]) if len(self._numbers) else 0
-            vectors = await tx.all("vectors_after", model=model, after=last)
-            self._add_vectors(vectors, dimensions)
-            if vectors and self._lacking:
-                self._forget_chunks()
-            await self._place(tx, model, self._newest[0])
-            self._newest = newest
+        model, dimensions, newest = row["id"], row["dimensions"], (row["chunk"], row["vector"])
+        if newest == self._newest:
+            return
+        last = int(self._numbers[-1]) if len(self._numbers) else 0
+        vectors = await tx.all("vectors_after", model=model, after=last)
+        self._add_vectors(vectors, dimensions)
+        if vectors and self._lacking:
+            self._forget_chunks()
+        await self._place(tx, model, self._newest[0])
+        self._newest = newest
 
     async def _place(self, tx: Session, model: int, after: int) -> None:
         if after:

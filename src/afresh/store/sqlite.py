@@ -1,4 +1,4 @@
-"""SQLite: one writer thread, one reader thread, WAL, every write BEGIN IMMEDIATE."""
+"""SQLite: one writer thread, two reader threads, WAL, every write BEGIN IMMEDIATE."""
 
 import asyncio
 import json
@@ -25,6 +25,7 @@ from afresh.store.sqlite_turn import begin
 T = TypeVar("T")
 BUSY_SECONDS = 30.0
 OPEN_PAUSE = 0.05  # seconds between tries to open a file that another process is just making
+READERS = ("read", "read too")  # a short read need not wait for a long one
 READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
     "pragma synchronous = full",
@@ -147,9 +148,10 @@ class SqliteDatabase:
         self.access = access
         self.wait_seconds = wait_seconds  # how long a transaction waits for that of another process
         self.open_seconds = open_seconds
-        self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", "read")}
+        self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", *READERS)}
         self._connections: dict[str, sqlite3.Connection] = {}
         self._locks = {role: asyncio.Lock() for role in self._threads}
+        self._in_line = dict.fromkeys(self._threads, 0)  # sessions that run or wait
         self._place: tuple[int, int] | None = None  # device and number of the file that is written to
 
     @property
@@ -172,7 +174,7 @@ class SqliteDatabase:
         """Whether it could be opened; not while another process keeps it locked."""
         try:
             ways = ways_in(self.path, self.access)
-            roles = ("read",) if READ_ONLY.search(ways[0]) else ("write", "read")
+            roles = READERS if READ_ONLY.search(ways[0]) else ("write", *READERS)
             for role in roles:
                 connecting = partial(self._connect, role, ways)
                 self._connections[role] = await self._on(role, connecting)
@@ -250,7 +252,7 @@ class SqliteDatabase:
         turn = call if role == "write" else _at_once  # to begin and to end a read is no work for a thread
         at = failpoint if role == "write" else _nothing  # a read that ends early leaves no trace
 
-        async with self._locks[role]:
+        async with self._turn(role):
             try:
                 await turn(partial(start, connection))
                 at("sql.begin")
@@ -267,13 +269,22 @@ class SqliteDatabase:
                 await asyncio.shield(call(connection.rollback))
                 raise
 
+    @asynccontextmanager
+    async def _turn(self, role: str) -> AsyncIterator[None]:
+        self._in_line[role] += 1
+        try:
+            async with self._locks[role]:
+                yield
+        finally:
+            self._in_line[role] -= 1
+
     def write(self) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent."""
         return self._session("write", partial(begin, seconds=self.wait_seconds))
 
     def read(self) -> AbstractAsyncContextManager[Session]:
         """A consistent snapshot."""
-        return self._session("read", _begin_to_read)
+        return self._session(min(READERS, key=self._in_line.__getitem__), _begin_to_read)
 
     async def size_bytes(self) -> int:
         """The file and its log on disk."""

@@ -1,5 +1,6 @@
 """The store: one façade over its tables, blind to the database behind it."""
 
+import asyncio
 from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, SourceId
@@ -43,6 +44,7 @@ class SqlStore(
         self._links = LinkBook()
         self._known = Known()
         self._nearby: dict[str, tuple[int, Nearby]] = {}
+        self._renewing = asyncio.Lock()
         self._depths: dict[RunId, dict[int, int]] = {}
 
     async def start_run(

@@ -1,5 +1,6 @@
 """Vectors by model and text: kept as long as some chunk has that text, and for a while after."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -25,6 +26,7 @@ class Vectors:
 
     db: Database
     _nearby: dict[str, tuple[int, Nearby]]
+    _renewing: asyncio.Lock
 
     async def serving_model(self) -> Model | None:
         """The model that answers searches."""
@@ -120,6 +122,10 @@ class Vectors:
         return self._nearby[model][1]
 
     async def _renewed(self, tx: Session, model: str) -> Nearby | None:
+        async with self._renewing:  # who reads later must not see an older state
+            return await self._renewed_alone(tx, model)
+
+    async def _renewed_alone(self, tx: Session, model: str) -> Nearby | None:
         row = await tx.one("model_and_newest", name=model)
         if row is None:
             self._nearby.pop(model, None)

@@ -41,9 +41,10 @@ def init_kb(session: Session) -> int:
 
 
 def told(done: "KbReport") -> str:
-    """`index.txt: 12 files and 3 links, 2 summaries made; 1 link is due and waits for the next update`."""
+    """`index.txt: 12 files, 3 links; 2 summaries made; 1 link is due and waits for the next update`."""
     from afresh.faces.cli.wording import count
 
-    made = "nothing changed" if not done.written else f"{count(done.summaries)} summaries made"
-    line = f"{done.index}: {count(done.file_records)} files, {count(done.url_records)} links; {made}"
-    return f"{line}; {count(done.due)} links are due and wait for the next update" if done.due else line
+    made = "nothing changed" if not done.written else f"{count(done.summaries, 'summary', 'summaries')} made"
+    line = f"{done.index}: {count(done.file_records, 'file')}, {count(done.url_records, 'link')}; {made}"
+    waits = "is due and waits" if done.due == 1 else "are due and wait"
+    return f"{line}; {count(done.due, 'link')} {waits} for the next update" if done.due else line
