@@ -48,7 +48,8 @@ class LinkScoring:
         self._down = False
         self._enough = asyncio.Event()
         self._over = False
-        self._told = (0, 0)  # calls and tokens that are counted
+        self._sealed = False
+        self._told = (scorer.calls, scorer.tokens)  # that are counted
         self._asking = asyncio.Lock()
 
     @property
@@ -92,6 +93,8 @@ class LinkScoring:
 
     async def ask(self, run: Run, *, full: bool = False) -> None:
         """Ask about links met so far, on request only as far as they fill batches."""
+        if full and not self._may_ask:
+            return
         async with self._asking:
             new, self._new = self._new, []
             if new:
@@ -103,15 +106,17 @@ class LinkScoring:
                         del links[link]
                     await self._ask(run, batch, keywords)
 
+    async def begin(self, run: Run) -> None:
+        """See whether all links on record are scored: then only those that the run meets are of interest."""
+        self._sealed = await self._is_sealed(run.source_id)
+
     async def finish(self, run: Run) -> None:
-        """Ask about every link on record that is left, also by earlier runs."""
-        seal = await self._store.links_seal(run.source_id)
-        if seal == self.weighing.seal(self._scorer.recipe):
-            return
-        async with self._asking:
-            self._new.clear()
-            self._ready.clear()
-            self._sort(await self._unasked(run.source_id, None))
+        """Ask about every link that is left, also by earlier runs."""
+        if not self._sealed:
+            async with self._asking:
+                self._new.clear()
+                self._ready.clear()
+                self._sort(await self._unasked(run.source_id, None))
         await self.ask(run)
         self.unscored = len(self._left) + sum(map(len, self._ready.values()))
         if self._stopping.is_set() and self.unscored:
@@ -120,15 +125,18 @@ class LinkScoring:
 
     async def settle(self, source: SourceId) -> None:
         """Bring scores in line with what is on record, once the run has let go of what is gone."""
-        seal = self.weighing.seal(self._scorer.recipe)
-        if await self._store.links_seal(source) != seal:
-            await self._store.weigh_links(source, self.weighing, "" if self.unscored else seal)
+        if not await self._is_sealed(source):
+            seal = "" if self.unscored else self.weighing.seal(self._scorer.recipe)
+            await self._store.weigh_links(source, self.weighing, seal)
 
     async def saved(self, run: Run) -> tuple[int, int]:
         """Links that nobody had to be asked about again, and the calls that would have taken."""
         scored = run.counts.get("links_scored", 0)
         links = max(0, await self._store.asked_count(run.source_id) - scored)
         return links, 0 if self.is_free else -(-links // self._scorer.batch)
+
+    async def _is_sealed(self, source: SourceId) -> bool:
+        return await self._store.links_seal(source) == self.weighing.seal(self._scorer.recipe)
 
     @property
     def _may_ask(self) -> bool:

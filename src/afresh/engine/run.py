@@ -48,6 +48,8 @@ async def run_source(
     kit.full = run.full
     course = Course(kit, source, rules, run, stopping)
     kit.best_first = best_first.applies(course)
+    if kit.scoring is not None:
+        await kit.scoring.begin(run)
     journal.run_started(run, source.label, resumed=resumed)
     failpoint("run.started")
     if resumed:

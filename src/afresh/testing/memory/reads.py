@@ -158,7 +158,7 @@ class MemoryReads:
         times = [page.crawl_time for page in pages if page.crawl_time is not None]
         return LinkView(
             url=url,
-            text=max((edge.text for edge in edges), key=len),
+            text=max((edge.text for edge in edges), key=lambda text: (len(text), text)),
             score=found.score,
             keywords=found.keywords,
             comment=found.comment,
