@@ -196,9 +196,7 @@ class KnowledgeBase:
         asked = Asked(query=query, within=narrowed, mode=Mode(mode), limit=limit, every_chunk=every_chunk)
         async with self._models.for_questions() as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
-            if max_age is None:
-                return replace(found, notes=(*found.notes, *told))
-            old = older_pages(found.hits, now - max_age)
+            old = older_pages(found.hits, now - max_age) if max_age is not None else {}
             if old:
                 told += await self._check(old, listener)
                 found = await answer(self._store, asked, embedder, notes, context=context)
@@ -380,8 +378,7 @@ class KnowledgeBase:
         pages: Sequence[Listed] = (),
         budget: int | None = None,
     ) -> RunReport:
-        opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
-        async with opened as (kit, rules):
+        async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
