@@ -1,0 +1,43 @@
+"""The processes of a browser: what memory they take, and their end."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import psutil
+
+MB = 1024 * 1024
+_GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
+
+
+def processes_of(token: str) -> list[psutil.Process]:
+    """The processes of the browser whose command line carries a token, the first one first."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(*_GONE):
+            if any(token in word for word in process.cmdline()):
+                return [process, *process.children(recursive=True)]
+    return []
+
+
+def heaviest_beyond(limit_mb: int, token: str) -> psutil.Process | None:
+    """The page process that takes most memory, if all of the browser takes more than it may."""
+    sizes: list[tuple[int, psutil.Process]] = []
+    for process in processes_of(token):
+        with suppress(*_GONE):
+            sizes.append((process.memory_info().rss, process))
+    if sum(size for size, _ in sizes) <= limit_mb * MB:
+        return None
+    pages = [pair for pair in sizes if _shows_a_page(pair[1])]
+    return max(pages or sizes, key=lambda pair: pair[0])[1]
+
+
+def end(processes: Iterable[psutil.Process]) -> None:
+    """Kill processes, whether they are still there or not."""
+    for process in processes:
+        with suppress(*_GONE):
+            process.kill()
+
+
+def _shows_a_page(process: psutil.Process) -> bool:
+    with suppress(*_GONE):
+        return "--type=renderer" in process.cmdline()
+    return False
