@@ -52,12 +52,14 @@ class Arrived:
     body_hash: str | None = None
     pause: float | None = None
     text_hash: str | None = None  # of a file of the knowledge base
+    rendered: bool = False
 
     @classmethod
     def from_(cls, claim: Claim, fetched: Fetched) -> "Arrived":
         """The answer without its body."""
         if isinstance(fetched, Body):
-            return cls(claim=claim, size=len(fetched.data), body_hash=bytes_hash(fetched.data))
+            data, rendered = fetched.data, fetched.rendered is not None
+            return cls(claim=claim, size=len(data), body_hash=bytes_hash(data), rendered=rendered)
         return cls(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
 
 
@@ -107,7 +109,8 @@ async def _finish(arrived: Arrived, seen: Seen, kit: Kit) -> Visit:
     decision, harvest = await _prepare(arrived, decision, seen, kit)
     kit.listener(Step(name="prepare", url=url))
     failpoint("page.prepared")
-    harvest = replace(harvest, body_bytes=arrived.size) if arrived.size else harvest
+    if arrived.size:
+        harvest = replace(harvest, body_bytes=arrived.size, rendered=arrived.rendered)
     return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause)
 
 
@@ -171,6 +174,7 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
         media_type=fetched.media_type,
         status_code=code,
         proven=fetched.proven,
+        rendered=fetched.rendered,
     )
 
 

@@ -35,18 +35,14 @@ class Desk:
         options, context = self._running.options, await self._at(origin_of(url))
         toll = self._proxy.admit(options.max_page_bytes)
         page = await context.new_page()
-        try:
-            if self._running.engine == "chromium":
-                session = await context.new_cdp_session(page)
-                await session.send("Network.enable")
-                await session.send("Network.setBlockedURLs", {"urls": _MEDIA})
-            seen = await show(
-                page, url, settle_seconds=options.settle_seconds, most=options.max_body_bytes
-            )
-        finally:
-            self._proxy.hang_up()
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await page.close()
+        if self._running.engine == "chromium":
+            session = await context.new_cdp_session(page)
+            await session.send("Network.enable")
+            await session.send("Network.setBlockedURLs", {"urls": _MEDIA})
+        seen = await show(page, url, settle_seconds=options.settle_seconds, most=options.max_body_bytes)
+        self._proxy.hang_up()
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await page.close()
         if toll.spent:
             most = options.max_page_bytes // 1024 // 1024
             return Lost(reason=f"the page and its files are larger than {most} MB", hopeless=True)
@@ -61,10 +57,13 @@ class Desk:
 
     async def close(self) -> None:
         """Forget the site."""
+        from playwright.async_api import Error
+
         context, self._context = self._context, None
         await self._proxy.close()
         if context is not None:
-            await context.close()
+            with suppress(Error):
+                await context.close()
 
     async def _at(self, site: str) -> "BrowserContext":
         if self._context is not None and self._site == site:
@@ -108,14 +107,15 @@ class Running:
         self.user_agent = ""
         self.shown = 0
         self.spent = False  # no further page is shown here
+        self._desks: list[Desk] = []
         self._free: list[Desk] = []
-        self._busy: set[Desk] = set()
+        self._busy = 0
         self._guarding: asyncio.Task[None] | None = None
 
     @property
     def idle(self) -> bool:
         """Whether no page is being shown."""
-        return not self._busy
+        return self._busy == 0
 
     async def settle_in(self) -> None:
         """Learn how the browser names itself, and watch its memory from now on."""
@@ -127,38 +127,41 @@ class Running:
 
     async def show(self, url: str, seconds: float) -> Shown | Lost:
         """Show a page at a free desk, within so many seconds."""
-        desk = self._free.pop() if self._free else Desk(self)
-        self._busy.add(desk)
+        desk = self._free.pop() if self._free else self._desk()
+        self._busy += 1
         self.shown += 1
         try:
             async with asyncio.timeout(seconds):
                 seen = await desk.show(url)
-            self._free.append(desk)
-        except TimeoutError:
-            self.spent = True  # its page may go on in the background: what is fresh starts elsewhere
-            return Lost(reason=f"not shown within {seconds:g} s", late=True, hopeless=True)
-        except BaseException:
-            self.spent = True
+        except BaseException as error:
+            self.spent = True  # its page may go on in the background: the next is shown elsewhere
+            if isinstance(error, TimeoutError):
+                return Lost(reason=f"not shown within {seconds:g} s", late=True, hopeless=True)
             raise
-        else:
-            return seen
         finally:
-            self._busy.discard(desk)
+            self._busy -= 1
+        self._free.append(desk)
+        return seen
+
+    def _desk(self) -> Desk:
+        self._desks.append(Desk(self))
+        return self._desks[-1]
 
     async def close(self) -> None:
-        """End the browser: politely, and then by force."""
-        self.spent = True
+        """End the browser: politely, unless there was trouble, and then by force."""
         from playwright.async_api import Error
 
         if self._guarding is not None:
             self._guarding.cancel()
         processes = processes_of(self.token)
+        if self.spent:
+            end(processes)
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                for desk in (*self._free, *self._busy):
-                    await desk.close()
                 await self.browser.close()
         end(processes)
+        for desk in self._desks:
+            await desk.close()
 
     async def _guard(self) -> None:
         """End a page's process when the browser as a whole takes more memory than it may."""
@@ -184,10 +187,10 @@ class Browsers:
 
     async def render(self, engine: str, url: str, seconds: float) -> Shown | Lost:
         """Show a page; NoBrowser if the engine cannot be had."""
-        from playwright.async_api import Error
-
         async with self._turns:
             running = await self._for(engine)
+            from playwright.async_api import Error  # which is there by now
+
             try:
                 return await running.show(url, min(seconds, self._options.timeout_seconds))
             except (Error, TimeoutError) as error:

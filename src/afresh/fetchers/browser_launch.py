@@ -5,12 +5,12 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from afresh.core.errors import ConfigError
 from afresh.fetchers.guard import AddressPolicy
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-ENGINES = ("chromium", "firefox", "webkit")
 MISSING = "pages that need a browser need Playwright: pip install 'afresh[browser]'"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _OFF = (
@@ -51,11 +51,18 @@ class NoBrowser(Exception):
     """A browser cannot be started; the message names the fix."""
 
 
+def must_be_installed() -> None:
+    """ConfigError that names the fix where every page is to be shown in a browser and none can be."""
+    from importlib.util import find_spec
+
+    if find_spec("playwright") is None or find_spec("psutil") is None:
+        raise ConfigError(f"crawl.render is always, but {MISSING}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserOptions:
     """How pages are shown, and the bounds of that."""
 
-    engines: tuple[str, ...] = ENGINES
     executable_path: str | None = None
     channel: str | None = None
     sandbox: str = "auto"

@@ -102,16 +102,16 @@ class BrowserProxy:
         tunnel = method == "CONNECT"
         place = urlsplit(f"//{target}" if tunnel else target)
         if not place.hostname or (not tunnel and place.scheme != "http"):
-            return _answer(client[1], 400)
+            return
         try:
             port = place.port or (443 if tunnel else 80)
             upstream = await asyncio.wait_for(self._connect(place.hostname, port), self._connect_seconds)
         except AddressRefused as refused:
             if len(toll.barred) < _MOST_TOLD:
                 toll.barred.setdefault(place.hostname, refused.kind)
-            return _answer(client[1], 403)
+            return  # without an answer: no script can take it for one of the host
         except (_Unreached, TimeoutError):
-            return _answer(client[1], 502)
+            return
         try:
             if tunnel:
                 client[1].write(b"HTTP/1.1 200 Connected\r\n\r\n")
@@ -191,10 +191,6 @@ class BrowserProxy:
                     return
             writer.write(piece)
             await writer.drain()
-
-
-def _answer(writer: asyncio.StreamWriter, status: int) -> None:
-    writer.write(f"HTTP/1.1 {status} Refused\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
 
 def _single(first: bytes, headers: list[bytes]) -> bytes:

@@ -73,7 +73,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @option("--exclude", metavar="GLOB", multiple=True, text="No matching addresses; may be repeated; '' clears.")
 @option("--concurrency", metavar="N", type=int, text="Requests at a time per host.")
 @option("--delay", "delay_seconds", metavar="SECONDS", type=float, text="Pause between requests to a host.")
-@option("--render", metavar="HOW", text="auto or never; today both mean plain HTTP.")
+@option("--render", metavar="HOW", text="Which pages are shown in a browser: auto, never or always.")
 @click.option(
     "--robots/--no-robots",
     "respect_robots",
