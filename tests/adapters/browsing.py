@@ -53,4 +53,3 @@ class Canary:
             sock.close()
         for thread in self._threads:
             thread.join(5)
-

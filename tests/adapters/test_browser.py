@@ -97,7 +97,16 @@ async def test_P15_the_canary_hears_of_every_way_that_is_open(pages: TinySite, w
         pages.redirect("/away", f"http://127.0.0.1:{canary.port}/away")
         await show(wide, pages.at("/prying"))
         asked = {line.split(b" ")[1] for line in canary.visitors if line.startswith((b"GET", b"POST"))}
-    assert asked >= {b"/fetch", b"/script", b"/style", b"/frame", b"/worker", b"/beacon", b"/socket", b"/events"}
+    assert asked >= {
+        b"/fetch",
+        b"/script",
+        b"/style",
+        b"/frame",
+        b"/worker",
+        b"/beacon",
+        b"/socket",
+        b"/events",
+    }
     assert b"/image" not in asked
 
 

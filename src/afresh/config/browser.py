@@ -33,7 +33,10 @@ class BrowserSettings:
         form=forms.file,
     )
     channel: str | None = text(
-        None, "a branded browser that Playwright knows, such as `chrome`; null: none", optional=True, form=forms.name
+        None,
+        "a branded browser that Playwright knows, such as `chrome`; null: none",
+        optional=True,
+        form=forms.name,
     )
     sandbox: str = text(
         "auto",

@@ -35,12 +35,14 @@ _MOUNT = re.compile(
 )
 _CHALLENGES = re.compile(
     r"_cf_chl_opt|/cdn-cgi/challenge-platform/|cf-browser-verification|<title>\s*just a moment"
-    r"|checking (?:if the site connection is secure|your browser before)|_incapsula_resource|sucuri_cloudproxy"
-    r"|aws-?waf-?(?:token|challenge)|ddos-guard|verifying (?:that )?you are (?:a )?human|px-captcha"
+    r"|checking (?:if the site connection is secure|your browser before)|_incapsula_resource"
+    r"|sucuri_cloudproxy|aws-?waf-?(?:token|challenge)|ddos-guard|verifying (?:that )?you are (?:a )?human|px-captcha"
     r"|(?:please )?enable javascript and cookies to continue|anubis_challenge",
     re.IGNORECASE,
 )
-_LINKS = re.compile(r"<a\b[^>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))", re.IGNORECASE)
+_LINKS = re.compile(
+    r"<a\b[^>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))", re.IGNORECASE
+)
 
 
 def _texts(html: str) -> Iterator[str]:
@@ -102,7 +104,7 @@ def why_render_refused(status: int, *, challenge: bool) -> str | None:
 
 
 def shows_the_same(plain: str, rendered: str) -> bool:
-    """Whether scripts left text and links as they are, so that what vouches for the one does for the other."""
+    """Whether scripts left text and links alone, so that what vouches for the one does for the other."""
     if max(len(plain), len(rendered)) > _LONGEST:
         return False
     return visible_text(plain) == visible_text(rendered) and _targets(plain) == _targets(rendered)

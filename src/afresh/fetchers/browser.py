@@ -1,8 +1,9 @@
-"""The browsers of one run: started when first needed, a few pages at a time, ended with everything below them."""
+"""The browsers of one run: started when first needed, a few pages at a time, ended with all below them."""
 
 import asyncio
 import secrets
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afresh.core.urls import origin_of
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright, Route
 
 _BLOCKED = frozenset({"image", "media", "font"})
-_MEDIA = [f"*.{end}*" for end in ("mp4", "webm", "m3u8", "ts", "mp3", "ogg", "ogv", "wav", "m4a", "mov", "avi")]
+_MEDIA = [
+    f"*.{end}*" for end in ("mp4", "webm", "m3u8", "ts", "mp3", "ogg", "ogv", "wav", "m4a", "mov", "avi")
+]
 _WATCH_SECONDS = 0.25
 _CLOSE_SECONDS = 3.0
 
@@ -49,11 +52,8 @@ class Desk:
         barred = tuple(f"{host} is {kind}" for host, kind in toll.barred.items())
         if isinstance(seen, Lost):
             why = f" (not let through: {', '.join(barred)})" if barred else ""
-            return Lost(reason=seen.reason + why, hopeless=seen.hopeless or bool(barred))
-        return Shown(
-            url=seen.url, html=seen.html, status=seen.status, headers=seen.headers, settled=seen.settled,
-            barred=barred, engine=self._running.engine,
-        )  # fmt: skip
+            return replace(seen, reason=seen.reason + why, hopeless=seen.hopeless or bool(barred))
+        return replace(seen, barred=barred, engine=self._running.engine)
 
     async def close(self) -> None:
         """Forget the site."""
@@ -172,7 +172,7 @@ class Running:
 
 
 class Browsers:
-    """Shows pages in the engine that is asked for; makes a browser anew after a number of pages or trouble."""
+    """Shows pages in the engine that is asked for; a browser is made anew after many pages or trouble."""
 
     def __init__(self, options: BrowserOptions) -> None:
         self._options = options
@@ -228,7 +228,11 @@ class Browsers:
             return running
 
     def _is_worn(self, running: Running) -> bool:
-        return running.spent or running.shown >= self._options.recycle_pages or not running.browser.is_connected()
+        return (
+            running.spent
+            or running.shown >= self._options.recycle_pages
+            or not running.browser.is_connected()
+        )
 
     async def _let_go(self) -> None:
         """Close the browsers that show nothing any more and are not to show more."""

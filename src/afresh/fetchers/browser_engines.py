@@ -22,7 +22,12 @@ class Engines:
     """Shows each site in the engine that suits it; nothing is started before a page needs it."""
 
     def __init__(
-        self, open_renderer: Callable[[], Renderer], engines: Sequence[str], *, root: str, known: str | None = None
+        self,
+        open_renderer: Callable[[], Renderer],
+        engines: Sequence[str],
+        *,
+        root: str,
+        known: str | None = None,
     ) -> None:
         self._open = open_renderer
         self._engines = engines
@@ -33,7 +38,7 @@ class Engines:
         self._absent: NoBrowser | None = None
         self.used: list[str] = []
         self.notes: list[str] = []
-        if known in engines:
+        if known is not None and known in engines:
             self._chosen[origin_of(root)] = known
 
     @property

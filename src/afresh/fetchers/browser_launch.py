@@ -81,7 +81,7 @@ class BrowserOptions:
 async def launch(
     playwright: "Playwright", engine: str, options: BrowserOptions, token: str, proxy: str
 ) -> "Browser":
-    """A running browser; `token` stands in the command line of its first process, where the engine lets it."""
+    """A running browser; `token` stands in the command line of its first process (Chromium)."""
     from playwright.async_api import Error
 
     kind = getattr(playwright, engine)

@@ -117,7 +117,7 @@ async def _look(page: "Page", watch: Watch, url: str, settle_seconds: float, mos
     answer = watch.answer
     if html is None or answer is None:
         return Lost(reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True)
-    headers = await answer.all_headers()
+    headers = answer.headers
     return Shown(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
 
 

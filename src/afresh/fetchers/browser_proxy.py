@@ -1,4 +1,4 @@
-"""The only way out of a browser: a forward proxy on loopback that connects where the address policy allows."""
+"""The only way out of a browser: a proxy on loopback that connects where the address policy allows."""
 
 import asyncio
 import os
@@ -133,7 +133,7 @@ class BrowserProxy:
             raise _Unreached from error
         for info in found:
             try:
-                sock = self._policy.open_socket(info)
+                sock = self._policy.open_socket(info)  # type: ignore[arg-type]
             except AddressRefused as error:
                 refused = refused or error
                 continue
@@ -180,7 +180,7 @@ class BrowserProxy:
     async def _pass(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, toll: Toll | None
     ) -> None:
-        """Hand on what comes until it ends or a page has had enough; later pages are counted by themselves."""
+        """Hand on what comes until it ends or a page has had enough; each page is counted by itself."""
         while piece := await reader.read(_PIECE):
             if toll is not None:
                 toll = self._toll  # a connection may serve the next page too
@@ -213,12 +213,9 @@ def is_own(peer: tuple[str, int], table: Callable[[], str] | None = None) -> boo
         rows = (table or _sockets)()
     except OSError:  # not Linux: any user of this machine may reach what the policy allows anyway
         return True
-    local = f"{int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X}"
-    for row in rows.splitlines()[1:]:
-        fields = row.split()
-        if fields[1] == local:
-            return int(fields[7]) == os.getuid()
-    return False
+    local = f": {int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X} "
+    at = rows.find(local)
+    return at >= 0 and int(rows[at:].split(None, 8)[7]) == os.getuid()
 
 
 def _sockets() -> str:

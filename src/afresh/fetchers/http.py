@@ -185,7 +185,11 @@ class HttpFetcher:
         return answers.body_of(url, data, status, headers, validators, self._options.agent)
 
     async def _look_closer(
-        self, refusal: Gone | Refused | Failed, response: aiohttp.ClientResponse, terms: _Terms, deadline: Deadline
+        self,
+        refusal: Gone | Refused | Failed,
+        response: aiohttp.ClientResponse,
+        terms: _Terms,
+        deadline: Deadline,
     ) -> Gone | Refused | Failed:
         """The refusal, with whether the page that came with it is a check for browsers."""
         page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True), deadline)

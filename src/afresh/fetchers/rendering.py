@@ -1,12 +1,12 @@
 """Shows pages in a browser that cannot be read otherwise: a fetcher around the one that speaks HTTP.
 
-| the HTTP look brought          | `auto`                                                        | `always`      |
-|--------------------------------|---------------------------------------------------------------|---------------|
-| 304                            | done                                                          | done          |
-| 200, HTML                      | shown if it is a shell for scripts or a check for browsers     | shown         |
-| 403, 406                       | shown, until three in a row of a site are refused there too   | the same      |
-| 401, 429, 503                  | shown if a check for browsers came with it                    | the same      |
-| anything else                  | done                                                          | done          |
+| the HTTP look brought | `auto`                                                      | `always` |
+|-----------------------|-------------------------------------------------------------|----------|
+| 304                   | done                                                        | done     |
+| 200, HTML             | shown if it is a shell for scripts or a check for browsers  | shown    |
+| 403, 406              | shown, until three in a row of a site are refused there too | the same |
+| 401, 429, 503         | shown if a check for browsers came with it                  | the same |
+| anything else         | done                                                        | done     |
 
 The validators of the HTTP answer are kept only where the browser shows the same text and links as the plain
 page: a shell stays the same while the data behind it changes, so a shell is shown anew with every look.
@@ -149,9 +149,7 @@ class RenderingFetcher:
             self._tale.refused[site] = self._tale.refused.get(site, 0) + 1
             return replace(seen, reason=f"{seen.reason}, and in {shown.engine} {shown.status}")
         self._tale.refused.pop(site, None)
-        body = answers.body_of(
-            url, b"", shown.status, _headers(shown), Validators(), self._options.agent
-        )
+        body = answers.body_of(url, b"", shown.status, _headers(shown), Validators(), self._options.agent)
         return await self._read(url, body, shown, why)
 
     async def _read(self, asked: str, body: Body, shown: Shown, why: str) -> Fetched:

@@ -5,7 +5,7 @@ let count = 0;
 setInterval(() => {
   document.getElementById('app').innerHTML = `<p>Round ${++count} of a page that never comes to rest.</p>`;
   fetch('/never?' + count).catch(() => {});
-}, 20);
+}, 100);
 </script>"""
 
 SPINNING = """<!doctype html><title>Spinning</title><div id="app"></div><script>
@@ -24,7 +24,8 @@ alert('first'); confirm('second'); prompt('third'); print();
 for (let i = 0; i < 5; i++) open('/popup' + i);
 Notification && Notification.requestPermission && Notification.requestPermission();
 const link = document.createElement('a');
-link.href = URL.createObjectURL(new Blob(['x'])); link.download = 'x.bin'; document.body.append(link); link.click();
+link.href = URL.createObjectURL(new Blob(['x'])); link.download = 'x.bin';
+document.body.append(link); link.click(); link.remove();
 navigator.geolocation && navigator.geolocation.getCurrentPosition(() => {}, () => {});
 document.getElementById('app').innerHTML = '<p>After all the dialogs there is some text to be read.</p>';
 </script>"""
@@ -33,7 +34,8 @@ COMPONENTS = """<!doctype html><title>Components</title><my-page><b>given</b></m
 customElements.define('my-page', class extends HTMLElement {
   connectedCallback() {
     const root = this.attachShadow({mode: 'closed'});
-    root.innerHTML = '<h1>Inside a component</h1><p>It holds text that is <slot></slot> to readers, and a link.</p>'
+    root.innerHTML = '<h1>Inside a component</h1>'
+      + '<p>It holds text that is <slot></slot> to readers, and a link.</p>'
       + '<a href="/inside">inside</a>';
   }
 });
@@ -42,8 +44,11 @@ customElements.define('my-page', class extends HTMLElement {
 
 def prying(private: str, port: int, udp: int, name: str = "localhost") -> str:
     """A page that tries every way to an address it may not reach; its text says what came back."""
-    return _PRYING.replace("{host}", private).replace("{port}", str(port)).replace("{udp}", str(udp)).replace(
-        "{name}", name
+    return (
+        _PRYING.replace("{host}", private)
+        .replace("{port}", str(port))
+        .replace("{udp}", str(udp))
+        .replace("{name}", name)
     )
 
 
@@ -69,7 +74,7 @@ const attempts = [
   () => navigator.serviceWorker.register('/service.js'),
   () => new WebTransport('https://{host}:{udp}/transport'),
   () => {
-    const kinds = ['stun:{host}:{udp}', 'turn:{host}:{udp}?transport=udp', 'turn:{host}:{port}?transport=tcp'];
+    const kinds = ['stun:{host}:{udp}', 'turn:{host}:{udp}', 'turn:{host}:{port}?transport=tcp'];
     const frame = document.body.appendChild(document.createElement('iframe')).contentWindow;
     for (const Peer of [window.RTCPeerConnection, frame.RTCPeerConnection]) if (Peer) {
       const peer = new Peer({iceServers: kinds.map(urls => ({urls, username: 'u', credential: 'c'}))});
@@ -78,7 +83,8 @@ const attempts = [
     }
   },
   () => { const form = document.createElement('form'); form.action = base + '/form'; form.method = 'post';
-          form.target = document.querySelector('iframe').name = 'inner'; document.body.append(form); form.submit(); },
+          form.target = document.querySelector('iframe').name = 'inner';
+          document.body.append(form); form.submit(); },
 ];
 for (const attempt of attempts) try { Promise.resolve(attempt()).catch(() => {}); } catch {}
 </script>"""

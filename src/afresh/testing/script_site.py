@@ -19,7 +19,8 @@ const root = document.getElementById('root');
 async function show(path) {
   root.innerHTML = '<p>Loading</p>';
   const answer = await fetch('/api/pages' + path);
-  const page = answer.ok ? await answer.json() : {title: 'Not found', text: 'There is no such page.', links: []};
+  const missing = {title: 'Not found', text: 'There is no such page.', links: []};
+  const page = answer.ok ? await answer.json() : missing;
   document.title = page.title;
   const links = page.links.map(link => `<li><a href="${link}">${link}</a></li>`).join('');
   root.innerHTML = `<main><h1>${page.title}</h1><p>${page.text}</p><ul>${links}</ul></main>`;
@@ -65,7 +66,8 @@ class WalledSite(TinySite):
 
     wall = (
         "<!doctype html><title>Just a moment</title><p>Checking your browser before you go on.</p>"
-        "<script>setTimeout(() => { document.cookie = 'passed=yes; path=/'; location.reload(); }, 50)</script>"
+        "<script>setTimeout(() => { document.cookie = 'passed=yes; path=/'; location.reload(); }, 50)"
+        "</script>"
     )
     status = 403
 
