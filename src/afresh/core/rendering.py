@@ -14,11 +14,9 @@ CHALLENGE = "it is a check for browsers"
 TURNED_AWAY = "the site turns plain clients away"
 WANTED = "crawl.render is always"
 
-_HIDING = re.compile(r"(script|style|template|noscript|svg|head|iframe|select)(?=[\s/>])", re.IGNORECASE)
-_CLOSING = {
-    name: re.compile(f"</{name}", re.IGNORECASE)
-    for name in ("script", "style", "template", "noscript", "svg", "head", "iframe", "select")
-}
+_HIDES = ("script", "style", "title", "template", "noscript", "svg", "iframe", "select")
+_HIDING = re.compile(rf"({'|'.join(_HIDES)})(?=[\s/>])", re.IGNORECASE)
+_CLOSING = {name: re.compile(rf"</{name}\b[^>]{{0,100}}>", re.IGNORECASE) for name in _HIDES}
 _SPACE = re.compile(r"(?:\s|&nbsp;|&#160;)+")
 _SCRIPT = re.compile(r"<script\b(?![^>]{0,200}\btype\s*=\s*[\"']?application/(?:ld\+)?json)", re.IGNORECASE)
 _NOSCRIPT = re.compile(r"<noscript\b[^>]{0,100}>(.{0,500}?)</noscript", re.IGNORECASE | re.DOTALL)
@@ -36,8 +34,9 @@ _MOUNT = re.compile(
 _CHALLENGES = re.compile(
     r"_cf_chl_opt|/cdn-cgi/challenge-platform/|cf-browser-verification|<title>\s*just a moment"
     r"|checking (?:if the site connection is secure|your browser before)|_incapsula_resource"
-    r"|sucuri_cloudproxy|aws-?waf-?(?:token|challenge)|ddos-guard|verifying (?:that )?you are (?:a )?human|px-captcha"
-    r"|(?:please )?enable javascript and cookies to continue|anubis_challenge",
+    r"|sucuri_cloudproxy|aws-?waf-?(?:token|challenge)|ddos-guard|px-captcha"
+    r"|verifying (?:that )?you are (?:a )?human|(?:please )?enable javascript and cookies to continue"
+    r"|anubis_challenge",
     re.IGNORECASE,
 )
 _LINKS = re.compile(

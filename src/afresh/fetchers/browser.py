@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _BLOCKED = frozenset({"image", "media", "font"})
 _MEDIA = [
-    f"*.{end}*" for end in ("mp4", "webm", "m3u8", "ts", "mp3", "ogg", "ogv", "wav", "m4a", "mov", "avi")
+    f"*.{kind}{rest}"
+    for kind in ("mp4", "webm", "m3u8", "mp3", "ogg", "ogv", "wav", "m4a", "mov", "avi")
+    for rest in ("", "?*")
 ]
 _WATCH_SECONDS = 0.25
 _CLOSE_SECONDS = 3.0

@@ -34,7 +34,7 @@ class Toll:
         return self.passed > self.limit
 
 
-class _Unreached(Exception):
+class Unreached(Exception):
     """No connection could be made."""
 
 
@@ -110,7 +110,7 @@ class BrowserProxy:
             if len(toll.barred) < _MOST_TOLD:
                 toll.barred.setdefault(place.hostname, refused.kind)
             return  # without an answer: no script can take it for one of the host
-        except (_Unreached, TimeoutError):
+        except (Unreached, TimeoutError):
             return
         try:
             if tunnel:
@@ -130,7 +130,7 @@ class BrowserProxy:
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise _Unreached from error
+            raise Unreached from error
         for info in found:
             try:
                 sock = self._policy.open_socket(info)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ class BrowserProxy:
                 sock.close()
                 if not isinstance(error, OSError):
                     raise
-        raise refused or _Unreached()
+        raise refused or Unreached()
 
     async def _exchange(
         self, client: Streams, upstream: Streams, head: bytes, length: int, toll: Toll
