@@ -104,7 +104,7 @@ async def test_P15_a_name_is_resolved_once_and_what_was_checked_is_connected(
 def test_only_this_user_is_served() -> None:
     def table(uid: int) -> str:
         counters = "00000000:00000000 00:00000000 00000000"
-        return f"  sl  local_address ...\n   3: 0100007F:1F90 0100007F:0050 01 {counters} {uid:>5}        0 1 1\n"
+        return f"head\n   3: 0100007F:1F90 0100007F:0050 01 {counters} {uid:>5}        0 1 1\n"
 
     assert is_own(("127.0.0.1", 8080), lambda: table(os.getuid()))
     assert not is_own(("127.0.0.1", 8080), lambda: table(os.getuid() + 1))
