@@ -57,9 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     early = gauge.median(given.pages // 10, given.pages // 2)
     late = gauge.median(given.pages // 2 + 1, given.pages)
     grown = 100 * (late - early) / early
-    print(
-        f"{report.rendered} pages shown in {seconds:.0f} s ({time.process_time() - cpu:.0f} s of CPU in afresh)"
-    )
+    own = time.process_time() - cpu
+    print(f"{report.rendered} pages shown in {seconds:.0f} s ({own:.0f} s of CPU in afresh itself)")
     print(f"browser: {early:.0f} MB in the first half, {late:.0f} MB in the second: {grown:+.1f} %")
     breaches = [f"memory grew by {grown:.1f} %"] if grown >= given.growth else []
     if report.rendered != given.pages:

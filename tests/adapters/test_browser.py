@@ -9,11 +9,16 @@ import pytest
 import pytest_asyncio
 from tests.adapters.browsing import Canary, browsers
 
+from afresh.core.rendering import shows_the_same
 from afresh.fetchers.browser import Browsers
 from afresh.fetchers.browser_page import Lost, Shown
 from afresh.testing import TinySite
 from afresh.testing.browser_traps import COMPONENTS, GREEDY, NAGGING, RESTLESS, SPINNING, prying
 
+PLAIN = (
+    "<!doctype html><html lang=en><head><title>Plain</title></head><body><h1>Plain &amp; simple</h1>"
+    "<p>What is written here is there without <a href='/a?b=1&amp;c=2'>scripts</a>.</p></body></html>"
+)
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
@@ -57,6 +62,16 @@ async def test_C21_components_are_shown_with_what_is_inside_them(pages: TinySite
     assert "<h1>Inside a component</h1>" in seen.html
     assert "that is <b>given</b> to readers" in seen.html
     assert 'href="/inside"' in seen.html
+
+
+async def test_C21_two_looks_agree_and_a_page_without_scripts_is_as_the_server_sent_it(
+    pages: TinySite, wide: Browsers
+) -> None:
+    pages.put("/plain", PLAIN)
+    first, second = [await show(wide, pages.at("/plain")) for _ in range(2)]
+    assert first.html == second.html
+    assert shows_the_same(PLAIN, first.html)
+    assert first.headers["etag"]
 
 
 async def test_a_page_that_never_rests_is_read_as_it_is_after_a_while(
@@ -118,15 +133,6 @@ async def test_a_page_with_too_many_bytes_is_cut_off(pages: TinySite, narrow: Br
     assert "larger than 3 MB" in lost.reason
 
 
-async def test_P12_a_page_that_spins_costs_its_time_and_no_more(pages: TinySite, narrow: Browsers) -> None:
-    pages.put("/spinning", SPINNING)
-    began = time.monotonic()
-    lost = await narrow.render("chromium", pages.at("/spinning"), 3)
-    assert isinstance(lost, Lost)
-    assert lost.late
-    assert time.monotonic() - began < 15
-
-
 async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(
     pages: TinySite, narrow: Browsers
 ) -> None:
@@ -139,3 +145,12 @@ async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(
     assert "memory" in lost.reason
     assert "This page is well" in seen.html
     assert "This page is well" in (await show(narrow, pages.at("/well"))).html
+
+
+async def test_P12_a_page_that_spins_costs_its_time_and_no_more(pages: TinySite, narrow: Browsers) -> None:
+    pages.put("/spinning", SPINNING)
+    began = time.monotonic()
+    lost = await narrow.render("chromium", pages.at("/spinning"), 2)
+    assert isinstance(lost, Lost)
+    assert lost.late
+    assert time.monotonic() - began < 15

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from afresh.core.urls import origin_of
 from afresh.fetchers.browser_launch import MISSING, BrowserOptions, NoBrowser, launch
 from afresh.fetchers.browser_page import Lost, Shown, show
-from afresh.fetchers.browser_processes import end, heaviest_beyond, processes_of
+from afresh.fetchers.browser_processes import end, family, first_process, heaviest_beyond
 from afresh.fetchers.browser_proxy import BrowserProxy
 from afresh.fetchers.browser_scripts import PREPARE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright, Route
+    from psutil import Process
 
 _BLOCKED = frozenset({"image", "media", "font"})
 _MEDIA = [
@@ -22,7 +23,7 @@ _MEDIA = [
     for kind in ("mp4", "webm", "m3u8", "mp3", "ogg", "ogv", "wav", "m4a", "mov", "avi")
     for rest in ("", "?*")
 ]
-_WATCH_SECONDS = 0.25
+_WATCH_SECONDS = 0.5
 _CLOSE_SECONDS = 3.0
 
 
@@ -105,7 +106,8 @@ class Running:
         self.engine = engine
         self.options = options
         self.browser = browser
-        self.token = token
+        self._token = token
+        self._first: Process | None = None
         self.user_agent = ""
         self.shown = 0
         self.spent = False  # no further page is shown here
@@ -121,11 +123,19 @@ class Running:
 
     async def settle_in(self) -> None:
         """Learn how the browser names itself, and watch its memory from now on."""
+        own = await self._own_name()
+        self.user_agent = f"{own} {self.options.user_agent.split(' ')[0]}"
+        self._first = first_process(self._token)
+        self._guarding = asyncio.ensure_future(self._guard())
+
+    async def _own_name(self) -> str:
+        if self.engine == "chromium":
+            session = await self.browser.new_browser_cdp_session()
+            return str((await session.send("Browser.getVersion"))["userAgent"])
         page = await self.browser.new_page()
         own = await page.evaluate("navigator.userAgent")
         await page.close()
-        self.user_agent = f"{own} {self.options.user_agent.split(' ')[0]}"
-        self._guarding = asyncio.ensure_future(self._guard())
+        return str(own)
 
     async def show(self, url: str, seconds: float) -> Shown | Lost:
         """Show a page at a free desk, within so many seconds."""
@@ -155,7 +165,7 @@ class Running:
 
         if self._guarding is not None:
             self._guarding.cancel()
-        processes = processes_of(self.token)
+        processes = family(self._first)
         if self.spent:
             end(processes)
         with suppress(Error, TimeoutError):
@@ -169,7 +179,7 @@ class Running:
         """End a page's process when the browser as a whole takes more memory than it may."""
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            if self._busy and (guilty := heaviest_beyond(self.options.memory_mb, self.token)):
+            if self._busy and (guilty := heaviest_beyond(self.options.memory_mb, self._first)):
                 end([guilty])
 
 

@@ -26,6 +26,7 @@ _CHROMIUM = (
     "--no-pings",
     "--disable-quic",
     "--disable-gpu",
+    "--disable-3d-apis",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-background-networking",

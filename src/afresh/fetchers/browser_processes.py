@@ -9,19 +9,26 @@ MB = 1024 * 1024
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
 
 
-def processes_of(token: str) -> list[psutil.Process]:
-    """The processes of the browser whose command line carries a token, the first one first."""
+def first_process(token: str) -> psutil.Process | None:
+    """The process of the browser whose command line carries a token."""
     for process in psutil.Process().children(recursive=True):
         with suppress(*_GONE):
             if any(token in word for word in process.cmdline()):
-                return [process, *process.children(recursive=True)]
+                return process
+    return None
+
+
+def family(first: psutil.Process | None) -> list[psutil.Process]:
+    """A process and all below it."""
+    with suppress(*_GONE):
+        return [first, *first.children(recursive=True)] if first else []
     return []
 
 
-def heaviest_beyond(limit_mb: int, token: str) -> psutil.Process | None:
+def heaviest_beyond(limit_mb: int, first: psutil.Process | None) -> psutil.Process | None:
     """The page process that takes most memory, if all of the browser takes more than it may."""
     sizes: list[tuple[int, psutil.Process]] = []
-    for process in processes_of(token):
+    for process in family(first):
         with suppress(*_GONE):
             sizes.append((process.memory_info().rss, process))
     if sum(size for size, _ in sizes) <= limit_mb * MB:
