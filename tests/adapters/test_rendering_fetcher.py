@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from afresh.core.looks import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.rendering import RENDERED
 from afresh.fetchers.browser_engines import Engines
 from afresh.fetchers.browser_launch import MISSING, NoBrowser
 from afresh.fetchers.browser_page import Lost, Shown
@@ -132,6 +133,14 @@ async def test_C21_without_a_browser_auto_reads_the_page_as_it_is_and_always_fai
             assert len(web.notes) == 1
             assert "2 pages were read as plain HTML" in web.notes[0]
             assert "pip install 'afresh[browser]'" in web.notes[0]
+
+
+async def test_C21_what_a_browser_showed_is_not_replaced_by_a_shell_when_no_browser_is_left() -> None:
+    web, _ = fetcher(Answers(home=shell()), Screens())
+    seen = await web.fetch(Request(url=ROOT, media_type=RENDERED))
+    assert isinstance(seen, Failed)
+    assert seen.hopeless
+    assert "playwright install chromium" in seen.reason
 
 
 async def test_C21_a_shell_keeps_no_validators_as_its_data_may_change_behind_it() -> None:

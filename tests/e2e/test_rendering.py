@@ -8,12 +8,13 @@ import pytest
 from tests.e2e.library import counts, found, opened
 from tests.e2e.program import Program, ended
 
+from afresh.fetchers.browser_launch import NoBrowser
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 from afresh.testing.browser_traps import RESTLESS
 from afresh.testing.script_site import ScriptSite, WalledSite
 
-AUTO = {"crawl.render": "auto", "crawl.probe": False}
+AUTO = {"crawl.render": "auto", "crawl.probe": False, "embedding.provider": "none"}
 
 
 async def _evidence(kb: KnowledgeBase, url: str) -> str:
@@ -78,7 +79,11 @@ def _browser_processes(pid: int) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
-def test_no_browser_survives_the_end_of_afresh(store: Path, by: signal.Signals) -> None:
+def test_no_browser_survives_the_end_of_afresh(
+    store: Path, by: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
+    monkeypatch.setenv("AFRESH_BROWSER__SETTLE_SECONDS", "60")  # nothing ends before its time
     with ScriptSite.guide() as site:
         site.put("/", RESTLESS)
         gate = site.hold("/never?3")
@@ -92,3 +97,22 @@ def test_no_browser_survives_the_end_of_afresh(store: Path, by: signal.Signals) 
         ended(process)
         _, alive = psutil.wait_procs(family, timeout=10)
     assert [each.name() for each in alive] == []
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_without_a_browser_a_refresh_keeps_what_one_showed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptSite.guide(1) as site:
+        async with opened(store, AUTO) as kb:
+            await kb.crawl(site.url, name="docs")
+        monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
+        async with opened(store, AUTO) as kb:
+            report = (await kb.refresh(["docs"]))[0]
+            assert await found(kb, "guide") == {site.url}
+    assert report.state == "failed"
+    assert "playwright install" in (report.error or "")
+
+
+async def _no_browser(*given: object) -> None:
+    raise NoBrowser("chromium is not installed: playwright install chromium")

@@ -14,6 +14,8 @@ CHALLENGE = "it is a check for browsers"
 TURNED_AWAY = "the site turns plain clients away"
 WANTED = "crawl.render is always"
 
+RENDERED = "text/html; rendered=browser"  # how content that a browser showed is on record
+
 _HIDES = ("script", "style", "title", "template", "noscript", "svg", "iframe", "select")
 _HIDING = re.compile(rf"({'|'.join(_HIDES)})(?=[\s/>])", re.IGNORECASE)
 _CLOSING = {name: re.compile(rf"</{name}\b[^>]{{0,100}}>", re.IGNORECASE) for name in _HIDES}

@@ -20,6 +20,7 @@ from afresh.core.events import Step
 from afresh.core.hints import is_settled, unasked
 from afresh.core.looks import Body, Failed, Fetched, Moved, NotModified, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
+from afresh.core.rendering import RENDERED
 from afresh.core.text import bytes_hash
 from afresh.engine.kit import Kit
 from afresh.engine.politely import fetch_politely
@@ -171,7 +172,7 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     return Read(
         document=document,
         validators=fetched.validators,
-        media_type=fetched.media_type,
+        media_type=RENDERED if fetched.rendered else fetched.media_type,
         status_code=code,
         proven=fetched.proven,
         rendered=fetched.rendered,

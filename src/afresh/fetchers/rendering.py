@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.core.looks import Body, Failed, Fetched, Outcome, Refused, Request, Validators
-from afresh.core.rendering import CHALLENGE, WANTED, shows_the_same, why_render, why_render_refused
+from afresh.core.rendering import CHALLENGE, RENDERED, WANTED, shows_the_same, why_render, why_render_refused
 from afresh.core.urls import canonical, origin_of
 from afresh.fetchers import answers
 from afresh.fetchers.browser_engines import Engines
@@ -118,7 +118,7 @@ class RenderingFetcher:
         try:
             shown = await self._engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
-            return self._without(seen, str(error))
+            return self._without(request, seen, str(error))
         if isinstance(shown, Lost):
             return self._lost(seen, shown)
         if isinstance(seen, Refused | Failed):
@@ -128,9 +128,9 @@ class RenderingFetcher:
             return refusal or seen
         return await self._read(url, seen, shown, why)
 
-    def _without(self, seen: Fetched, fix: str) -> Fetched:
-        """What stands where no browser can be had."""
-        if self._options.always:
+    def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
+        """What stands where no browser can be had: never a shell in the place of what a browser showed."""
+        if self._options.always or request.media_type == RENDERED:
             return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
         self._tale.unshown += 1
         self._tale.missing = fix
