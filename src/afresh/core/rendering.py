@@ -74,6 +74,8 @@ def visible_text(html: str) -> str:
 def _shows_plenty(html: str) -> bool:
     shown = 0
     for piece in _texts(html):
+        if not piece or piece.isspace():
+            continue
         shown += len(_SPACE.sub(" ", piece).strip())
         if shown >= PLENTY:
             return True
