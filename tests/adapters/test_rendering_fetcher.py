@@ -10,8 +10,11 @@ from afresh.core.rendering import RENDERED
 from afresh.fetchers.browser_engines import Engines
 from afresh.fetchers.browser_launch import MISSING, NoBrowser
 from afresh.fetchers.browser_page import Lost, Shown
+from afresh.fetchers.guard import AddressPolicy
+from afresh.fetchers.http import HttpFetcher, HttpOptions
 from afresh.fetchers.rendering import Refusal, RenderingFetcher, RenderingOptions
-from afresh.testing.script_site import SHELL
+from afresh.testing import TinySite
+from afresh.testing.script_site import SHELL, WalledSite
 
 ROOT = "https://town.example/"
 TEXT = "<title>Town</title><p>The council meets on Mondays, and everybody may come to listen.</p>"
@@ -209,3 +212,15 @@ async def test_P12_a_page_that_no_browser_shows_in_time_is_a_failure_of_that_pag
     web, _ = fetcher(Answers(home=shell()), late)
     seen = await web.fetch(Request(url=ROOT))
     assert seen == Failed(outcome=Outcome.TIMEOUT, reason="not shown within 30 s", hopeless=True)
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+async def test_C21_a_check_for_browsers_is_told_from_a_login_and_from_an_overload(status: int) -> None:
+    options = HttpOptions(policy=AddressPolicy(["127.0.0.1/32"]), finds_challenges=True)
+    http = HttpFetcher(options)
+    with WalledSite() as wall, TinySite() as busy:
+        wall.status = status
+        busy.fail("/", status)
+        seen = [await http.fetch(Request(url=site.url)) for site in (wall, busy)]
+    await http.close()
+    assert [isinstance(each, Refused | Failed) and each.challenge for each in seen] == [True, False]

@@ -83,7 +83,6 @@ def test_no_browser_survives_the_end_of_afresh(
     store: Path, by: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
-    monkeypatch.setenv("AFRESH_BROWSER__SETTLE_SECONDS", "60")  # nothing ends before its time
     with ScriptSite.guide() as site:
         site.put("/", RESTLESS)
         gate = site.hold("/never?3")
