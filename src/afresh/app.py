@@ -164,7 +164,7 @@ class Workshop:
         kit.policy = replace(self._policy(source, own), redetect=redetect)
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
-        kit.trim, kit.modified = looking.trim, looking.modified
+        kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
         kit.tells_news, kit.mark = looking.tells_news, mark
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):

@@ -8,6 +8,7 @@ from typing import Any
 from afresh import __version__
 from afresh.config import forms
 from afresh.config.ai import AiSettings
+from afresh.config.browser import BrowserSettings
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
@@ -107,8 +108,9 @@ class CrawlSettings:
     )
     render: str = text(
         "auto",
-        "run scripts of a page before reading it; today both words mean plain HTTP",
-        choices=("auto", "never"),
+        "show pages in a browser before they are read: `auto` those that are empty without their scripts or "
+        "turn plain clients away, `always` every HTML page ([rendering.md](rendering.md))",
+        choices=("auto", "never", "always"),
     )
     respect_robots: bool = flag(True, "obey robots.txt")
     respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
@@ -231,6 +233,7 @@ class Config:
     store: StoreSettings = field(default_factory=StoreSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
     files: FilesSettings = field(default_factory=FilesSettings)
     git: GitSettings = field(default_factory=GitSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
@@ -255,6 +258,7 @@ SECTIONS = {
     "store": StoreSettings,
     "network": NetworkSettings,
     "crawl": CrawlSettings,
+    "browser": BrowserSettings,
     "files": FilesSettings,
     "git": GitSettings,
     "policy": PolicySettings,

@@ -30,6 +30,7 @@ class RunReport:
     doubtful: int = 0  # 200, but not believed: the content on record stays
     flagged: int = 0  # of the changed: those that lost nearly all of their text
     held: int = 0  # deletions the brake holds until `afresh confirm`
+    rendered: int = 0  # of all that was read: what a browser had to show
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0

@@ -87,6 +87,7 @@ class Kit:
     listener: Listener = field(default=ignore)
     modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
     mark: str | None = None  # the state of the source that the lister was told to know again
+    notes: Callable[[], Sequence[str]] = tuple  # what the web learned that a reader of the report should know
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

@@ -20,6 +20,7 @@ COUNTS = (
     "doubtful",
     "flagged",
     "held",
+    "rendered",
     "bytes",
     "chunks_embedded",
     "chunks_reused",

@@ -159,7 +159,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             embedder=kit.embedding.trouble if kit.embedding else None,
         )
     )
-    for told in (kit.lister.listing_errors, kit.lister.notes):
+    for told in (kit.lister.listing_errors, kit.lister.notes, kit.notes()):
         course.notes.extend(told[:MANY])
         if len(told) > MANY:
             course.notes.append(f"{len(told) - MANY} more of the kind")

@@ -86,7 +86,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     metavar="ORDER",
     text="breadth, or score: read what the best links lead to first.",
 )
-@option("--render", metavar="HOW", text="auto or never; today both mean plain HTTP.")
+@option("--render", metavar="HOW", text="Which pages are shown in a browser: auto, never or always.")
 @click.option(
     "--robots/--no-robots",
     "respect_robots",

@@ -1,0 +1,211 @@
+"""Shows pages in a browser that cannot be read otherwise: a fetcher around the one that speaks HTTP.
+
+| the HTTP look brought | `auto`                                                      | `always` |
+|-----------------------|-------------------------------------------------------------|----------|
+| 304                   | done                                                        | done     |
+| 200, HTML             | shown if it is a shell for scripts or a check for browsers  | shown    |
+| 403, 406              | shown, until three in a row of a site are refused there too | the same |
+| 401, 429, 503         | shown if a check for browsers came with it                  | the same |
+| anything else         | done                                                        | done     |
+
+The validators of the HTTP answer are kept only where the browser shows the same text and links as the plain
+page: a shell stays the same while the data behind it changes, so a shell is shown anew with every look.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from afresh.core.looks import Body, Failed, Fetched, Outcome, Refused, Request, Validators
+from afresh.core.rendering import CHALLENGE, RENDERED, WANTED, shows_the_same, why_render, why_render_refused
+from afresh.core.urls import canonical, origin_of
+from afresh.fetchers import answers
+from afresh.fetchers.browser_engines import Engines
+from afresh.fetchers.browser_launch import NoBrowser
+from afresh.fetchers.browser_page import Lost, Shown
+from afresh.fetchers.redirects import same_site
+from afresh.ports import Clock, Fetcher
+
+HTML = frozenset({"text/html", "application/xhtml+xml"})
+MOST_REFUSED = 3  # pages of a site in a row that were refused to the browser too
+_OUTSIDE = "which is outside this source"
+Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderingOptions:
+    """What is shown in a browser, and how long a look may take in all."""
+
+    always: bool = False
+    total_seconds: float = 60.0
+    agent: str = "afresh"
+
+
+@dataclass(slots=True)
+class _Tale:
+    """What happened in a run, for its report."""
+
+    rendered: int = 0
+    unshown: int = 0  # for want of a browser
+    missing: str | None = None  # how to get one
+    refused: dict[str, int] = field(default_factory=dict)  # by site, in a row
+
+
+class RenderingFetcher:
+    """Looks by HTTP, and shows in a browser what that look could not bring."""
+
+    def __init__(
+        self,
+        http: Fetcher,
+        engines: Engines,
+        options: RenderingOptions,
+        *,
+        clock: Clock,
+        refusal: Refusal | None = None,
+    ) -> None:
+        self._http = http
+        self._engines = engines
+        self._options = options
+        self._clock = clock
+        self._refusal = refusal
+        self._tale = _Tale()
+
+    async def fetch(self, request: Request) -> Fetched:
+        """One look; a page that did not change is never shown."""
+        began = _now()
+        seen = await self._http.fetch(request)
+        why = self._why(seen, request.url)
+        if why is None:
+            return seen
+        return await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
+
+    async def close(self) -> None:
+        """End the browser and close all connections."""
+        try:
+            await self._engines.close()
+        finally:
+            await self._http.close()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader of the report should know."""
+        tale, notes = self._tale, []
+        if tale.rendered:
+            names = " and ".join(self._engines.used) or "a browser"
+            notes.append(f"{_pages(tale.rendered)} shown in {names} before being read")
+        if tale.unshown:
+            notes.append(
+                f"{_pages(tale.unshown)} read as plain HTML, though a browser may show more: {tale.missing}"
+            )
+        return (*notes, *self._engines.notes)
+
+    def _why(self, seen: Fetched, url: str) -> str | None:
+        """Why a look has to be taken again by a browser; None if it stands."""
+        if isinstance(seen, Body):
+            if seen.media_type not in HTML:
+                return None
+            return WANTED if self._options.always else why_render(seen.data.decode("latin-1"))
+        if not isinstance(seen, Refused | Failed) or seen.status_code is None:
+            return None
+        if self._tale.refused.get(origin_of(url), 0) >= MOST_REFUSED:
+            return None
+        return why_render_refused(seen.status_code, challenge=seen.challenge)
+
+    async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
+        url = seen.url if isinstance(seen, Body) else request.url  # where HTTP redirects led, by their rules
+        try:
+            shown = await self._engines.show(url, max(1.0, seconds))
+        except NoBrowser as error:
+            return self._without(request, seen, str(error))
+        if isinstance(shown, Lost):
+            return self._lost(seen, shown)
+        if isinstance(seen, Refused | Failed):
+            return await self._let_in(url, seen, shown, why)
+        refusal = answers.refusal_of(shown.status, _headers(shown), self._clock())
+        if refusal is not None or not isinstance(seen, Body):
+            return refusal or seen
+        return await self._read(url, seen, shown, why)
+
+    def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
+        """What stands where no browser can be had: never a shell in the place of what a browser showed."""
+        if self._options.always or request.media_type == RENDERED:
+            return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
+        self._tale.unshown += 1
+        self._tale.missing = fix
+        return seen
+
+    def _lost(self, seen: Fetched, lost: Lost) -> Fetched:
+        if isinstance(seen, Refused | Failed):
+            return replace(seen, reason=f"{seen.reason}; in a browser: {lost.reason}")
+        outcome = Outcome.TIMEOUT if lost.late else Outcome.FAILED
+        return Failed(outcome=outcome, reason=lost.reason, hopeless=lost.hopeless)
+
+    async def _let_in(self, url: str, seen: Refused | Failed, shown: Shown, why: str) -> Fetched:
+        """What a browser was shown where a plain client was refused."""
+        site = origin_of(url)
+        if shown.status not in answers.CONTENT or why_render(shown.html) == CHALLENGE:
+            self._tale.refused[site] = self._tale.refused.get(site, 0) + 1
+            return replace(seen, reason=f"{seen.reason}, and in {shown.engine} {shown.status}")
+        self._tale.refused.pop(site, None)
+        body = answers.body_of(url, b"", shown.status, _headers(shown), Validators(), self._options.agent)
+        return await self._read(url, body, shown, why)
+
+    async def _read(self, asked: str, body: Body, shown: Shown, why: str) -> Fetched:
+        """The page as it was shown, if it ended where it may."""
+        url = canonical(shown.url, asked)
+        if url != asked and (barred := await self._barred(asked, url or shown.url)):
+            return barred
+        if why_render(shown.html) == CHALLENGE:
+            reason = f"a check for browsers, which {shown.engine} did not pass"
+            return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
+        kept = shows_the_same(_text(body), shown.html)
+        self._tale.rendered += 1
+        return replace(
+            body,
+            url=url or asked,
+            data=shown.html.encode("utf-8", "replace"),
+            media_type="text/html",
+            charset="utf-8",
+            validators=body.validators if kept else Validators(),
+            rendered=_told(shown, why),
+        )
+
+    async def _barred(self, asked: str, url: str) -> Refused | Failed | None:
+        """Why a page is not taken from where its scripts led; None if it may be."""
+        if self._refusal is None:
+            if same_site(asked, url):
+                return None
+            return Refused(outcome=Outcome.FAILED, reason=f"its script leads to {url}, {_OUTSIDE}")
+        why = await self._refusal(url)
+        return replace(why, reason=f"its script leads to {url}: {why.reason}") if why else None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _pages(number: int) -> str:
+    return "1 page was" if number == 1 else f"{number:,} pages were"
+
+
+def _headers(shown: Shown) -> answers.Headers:
+    return CIMultiDictProxy(CIMultiDict(shown.headers))
+
+
+def _text(body: Body) -> str:
+    try:
+        return body.data.decode(body.charset or "utf-8", "replace")
+    except LookupError:
+        return body.data.decode("utf-8", "replace")
+
+
+def _told(shown: Shown, why: str) -> str:
+    """How a page was read, for its history."""
+    told = f"shown in {shown.engine}: {why}"
+    if not shown.settled:
+        told += "; it went on changing"
+    if shown.barred:
+        told += f"; not let through: {', '.join(shown.barred)}"
+    return told

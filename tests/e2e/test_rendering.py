@@ -1,0 +1,117 @@
+"""Pages that need a browser, from outside: crawled with the Chromium of this machine."""
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.e2e.library import counts, found, opened
+from tests.e2e.program import Program, ended
+
+from afresh.fetchers.browser_launch import NoBrowser
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+from afresh.testing.browser_traps import RESTLESS
+from afresh.testing.script_site import ScriptSite, WalledSite
+
+AUTO = {"crawl.render": "auto", "crawl.probe": False, "embedding.provider": "none"}
+
+
+async def _evidence(kb: KnowledgeBase, url: str) -> str:
+    """What the last finished look at a page says of itself."""
+    return next(attempt.reason or "" for attempt in await kb.history(url) if attempt.outcome is not None)
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_a_site_made_by_script_is_crawled_and_no_change_behind_its_shell_is_missed(
+    store: Path,
+) -> None:
+    with ScriptSite.guide(3) as site:
+        async with opened(store, AUTO) as kb:
+            first = await kb.crawl(site.url, name="docs")
+            site.say("/guide/2", "Part 2", "Part 2 now tells of lighthouses, and where they stand.", "/")
+            second = (await kb.refresh(["docs"]))[0]
+            assert await found(kb, "lighthouses") == {site.at("/guide/2")}
+            assert site.at("/guide/2") not in await found(kb, "harbors")
+            why = await _evidence(kb, site.at("/guide/1"))
+    assert counts(first) == {"new": 3}
+    assert first.rendered == 3
+    assert [note for note in first.notes if "3 pages were shown in chromium" in note]
+    assert counts(second) == {"changed": 1, "unchanged": 2}
+    assert "shown in chromium: it asks for JavaScript" in why
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_a_site_that_turns_plain_clients_away_is_crawled(store: Path) -> None:
+    with WalledSite() as site:
+        site.put(
+            "/",
+            "<title>Town</title><h1>Hall</h1><p>The council meets on Mondays.</p><a href='/fees'>Fees</a>",
+        )
+        site.put("/fees", "<title>Fees</title><h1>Fees</h1><p>A fishing licence is free for residents.</p>")
+        async with opened(store, AUTO) as kb:
+            report = await kb.crawl(site.url, name="docs")
+            assert await found(kb, "fishing") == {site.at("/fees")}
+            why = await _evidence(kb, site.at("/fees"))
+    assert counts(report) == {"new": 2}
+    assert "the site turns plain clients away" in why
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_plain_pages_start_no_browser_and_cost_no_request_more(store: Path, site: TinySite) -> None:
+    site.put("/script.html", f"<title>S</title><p>{'Much text. ' * 60}</p><script>{'f();' * 9000}</script>")
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    async with opened(store, AUTO) as kb:
+        report = await kb.crawl(site.url, name="docs")
+        asked = len(site.requests)
+        again = (await kb.refresh(["docs"]))[0]
+    assert report.new > 10
+    assert report.rendered == again.rendered == 0
+    assert again.not_modified == report.new
+    assert len(site.requests) - asked <= report.new + 5
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+
+
+def _browser_processes(pid: int) -> list[psutil.Process]:
+    return [
+        each for each in psutil.Process(pid).children(recursive=True) if "chrom" in " ".join(each.cmdline())
+    ]
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
+def test_no_browser_survives_the_end_of_afresh(
+    store: Path, by: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
+    with ScriptSite.guide() as site:
+        site.put("/", RESTLESS)
+        gate = site.hold("/never?3")
+        program = Program(store, in_process=True)
+        process = program.start("crawl", site.url, "--name", "docs", "--render", "auto")
+        gate.wait(timeout=30)
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert _browser_processes(process.pid)
+        process.send_signal(by)
+        site.release("/never?3")
+        ended(process)
+        _, alive = psutil.wait_procs(family, timeout=10)
+    assert [each.name() for each in alive] == []
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_without_a_browser_a_refresh_keeps_what_one_showed(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptSite.guide(1) as site:
+        async with opened(store, AUTO) as kb:
+            await kb.crawl(site.url, name="docs")
+        monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
+        async with opened(store, AUTO) as kb:
+            report = (await kb.refresh(["docs"]))[0]
+            assert await found(kb, "guide") == {site.url}
+    assert report.state == "failed"
+    assert "playwright install" in (report.error or "")
+
+
+async def _no_browser(*given: object) -> None:
+    raise NoBrowser("chromium is not installed: playwright install chromium")
