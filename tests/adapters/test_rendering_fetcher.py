@@ -64,6 +64,10 @@ def forbidden(url: str) -> Shown:
     return Shown(url=url, html="<h1>Forbidden</h1>", status=403, engine="chromium")
 
 
+def gone(url: str) -> Shown:
+    return Shown(url=ROOT + "login", html="<h1>Not found</h1>", status=404, engine="chromium")
+
+
 def shell(url: str = ROOT, **more: object) -> Body:
     return Body(url=url, data=SHELL.encode(), validators=Validators(etag='"1"'), **more)  # type: ignore[arg-type]
 
@@ -224,3 +228,10 @@ async def test_C21_a_check_for_browsers_is_told_from_a_login_and_from_an_overloa
         seen = [await http.fetch(Request(url=site.url)) for site in (wall, busy)]
     await http.close()
     assert [isinstance(each, Refused | Failed) and each.challenge for each in seen] == [True, False]
+
+
+async def test_C21_a_page_that_http_brings_is_never_gone_for_what_a_browser_is_told() -> None:
+    web, _ = fetcher(Answers(home=shell()), Screens(chromium=gone))
+    seen = await web.fetch(Request(url=ROOT, media_type=RENDERED))
+    assert isinstance(seen, Refused)
+    assert seen.reason == f"chromium ended at {ROOT}login with 404"

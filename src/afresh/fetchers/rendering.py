@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from afresh.core.looks import Body, Failed, Fetched, Outcome, Refused, Request, Validators
+from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
 from afresh.core.rendering import CHALLENGE, RENDERED, WANTED, shows_the_same, why_render, why_render_refused
 from afresh.core.urls import canonical, origin_of
 from afresh.fetchers import answers
@@ -124,6 +124,9 @@ class RenderingFetcher:
         if isinstance(seen, Refused | Failed):
             return await self._let_in(url, seen, shown, why)
         refusal = answers.refusal_of(shown.status, _headers(shown), self._clock())
+        if isinstance(refusal, Gone):  # the site has the page: it told us so a moment ago
+            reason = f"{shown.engine} ended at {shown.url[:200]} with {shown.status}"
+            return Refused(outcome=Outcome.FAILED, reason=reason, status_code=shown.status)
         if refusal is not None or not isinstance(seen, Body):
             return refusal or seen
         return await self._read(url, seen, shown, why)
