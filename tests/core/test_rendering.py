@@ -89,6 +89,12 @@ def test_C21_a_refusal_is_shown_to_a_browser_only_where_that_may_help(
     assert why_render_refused(status, challenge=challenge) == why
 
 
+def test_an_endless_page_is_no_shell_and_is_never_vouched_for() -> None:
+    endless = "<script></script>" + "<b>" * 60_000
+    assert why_render(endless) is None
+    assert not shows_the_same(endless, endless)
+
+
 def test_text_is_what_a_reader_sees() -> None:
     html = (
         "<head><title>T</title><!-- no --><style>a{}</style><p>One&nbsp; <b>two</b></p><SCRIPT>x</SCRIPT >3"
@@ -114,6 +120,8 @@ def test_a_page_shows_the_same_only_with_the_same_text_and_links() -> None:
         "<noscript>",
         "<!--",
         "<a href=",
+        "<a ",
+        "<b>",
         "<div id=root ",
         "<svg>",
     ],

@@ -1,12 +1,14 @@
 """Whether a page has to be shown in a browser to be read, told from its HTML alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 PLENTY = 400  # characters of visible text: with so much a page is content, whatever its scripts add
 BARE = 40  # characters: with fewer, a page with scripts shows next to nothing by itself
 _GLANCE = 300_000  # characters of a page that are looked at; a shell is small apart from its scripts
 _LONGEST = 3_000_000  # of HTML that is compared
+_MOST_PIECES = 50_000  # between tags that are looked at; no shell has so many
 
 BY_SCRIPT = "its content is made by script"
 ASKS = "it asks for JavaScript"
@@ -42,7 +44,7 @@ _CHALLENGES = re.compile(
     re.IGNORECASE,
 )
 _LINKS = re.compile(
-    r"<a\b[^>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))", re.IGNORECASE
+    r"<a\b[^<>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))", re.IGNORECASE
 )
 
 
@@ -67,13 +69,19 @@ def _texts(html: str) -> Iterator[str]:
 
 
 def visible_text(html: str) -> str:
-    """About what a reader sees of a page, blanks made one."""
-    return _SPACE.sub(" ", " ".join(_texts(html))).strip()
+    """About what a reader sees of a page, blanks made one; of an endless page the beginning."""
+    return _joined(islice(_texts(html), _MOST_PIECES))
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    return _SPACE.sub(" ", " ".join(pieces)).strip()
 
 
 def _shows_plenty(html: str) -> bool:
     shown = 0
-    for piece in _texts(html):
+    for at, piece in enumerate(_texts(html)):
+        if at >= _MOST_PIECES:
+            return True
         if not piece or piece.isspace():
             continue
         shown += len(_SPACE.sub(" ", piece).strip())
@@ -110,7 +118,10 @@ def shows_the_same(plain: str, rendered: str) -> bool:
     """Whether scripts left text and links alone, so that what vouches for the one does for the other."""
     if max(len(plain), len(rendered)) > _LONGEST:
         return False
-    return visible_text(plain) == visible_text(rendered) and _targets(plain) == _targets(rendered)
+    texts = [list(islice(_texts(html), _MOST_PIECES)) for html in (plain, rendered)]
+    if max(map(len, texts)) == _MOST_PIECES:
+        return False
+    return _joined(texts[0]) == _joined(texts[1]) and _targets(plain) == _targets(rendered)
 
 
 def _targets(html: str) -> set[str]:
