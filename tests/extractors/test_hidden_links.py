@@ -222,6 +222,7 @@ HOSTILE = {
     "many settings": "<script>jQuery.extend(Drupal.settings, {</script>" * 5_000,
     "nested rows": '<div data-href="/x">word ' * 300 + "much text " * 20_000,
     "clicks": "<i onclick=\"location='/x'\">x</i>" * 5_000,
+    "clicks with gaps": f"<i onclick=\"location='/x'{' ' * 1_900}+\">x</i>" * 2_000,
     "a long click": f'<i onclick="{"location=" * 100_000}">x</i>',
     "options": "<select class=jump>" + '<option value="/x">x</option>' * 4_000 + "</select>",
     "menus": "<select class=jump><option value=/x>x</select>" * 2_000,

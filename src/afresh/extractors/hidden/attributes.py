@@ -14,7 +14,7 @@ SIGNS = ("lick=", "data-href=", "data-url=")  # the first stands in onClick too
 
 _SENT_TO = re.compile(
     r"(?:\blocation(?:\.href)?\s*=(?!=)\s*|\blocation\.(?:assign|replace)\(\s*|\bwindow\.open\(\s*)"
-    r"(?:'([^'+]+)'|\"([^\"+]+)\")\s*[,;)}]?\s*(?![\s+])"
+    r"(?:'([^'+]+)'|\"([^\"+]+)\")\s*+[,;)}]?\s*+(?!\+)"
 )
 _SHARED = re.compile(r"share|tweet|twitter|facebook|fb-|addthis|disqus|linkedin|pinterest")
 _ADDRESS = ("/", "http://", "https://", "./", "../", "?")
