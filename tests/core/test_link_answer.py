@@ -2,6 +2,7 @@
 
 import json
 import time
+import time
 from contextlib import suppress
 
 import pytest
@@ -179,3 +180,10 @@ def test_F92_a_comment_is_plain_and_short() -> None:
     (verdict,) = one(keywords={"budget": 1}, comment=evil).verdicts
     assert verdict.comment.startswith("See this [31malert(1) word")
     assert len(verdict.comment) <= LONGEST_COMMENT
+
+
+def test_F90_an_answer_full_of_unknown_keywords_is_read_in_time_that_grows_with_its_size() -> None:
+    began = time.process_time()
+    ((_, kept),) = scores(one(keywords={f"own {at}": 0.5 for at in range(40_000)}))
+    assert len(kept) == MOST_UNKNOWN
+    assert time.process_time() - began < 5

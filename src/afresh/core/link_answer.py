@@ -148,7 +148,7 @@ def _is_finite(score: float) -> bool:
 def _kept(scores: Mapping[str, float], asked: frozenset[str]) -> dict[str, float]:
     """The keywords that fit, best first; of those that nobody asked for only a few."""
     ranked = sorted(((word, score) for word, score in scores.items() if score > 0), key=lambda item: -item[1])
-    unknown = [word for word, _ in ranked if word not in asked][MOST_UNKNOWN:]
+    unknown = frozenset([word for word, _ in ranked if word not in asked][MOST_UNKNOWN:])
     return {word: score for word, score in ranked if word not in unknown}
 
 
