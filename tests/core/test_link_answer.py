@@ -2,7 +2,6 @@
 
 import json
 import time
-import time
 from contextlib import suppress
 
 import pytest
