@@ -13,7 +13,16 @@ from afresh.core.rendering import shows_the_same
 from afresh.fetchers.browser import Browsers
 from afresh.fetchers.browser_page import Lost, Shown
 from afresh.testing import TinySite
-from afresh.testing.browser_traps import COMPONENTS, GREEDY, NAGGING, RESTLESS, SPINNING, prying
+from afresh.testing.browser_traps import (
+    CLOBBERING,
+    COMPONENTS,
+    GREEDY,
+    NAGGING,
+    RESTLESS,
+    SPINNING,
+    TAMPERING,
+    prying,
+)
 
 PLAIN = (
     "<!doctype html><html lang=en><head><title>Plain</title></head><body><h1>Plain &amp; simple</h1>"
@@ -149,8 +158,23 @@ async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(
 
 async def test_P12_a_page_that_spins_costs_its_time_and_no_more(pages: TinySite, narrow: Browsers) -> None:
     pages.put("/spinning", SPINNING)
+    pages.put("/plain", PLAIN)
+    await show(narrow, pages.at("/plain"))
+    before = set(psutil.Process().children(recursive=True))
     began = time.monotonic()
     lost = await narrow.render("chromium", pages.at("/spinning"), 2)
     assert isinstance(lost, Lost)
     assert lost.late
     assert time.monotonic() - began < 15
+    after = set(psutil.Process().children(recursive=True))
+    assert after <= before, "it spins no longer, though no other page is asked for"
+    assert len(before - after) > 2
+
+
+async def test_pages_that_stand_in_the_way_of_being_read_are_read(pages: TinySite, narrow: Browsers) -> None:
+    pages.put("/tampering", TAMPERING)
+    pages.put("/clobbering", CLOBBERING)
+    assert "answers for itself" in (await show(narrow, pages.at("/tampering"))).html
+    seen = await show(narrow, pages.at("/clobbering"))
+    assert seen.settled
+    assert "unlucky names" in seen.html

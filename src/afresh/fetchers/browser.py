@@ -209,6 +209,8 @@ class Browsers:
                 said = (str(error).splitlines() or ["it does not answer"])[0]
                 return Lost(reason=f"the browser broke down: {said[:200]}")
             finally:
+                if running.spent and self._running.get(engine) is running:  # the next page may be hours away
+                    self._leaving.append(self._running.pop(engine))
                 await self._let_go()
 
     async def close(self) -> None:

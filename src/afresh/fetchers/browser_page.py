@@ -108,15 +108,17 @@ async def _look(page: "Page", watch: Watch, url: str, settle_seconds: float, mos
     first = await page.goto(url, wait_until="commit", timeout=0)
     watch.answer = watch.answer or first
     settled = await _settle(page, watch, settle_seconds)
-    html = None
+    html: object = ""
     for _ in range(3):  # a page that goes elsewhere just now is taken down there
         with suppress(Error):
             html = await page.evaluate(SNAPSHOT, most)
             break
         await page.wait_for_load_state("domcontentloaded", timeout=0)
     answer = watch.answer
-    if html is None or answer is None:
+    if html is None:
         return Lost(reason=f"the rendered page is larger than {most // 1024 // 1024} MB", hopeless=True)
+    if not isinstance(html, str) or not html or len(html) > most or answer is None:
+        return Lost(reason="the page does not let itself be read", hopeless=True)
     headers = answer.headers
     return Shown(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
 
@@ -130,7 +132,7 @@ async def _settle(page: "Page", watch: Watch, most: float) -> bool:
     while loop.time() < until:
         now = None
         with suppress(Error):  # between two documents there is nothing to look at
-            now = await page.evaluate(FINGERPRINT)
+            now = _looked_at(await page.evaluate(FINGERPRINT))
         quiet = quiet + 1 if now is not None and now == before and not watch.busy else 0
         before = now
         doubtful = now is None or now[1] < BARE or watch.refused
@@ -138,6 +140,12 @@ async def _settle(page: "Page", watch: Watch, most: float) -> bool:
             return True
         await asyncio.sleep(LOOK_SECONDS)
     return False
+
+
+def _looked_at(said: object) -> tuple[str, int] | None:
+    """The two numbers of a look; None if a page has tampered with what it is asked by."""
+    seen, _, shown = said.partition(" ") if isinstance(said, str) and len(said) < 50 else ("", "", "")
+    return (seen, int(shown)) if shown.isascii() and shown.isdigit() else None
 
 
 async def _close(page: "Page") -> None:

@@ -15,16 +15,18 @@ PREPARE = """(() => {
   Object.defineProperty(window, '__afreshRoot', {value: host => roots.get(host) || host.shadowRoot});
 })()"""
 
-# A number for what a reader sees: text and the targets of links.
+# What a reader sees, as two numbers in a string: a hash of text and targets of links, the length of the text.
+# Getters of the prototype are asked, as a form named "links" takes the place of document.links.
 FINGERPRINT = """() => {
-  const body = document.body;
-  if (!body) return [0, 0];
+  const own = name => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+  const body = own('body');
+  if (!body) return '0 0';
   const text = body.innerText || '';
   let hash = 5381;
   const add = word => { for (let i = 0; i < word.length; i++) hash = (hash * 33 + word.charCodeAt(i)) | 0; };
-  add(document.title);
+  add(own('title'));
   add(text.slice(0, 200000));
-  const links = document.links;
+  const links = own('links');
   for (let i = 0; i < links.length && i < 5000; i++) add(links[i].href);
   let shown = text.trim().length;
   if (!shown && body.querySelector(':defined:not(script):not(style)'))
@@ -32,13 +34,14 @@ FINGERPRINT = """() => {
       const root = window.__afreshRoot && window.__afreshRoot(host);
       if (root) { add(root.textContent || ''); shown += (root.textContent || '').trim().length; }
     }
-  return [hash, shown];
+  return `${hash | 0} ${shown | 0}`;
 }"""
 
 # The document as HTML, with the inside of components where a reader sees it; null if it is too large.
 SNAPSHOT = """limit => {
   const rootOf = window.__afreshRoot || (host => host.shadowRoot);
-  const shadows = [...document.querySelectorAll('*')].some(each => rootOf(each));
+  const page = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get.call(document);
+  const shadows = [...page.querySelectorAll('*')].some(each => rootOf(each));
   const flat = node => {
     if (node.nodeName === 'SLOT') {
       const given = node.assignedNodes();
@@ -51,7 +54,7 @@ SNAPSHOT = """limit => {
     for (const child of (root || node).childNodes) copy.append(flat(child));
     return copy;
   };
-  const top = shadows ? flat(document.documentElement) : document.documentElement;
+  const top = shadows ? flat(page) : page;
   const html = '<!doctype html>' + top.outerHTML;
   return html.length > limit ? null : html;
 }"""

@@ -180,9 +180,9 @@ class RenderingFetcher:
         if self._refusal is None:
             if same_site(asked, url):
                 return None
-            return Refused(outcome=Outcome.FAILED, reason=f"its script leads to {url}, {_OUTSIDE}")
+            return Refused(outcome=Outcome.FAILED, reason=f"its script leads to {url[:200]}, {_OUTSIDE}")
         why = await self._refusal(url)
-        return replace(why, reason=f"its script leads to {url}: {why.reason}") if why else None
+        return replace(why, reason=f"its script leads to {url[:200]}: {why.reason}") if why else None
 
 
 def _now() -> float:

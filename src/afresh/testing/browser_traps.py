@@ -30,6 +30,17 @@ navigator.geolocation && navigator.geolocation.getCurrentPosition(() => {}, () =
 document.getElementById('app').innerHTML = '<p>After all the dialogs there is some text to be read.</p>';
 </script>"""
 
+TAMPERING = """<!doctype html><title>Tampering</title><p>The text of a page that answers for itself.</p>
+<script>
+const text = {slice: () => '', trim: () => ({length: null})};
+Object.defineProperty(document.body, 'innerText', {get: () => text});
+</script>"""
+
+CLOBBERING = """<!doctype html><title>Clobbering</title><form name="links"><input></form>
+<form name="body"></form>
+<form name="querySelectorAll"></form><form name="documentElement"></form><form name="title"></form>
+<p>The text of a page whose forms have unlucky names.</p>"""
+
 COMPONENTS = """<!doctype html><title>Components</title><my-page><b>given</b></my-page><script>
 customElements.define('my-page', class extends HTMLElement {
   connectedCallback() {
