@@ -55,6 +55,7 @@ def test_C21_shells_and_checks_need_a_browser(html: str, why: str) -> None:
         f"<script>{'g();' * 50_000}</script><noscript>Please enable JavaScript.</noscript><p>{PROSE}</p>",
         f"<p>{PROSE}</p><script src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'></script>",
         '<p>Redirects.</p><script type="application/ld+json">{"a": 1}</script>',
+        "<p>Moved.</p><script>var build = 12; dataLayer = []</script>",
     ],
 )
 def test_C21_pages_that_show_their_text_need_none(html: str) -> None:
