@@ -22,7 +22,7 @@ embedding: {{provider: none}}
 @pytest.fixture(scope="module")
 def city() -> Iterator[CitySite]:
     """A city of some size."""
-    with CitySite(120) as site:
+    with CitySite(80) as site:
         yield site
 
 
@@ -55,7 +55,7 @@ def test_C9_C10_C17_C22_a_city_costs_a_call_per_fifty_new_links_then_none_then_o
     calls, most = model.calls, max(model.links_per_call)
     asked = asked_of(model)
     assert first["state"] == "completed"
-    assert len(asked) == len(set(asked)) > first["new"] >= 120
+    assert len(asked) == len(set(asked)) > first["new"] >= 80
     assert calls == first["link_calls"] <= math.ceil(len(asked) / BATCH)
     assert most <= BATCH
     labels = [link.text for link in asked]
@@ -80,9 +80,11 @@ def test_C7_C16_C18_a_city_gives_up_its_budgets_contacts_and_minutes_without_any
 ) -> None:
     program = Program(store, in_process=True)
     assert program.run("crawl", city.url, *CRAWL).report["ai_calls"] == 0
+    listed = program.run("links", "city", "--json").report
     for keyword, part in (("budget", "budget"), ("contact", "/contact"), ("minutes", "/minutes/")):
-        listed = program.run("links", "city", "--keyword", keyword, "--json").report
-        linked = [*city.pages, *city.files]
-        wanted = {city.at(path) for path in linked if part in path}
-        assert {link["url"] for link in listed} == wanted, keyword
-        assert all(link["keywords"][keyword] == 1.0 for link in listed), keyword
+        fitting = [link for link in listed if keyword in link["keywords"]]
+        wanted = {city.at(path) for path in (*city.pages, *city.files) if part in path}
+        assert {link["url"] for link in fitting} == wanted, keyword
+        assert all(link["keywords"][keyword] == 1.0 for link in fitting), keyword
+    only = program.run("links", "city", "--keyword", "budget", "--json").report
+    assert only == [link for link in listed if "budget" in link["keywords"]]
