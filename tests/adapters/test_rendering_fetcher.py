@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.rendering import RENDERED
 from afresh.fetchers.browser_engines import Engines
@@ -114,10 +115,12 @@ async def test_C21_an_engine_that_is_not_installed_is_passed_over_and_named_wher
     web, _ = fetcher(Answers(home=shell()), screens)
     await web.fetch(Request(url=ROOT))
     assert any("playwright install firefox" in note for note in web.notes)
-    web, _ = fetcher(Answers(home=shell()), Screens(firefox=content))
+    web, _ = fetcher(Answers(home=shell(), **{f"{PROBE}0": shell()}), Screens(firefox=content))
     seen = await web.fetch(Request(url=ROOT))
     assert isinstance(seen, Body)
     assert web.notes == ("1 page was shown in firefox before being read",)
+    await web.fetch(Request(url=f"{ROOT}{PROBE}0"))
+    assert web.notes == ("1 page was shown in firefox before being read",), "a probe is no page"
 
 
 async def test_C21_without_a_browser_auto_reads_the_page_as_it_is_and_always_fails() -> None:
@@ -134,7 +137,7 @@ async def test_C21_without_a_browser_auto_reads_the_page_as_it_is_and_always_fai
         else:
             assert seen == [shell(), shell()]
             assert len(web.notes) == 1
-            assert "2 pages were read as plain HTML" in web.notes[0]
+            assert "2 pages were looked at without a browser" in web.notes[0]
             assert "pip install 'afresh[browser]'" in web.notes[0]
 
 

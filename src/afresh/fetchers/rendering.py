@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, Outcome, Refused, Request, Validators
 from afresh.core.rendering import CHALLENGE, RENDERED, WANTED, shows_the_same, why_render, why_render_refused
 from afresh.core.urls import canonical, origin_of
@@ -79,7 +80,10 @@ class RenderingFetcher:
         why = self._why(seen, request.url)
         if why is None:
             return seen
-        return await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
+        seen = await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
+        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is no page
+            self._tale.rendered += 1
+        return seen
 
     async def close(self) -> None:
         """End the browser and close all connections."""
@@ -97,7 +101,7 @@ class RenderingFetcher:
             notes.append(f"{_pages(tale.rendered)} shown in {names} before being read")
         if tale.unshown:
             notes.append(
-                f"{_pages(tale.unshown)} read as plain HTML, though a browser may show more: {tale.missing}"
+                f"{_pages(tale.unshown)} looked at without a browser, which may show more: {tale.missing}"
             )
         return (*notes, *self._engines.notes)
 
@@ -161,7 +165,6 @@ class RenderingFetcher:
             reason = f"a check for browsers, which {shown.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
         kept = shows_the_same(_text(body), shown.html)
-        self._tale.rendered += 1
         return replace(
             body,
             url=url or asked,
