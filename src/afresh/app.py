@@ -176,6 +176,8 @@ class Workshop:
                     if scorer is not None:
                         kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping)
                         kit.best_first = own.crawl.order == "score"
+                    elif "score" in (source.policy.get("order"), source.rules.get("order")):
+                        listener(Notice(text="--crawl-order score needs --keywords: the nearest come first"))
                     yield kit, rules
         finally:
             if offload is not self._warm:
