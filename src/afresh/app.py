@@ -336,6 +336,7 @@ def policy_for(own: Config) -> Policy:
             own.storage.body,
             wanted_model(own.embedding) if own.storage.body == "none" else None,
             hidden_links=own.crawl.hidden_links,
+            render=own.crawl.render,
         ),
         chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,

@@ -138,6 +138,8 @@ class RenderingFetcher:
             return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
         self._tale.unshown += 1
         self._tale.missing = fix
+        if isinstance(seen, Body):  # else a 304 would hide it from the browser that is there next time
+            return replace(seen, validators=Validators())
         return seen
 
     def _lost(self, seen: Fetched, lost: Lost) -> Fetched:
