@@ -156,9 +156,10 @@ class Workshop:
         mark = current.mark if current is not None else None
         for_kb = source.name in KINDS
         looking = Looking(own, rules, clock, offload, mark, full=full, for_kb=for_kb)
-        web, lister = looking.at(
-            source.kind, listed=source.kind in ("web", LINKS) and await store.lists_pages(source.id)
-        )
+        listed = source.kind in ("web", LINKS) and await store.lists_pages(source.id)
+        if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
+            listed = listed or bool(await store.kb_pages(source.id))
+        web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
         kit.policy = replace(self._policy(source, own), redetect=redetect)
@@ -246,6 +247,7 @@ class Workshop:
             cache=str(paths.cache),
             index=str(paths.index),
             shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
+            is_filled=lambda name: _is_filled(places[name], name),
             typed=partial(_typed, paths.links_file),
             brake=partial(brake_holds, policy=policy_for(self.config)),
         )
@@ -291,6 +293,14 @@ class Workshop:
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
+
+
+def _is_filled(place: Path | None, name: str) -> bool:
+    """Whether a folder holds anything, or a list an address."""
+    with suppress(OSError):
+        if place is not None:
+            return any(place.iterdir()) if name == FILES_OF_KB else bool(_typed(place))
+    return False
 
 
 def _typed(links: Path | None) -> Mapping[str, str]:

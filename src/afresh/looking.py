@@ -173,7 +173,8 @@ class Looking:
             return await gate.refusal(url)  # a listed address may lead to any site
 
         gate = LaterGate(partial(self._gate, refusal))
-        lister = LinkLister(Path(path_of(self._rules.root)), expects_links=listed)
+        file = Path(path_of(self._rules.root))
+        lister = LinkLister(file, expects_links=listed, may_be_empty=self._for_kb)
         web = LinkedWeb(gate, lister)
         return KbWeb(web) if self._for_kb else web, lister
 

@@ -29,25 +29,27 @@ def pages() -> Iterator[TinySite]:
         yield site
 
 
+@pytest.fixture(scope="module")
+def heard() -> Iterator[Canary]:
+    """A place that pages may reach."""
+    with Canary() as canary:
+        yield canary
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def wide() -> AsyncIterator[Browsers]:
-    """A browser that may see all of loopback; nothing of it is left when it is closed."""
+async def browser(pages: TinySite, heard: Canary) -> AsyncIterator[Browsers]:
+    """A browser that may see one site and one place more, with little memory; nothing of it is left."""
     before = set(psutil.Process().children(recursive=True))
-    browser = browsers()
-    yield browser
+    allowed = (f"127.0.0.1:{pages.port}", f"127.0.0.1:{heard.port}")
+    browser = browsers(*allowed, memory_mb=1200, max_page_bytes=4_000_000)
+    await show(browser, pages.at("/robots.txt"))
     during = set(psutil.Process().children(recursive=True)) - before
     assert len(during) > 2
+    yield browser
+    during |= set(psutil.Process().children(recursive=True)) - before
     await browser.close()
     _, alive = psutil.wait_procs(list(during), timeout=5)
     assert alive == []
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def narrow(pages: TinySite) -> AsyncIterator[Browsers]:
-    """A browser that may see one site, with little memory and few bytes."""
-    browser = browsers(f"127.0.0.1:{pages.port}", memory_mb=1200, max_page_bytes=4_000_000)
-    yield browser
-    await browser.close()
 
 
 async def show(browser: Browsers, url: str, seconds: float = 15) -> Shown:
@@ -56,62 +58,63 @@ async def show(browser: Browsers, url: str, seconds: float = 15) -> Shown:
     return seen
 
 
-async def test_C21_components_are_shown_with_what_is_inside_them(pages: TinySite, wide: Browsers) -> None:
+async def test_C21_components_are_shown_with_what_is_inside_them(pages: TinySite, browser: Browsers) -> None:
     pages.put("/components", COMPONENTS)
-    seen = await show(wide, pages.at("/components"))
+    seen = await show(browser, pages.at("/components"))
     assert "<h1>Inside a component</h1>" in seen.html
     assert "that is <b>given</b> to readers" in seen.html
     assert 'href="/inside"' in seen.html
 
 
 async def test_C21_two_looks_agree_and_a_page_without_scripts_is_as_the_server_sent_it(
-    pages: TinySite, wide: Browsers
+    pages: TinySite, browser: Browsers
 ) -> None:
     pages.put("/plain", PLAIN)
-    first, second = [await show(wide, pages.at("/plain")) for _ in range(2)]
+    first, second = [await show(browser, pages.at("/plain")) for _ in range(2)]
     assert first.html == second.html
     assert shows_the_same(PLAIN, first.html)
     assert first.headers["etag"]
 
 
 async def test_a_page_that_never_rests_is_read_as_it_is_after_a_while(
-    pages: TinySite, wide: Browsers
+    pages: TinySite, browser: Browsers
 ) -> None:
     pages.put("/restless", RESTLESS)
-    seen = await show(wide, pages.at("/restless"))
+    seen = await show(browser, pages.at("/restless"))
     assert not seen.settled
     assert "never comes to rest" in seen.html
 
 
-async def test_dialogs_popups_and_downloads_hold_nobody_up(pages: TinySite, wide: Browsers) -> None:
+async def test_dialogs_popups_and_downloads_hold_nobody_up(pages: TinySite, browser: Browsers) -> None:
     pages.put("/nagging", NAGGING)
     pages.requests.clear()
-    seen = await show(wide, pages.at("/nagging"))
+    seen = await show(browser, pages.at("/nagging"))
     assert "After all the dialogs" in seen.html
     assert not [path for path in pages.requests.paths() if path.startswith("/popup")]
-    again = await show(wide, pages.at("/nagging"))
+    again = await show(browser, pages.at("/nagging"))
     assert again.html == seen.html
 
 
 async def test_P15_no_way_out_of_a_page_leads_to_an_address_that_is_not_allowed(
-    pages: TinySite, narrow: Browsers
+    pages: TinySite, browser: Browsers
 ) -> None:
     with Canary() as canary:
         pages.put("/prying", prying("127.0.0.1", canary.port, canary.udp))
         pages.redirect("/away", f"http://127.0.0.1:{canary.port}/away")
-        seen = await show(narrow, pages.at("/prying"))
+        seen = await show(browser, pages.at("/prying"))
         assert canary.visitors == []
     assert any("127.0.0.1 is a loopback address" in told for told in seen.barred)
     assert '<pre id="got"></pre>' in seen.html
 
 
-async def test_P15_the_canary_hears_of_every_way_that_is_open(pages: TinySite, wide: Browsers) -> None:
+async def test_P15_the_canary_hears_of_every_way_that_is_open(
+    pages: TinySite, browser: Browsers, heard: Canary
+) -> None:
     """Else the test above could pass because its ways lead nowhere."""
-    with Canary() as canary:
-        pages.put("/prying", prying("127.0.0.1", canary.port, canary.udp))
-        pages.redirect("/away", f"http://127.0.0.1:{canary.port}/away")
-        await show(wide, pages.at("/prying"))
-        asked = {line.split(b" ")[1] for line in canary.visitors if line.startswith((b"GET", b"POST"))}
+    pages.put("/open", prying("127.0.0.1", heard.port, heard.udp).replace("/away", "/allowed"))
+    pages.redirect("/allowed", f"http://127.0.0.1:{heard.port}/away")
+    await show(browser, pages.at("/open"))
+    asked = {line.split(b" ")[1] for line in heard.visitors if line.startswith((b"GET", b"POST"))}
     assert asked >= {
         b"/fetch",
         b"/script",
@@ -125,32 +128,32 @@ async def test_P15_the_canary_hears_of_every_way_that_is_open(pages: TinySite, w
     assert b"/image" not in asked
 
 
-async def test_a_page_with_too_many_bytes_is_cut_off(pages: TinySite, narrow: Browsers) -> None:
+async def test_a_page_with_too_many_bytes_is_cut_off(pages: TinySite, browser: Browsers) -> None:
     pages.put("/data", "x" * 3_000_000, media_type="text/plain")
     pages.put("/large", "<p>Large</p><script>setInterval(() => fetch('/data?' + Math.random()), 50)</script>")
-    lost = await narrow.render("chromium", pages.at("/large"), 15)
+    lost = await browser.render("chromium", pages.at("/large"), 15)
     assert isinstance(lost, Lost)
     assert "larger than 3 MB" in lost.reason
 
 
 async def test_a_page_that_takes_all_memory_is_ended_and_others_go_on(
-    pages: TinySite, narrow: Browsers
+    pages: TinySite, browser: Browsers
 ) -> None:
     pages.put("/greedy", GREEDY)
     pages.put("/well", "<title>Well</title><p>This page is well, and there is nothing to wait for.</p>")
     lost, seen = await asyncio.gather(
-        narrow.render("chromium", pages.at("/greedy"), 15), show(narrow, pages.at("/well"))
+        browser.render("chromium", pages.at("/greedy"), 15), show(browser, pages.at("/well"))
     )
     assert isinstance(lost, Lost), lost
     assert "memory" in lost.reason
     assert "This page is well" in seen.html
-    assert "This page is well" in (await show(narrow, pages.at("/well"))).html
+    assert "This page is well" in (await show(browser, pages.at("/well"))).html
 
 
-async def test_P12_a_page_that_spins_costs_its_time_and_no_more(pages: TinySite, narrow: Browsers) -> None:
+async def test_P12_a_page_that_spins_costs_its_time_and_no_more(pages: TinySite, browser: Browsers) -> None:
     pages.put("/spinning", SPINNING)
     began = time.monotonic()
-    lost = await narrow.render("chromium", pages.at("/spinning"), 2)
+    lost = await browser.render("chromium", pages.at("/spinning"), 1.5)
     assert isinstance(lost, Lost)
     assert lost.late
     assert time.monotonic() - began < 15

@@ -195,6 +195,18 @@ async def test_C21_a_site_that_refuses_browsers_too_is_asked_three_times_and_no_
     assert seen[0].reason == "403 Forbidden, and in chromium 403"
 
 
+@pytest.mark.parametrize("open_page", [NotModified(), Body(url=ROOT, data=TEXT.encode())])
+async def test_C21_a_page_that_is_refused_where_others_are_read_starts_no_browser(open_page: Fetched) -> None:
+    screens = Screens(chromium=content)
+    checked = Refused(outcome=Outcome.BLOCKED_4XX, reason="403", status_code=403, challenge=True)
+    web, _ = fetcher(Answers(home=open_page, staff=FORBIDDEN, walled=checked), screens)
+    await web.fetch(Request(url=ROOT))
+    assert await web.fetch(Request(url=ROOT + "staff")) == FORBIDDEN
+    assert screens.shown == []
+    await web.fetch(Request(url=ROOT + "walled"))
+    assert ("chromium", ROOT + "walled") in screens.shown, "a check for browsers is no matter of one page"
+
+
 async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> None:
     async def refusal(url: str) -> Refused | None:
         return None if url.startswith(ROOT) else Refused(outcome=Outcome.FAILED, reason="other host")

@@ -68,6 +68,7 @@ def test_E12_E26_files_first_then_links_each_sorted_by_code_points() -> None:
 def test_a_name_that_needs_a_line_of_its_own_is_quoted() -> None:
     assert identifier_line("notes/über \\ us.md") == "notes/über \\ us.md"
     assert identifier_line("two\nlines.md") == '"two\\nlines.md"'
+    assert identifier_line("a\u200b.md") == '"a\\u200b.md"'  # else it looks like a.md
     assert identifier_line(" ") == '" "'
     assert identifier_line('"quoted".md') == '"\\"quoted\\".md"'
     assert identifier_line("bad\udc80.md") == '"bad\\udc80.md"'

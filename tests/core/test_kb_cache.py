@@ -66,7 +66,7 @@ links = st.builds(
     etag=headers,
     last_modified=headers,
     fetch_status=st.sampled_from(FetchStatus),
-    consecutive_failures=whole,
+    consecutive_failures=st.integers(0, 10**9),
     next_check_at=times,
 )
 caches = st.builds(
@@ -231,15 +231,18 @@ WRONG = {
             "2026-03-01T12:00:00+02:00",
         ],
     )
-    + each("generated_at", values=["2026-13-01T12:00:00Z", "0000-01-01T00:00:00Z"]),
+    + each("generated_at", values=["2026-13-01T12:00:00Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z"]),
     "sources": each("sources", values=[None, [], "a", 1]),
     "source_type": each(*IN_FILE, "source_type", values=["folder", None, ["file"]]),
     "content_hash": each(*IN_FILE, "content_hash", values=[None, "abc", "g" * 64, 1]),
-    "summary_text": each(*IN_LINK, "summary_text", values=[None, 1, ["x"]]),
+    "summary_text": each(*IN_LINK, "summary_text", values=[None, 1, ["x"], "a\ud800b"]),
     "last_indexed_at": [put(*IN_FILE, "last_indexed_at", value=None)],
     "file": each(*IN_FILE, "file", values=[None, [], "a"]),
     "rel_path": each(
-        *IN_FILE, "file", "rel_path", values=["/etc/passwd", "../a", "a/../b", "", "a//b", "a\0b", 1]
+        *IN_FILE,
+        "file",
+        "rel_path",
+        values=["/etc/passwd", "../a", "a/../b", "", "a//b", "a\0b", "a\ud800b", 1],
     ),
     "it is about": [
         put(*IN_FILE, "file", "rel_path", value="notes/b.md"),
@@ -247,12 +250,14 @@ WRONG = {
     ],
     "size_bytes": each(*IN_FILE, "file", "size_bytes", values=[-1, 1.0, True, "3", 2**63]),
     "mtime_ns": each(*IN_FILE, "file", "mtime_ns", values=[1.5, None, 2**64]),
-    "url": each(*IN_LINK, "url", "url", values=["file:///etc", "https://x\r\n", "https:///"]),
-    "etag": each(*IN_LINK, "url", "etag", values=['"1"\r\nCookie: x', 1, []]),
+    "url": each(
+        *IN_LINK, "url", "url", values=["file:///etc", "https://x\r\n", "https:///", f"{LINK}\ud800"]
+    ),
+    "etag": each(*IN_LINK, "url", "etag", values=['"1"\r\nCookie: x', 1, [], '"\ud800"']),
     "last_modified": [put(*IN_LINK, "url", "last_modified", value="now\n")],
     "fetch_status": each(*IN_LINK, "url", "fetch_status", values=["ok", None, ["error"]]),
-    "consecutive_failures": each(*IN_LINK, "url", "consecutive_failures", values=[-1, "0", False]),
-    "next_check_at": each(*IN_LINK, "url", "next_check_at", values=[None, 0]),
+    "consecutive_failures": each(*IN_LINK, "url", "consecutive_failures", values=[-1, "0", False, 2**63 - 1]),
+    "next_check_at": each(*IN_LINK, "url", "next_check_at", values=[None, 0, "9999-12-31T23:59:59Z"]),
     "is missing": [
         changed(lambda plain: plain.pop("sources")),
         changed(lambda plain: plain["sources"][FILE].pop("summary_text")),
@@ -290,6 +295,12 @@ def test_E8_whatever_is_not_the_schema_is_refused_with_path_place_and_remedy(wor
         assert told.endswith(REPAIR)
         assert "\n" not in told
         assert len(told) < 400
+
+
+def test_E8_a_newer_cache_with_a_huge_number_is_told_in_short() -> None:
+    with pytest.raises(KbError, match="of a newer afresh") as caught:
+        parse_cache(b'{"schema_version": 1' + b"0" * 4000 + b"}", PATH)
+    assert len(str(caught.value)) < 400
 
 
 def test_E8_a_newer_cache_asks_for_a_newer_afresh() -> None:

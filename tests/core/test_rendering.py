@@ -10,6 +10,7 @@ from afresh.core.rendering import (
     BY_SCRIPT,
     CHALLENGE,
     TURNED_AWAY,
+    is_readable,
     shows_the_same,
     visible_text,
     why_render,
@@ -42,6 +43,7 @@ REAL_DOCS = [
 )
 def test_C21_shells_and_checks_need_a_browser(html: str, why: str) -> None:
     assert why_render(html) == why
+    assert not is_readable(html.encode()), "a glance lets no shell through"
 
 
 @pytest.mark.parametrize(
@@ -55,10 +57,17 @@ def test_C21_shells_and_checks_need_a_browser(html: str, why: str) -> None:
         f"<script>{'g();' * 50_000}</script><noscript>Please enable JavaScript.</noscript><p>{PROSE}</p>",
         f"<p>{PROSE}</p><script src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'></script>",
         '<p>Redirects.</p><script type="application/ld+json">{"a": 1}</script>',
+        "<p>Moved.</p><script>var build = 12; dataLayer = []</script>",
     ],
 )
 def test_C21_pages_that_show_their_text_need_none(html: str) -> None:
     assert why_render(html) is None
+
+
+@pytest.mark.parametrize("tag", ["script", "SCRIPT", "script type=module"])
+def test_C21_much_text_at_the_beginning_is_enough_and_text_in_scripts_does_not_count(tag: str) -> None:
+    assert is_readable(f"<p>{PROSE}</p><{tag}>f()</script>".encode())
+    assert not is_readable(f"<{tag}>'<p>{PROSE}</p>'</script><!-- <p>{PROSE} --><p>Short</p>".encode())
 
 
 def test_C21_no_page_of_real_documentation_is_shown_in_a_browser() -> None:

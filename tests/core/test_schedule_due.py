@@ -14,6 +14,7 @@ from afresh.core.model import Page, PageId, PageStatus, Policy, SourceId
 from afresh.core.schedule import Waiting, due, due_at, next_look_after_answer, next_regular_look
 
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 moments = st.integers(-300, 300).map(lambda minutes: NOON + minutes * MINUTE)
 past = st.integers(-300, 0).map(lambda minutes: NOON + minutes * MINUTE)
 ages = st.none() | st.integers(1, 400).map(lambda minutes: minutes * 60.0)
@@ -55,10 +56,10 @@ def test_E20_E25_all_and_only_those_are_due_whose_time_or_age_has_come(
 
 @law
 @given(waitings, ages, budgets)
-def test_E20_the_longest_due_come_first_and_a_budget_takes_no_one_out_of_turn(
+def test_E20_the_earliest_next_look_comes_first_and_a_budget_takes_no_one_out_of_turn(
     pages: list[Waiting], max_age: float | None, budget: int | None
 ) -> None:
-    times = {page.url: (due_at(page, NOON, max_age), page.url) for page in pages}
+    times = {page.url: (page.next_at, page.url) for page in pages}
     everyone = due(pages, NOON, max_age=max_age)
     chosen = due(pages, NOON, max_age=max_age, budget=budget)
     assert [times[url] for url in everyone] == sorted(times[url] for url in everyone)
@@ -79,16 +80,27 @@ def test_E20_the_order_in_which_pages_are_told_does_not_matter(
 
 
 @law
-@given(waitings, ages, st.integers(1, 4))
-def test_E20_nobody_is_passed_over_for_ever(pages: list[Waiting], max_age: float | None, budget: int) -> None:
-    """Run after run, those looked at wait for the ordinary interval: everyone has a turn."""
+@given(waitings, ages, st.integers(1, 4), st.booleans())
+def test_E20_E25_nobody_is_passed_over_for_ever(
+    pages: list[Waiting], max_age: float | None, budget: int, answers: bool
+) -> None:
+    """Run after run, those looked at wait, whether they answered or failed: everyone has a turn."""
     waiting, now, seen = {page.url: page for page in pages}, NOON, set[str]()
     for _ in range(len(pages)):
         now += timedelta(days=1)
         for url in due(waiting.values(), now, max_age=max_age, budget=budget):
             seen.add(url)
-            waiting[url] = Waiting(url=url, next_at=now + MINUTE, written_at=now, answered_at=now)
+            answered = now if answers else waiting[url].answered_at
+            waiting[url] = Waiting(url=url, next_at=now + MINUTE, written_at=now, answered_at=answered)
     assert seen == {page.url for page in pages}
+
+
+def test_E20_E25_a_page_that_never_answers_again_leaves_others_their_turn() -> None:
+    """Its age makes it due for ever; who is due by time comes first all the same."""
+    dead = Waiting(url="dead", next_at=NOON + MINUTE, written_at=NOON, answered_at=NOON - 9 * DAY)
+    live = Waiting(url="live", next_at=NOON - MINUTE, written_at=NOON - DAY, answered_at=NOON - DAY)
+    assert due([dead, live], NOON, max_age=7 * DAY.total_seconds(), budget=1) == ["live"]
+    assert due([dead, live], NOON, max_age=7 * DAY.total_seconds()) == ["live", "dead"]
 
 
 @law

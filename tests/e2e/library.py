@@ -15,7 +15,6 @@ __all__ = ["Held", "assert_sound", "counts", "found", "index_of", "opened", "row
 
 QUICK = {
     "network.allow": ["127.0.0.1/32"],
-    "crawl.render": "never",  # tests of pages that need a browser say so
     "policy.backoff_base_seconds": 0.01,
     "policy.backoff_max_seconds": 0.02,
 }

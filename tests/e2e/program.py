@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SETTINGS = """\
 store: {{url: "sqlite:///{store}"}}
 network: {{allow: ["127.0.0.1/32"]}}
-crawl: {{probe: false, render: never}}
+crawl: {{probe: false}}
 policy: {{backoff_base_seconds: 0.01, backoff_max_seconds: 0.02}}
 """
 ROOT = Path(__file__).resolve().parents[2]

@@ -68,6 +68,26 @@ def test_E7_an_update_that_fails_before_it_writes_leaves_the_old_files(base: Bas
     assert base.chat.calls == paid
 
 
+@pytest.mark.parametrize("away", [False, True])
+def test_E1_G7_an_update_that_fails_after_it_took_over_the_cache_is_not_paid_for_again(
+    base: Base, tiny: TinySite, work: type[InProcess], away: bool
+) -> None:
+    base.run()
+    if away:
+        base.cache.unlink()
+    else:
+        base.edit(lambda sources: sources["a.md"].update(summary_text="By hand."))
+    base.note("c.md", "# Cranes\n")
+    base.links.unlink()
+    base.run(code=1)
+    with base.unpaid():
+        base.run(code=1)
+    base.list(tiny.at("/x"))
+    base.run()
+    assert sorted(base.sources) == sorted(["a.md", "b.md", "c.md", tiny.at("/x")])
+    assert base.run()["written"] is False
+
+
 @pytest.mark.parametrize("starved", ["index-cache.json", "index.txt"])
 def test_F13_E7_on_a_full_disk_the_old_files_stay_and_nothing_is_paid_for_twice(
     base: Base, work: type[InProcess], monkeypatch: pytest.MonkeyPatch, starved: str

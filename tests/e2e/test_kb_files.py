@@ -194,6 +194,38 @@ def test_G7_a_folder_that_the_settings_name_anew_takes_the_place_of_the_former(b
     assert base.run("search", "boats", "--in", "kb")
 
 
+@pytest.mark.parametrize("wrong", ["nowhere", "hollow", "afresh.txt"])
+def test_F80_settings_that_name_a_wrong_folder_leave_everything_searchable(base: Base, wrong: str) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    (base.place / "hollow").mkdir()
+    (base.place / "afresh.txt").write_text("https://example.org/\n")
+    base.configure(sources_dir=wrong, links_file_path=None)
+    error = base.run(code=1)["error"]
+    assert all(word in error for word in ("kb.sources_dir", wrong, str(base.notes)))
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    assert base.run("search", "boats", "--in", "kb")
+
+
+def test_E15_no_other_command_takes_the_name_or_sets_the_rules_of_the_knowledge_base(base: Base) -> None:
+    other = base.place / "other"
+    other.mkdir()
+    (other / "o.md").write_text("# Other")
+    for name in ("kb/files", "kb/links"):
+        assert "--name" in base.run("crawl", str(other), "--name", name, code=2)["error"]
+    base.run()
+    assert "init-kb" in base.run("crawl", str(base.notes), "--exclude", "*.txt", code=2)["error"]
+    base.run("crawl", str(base.notes), "--exclude", "*.txt", "--name", "mine")
+    base.run()
+    assert list(base.sources) == ["b.md", "sub/tea.txt"]
+
+
+def test_E15_a_folder_that_is_a_source_already_goes_on_as_one(base: Base) -> None:
+    base.run("crawl", str(base.notes), "--name", "mine")
+    base.run()
+    assert base.run("crawl", str(base.notes))["source"] == "mine"
+
+
 def test_G7_what_the_cache_says_wins_over_the_store(base: Base) -> None:
     base.run()
     base.edit(lambda sources: sources["b.md"].update(summary_text="By hand."))

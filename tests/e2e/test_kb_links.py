@@ -81,7 +81,8 @@ def test_E23_a_200_is_paid_for_only_if_the_text_is_another(base: Base, tiny: Tin
     base.run()
     name = tiny.at("/a")
     old = base.sources[name]
-    tiny.put("/a", page("aaaaa") + "<!-- other bytes -->")
+    other_head = page("aaaaa").replace("<title>aaaaa", "<meta name=description content=x><title>Another")
+    tiny.put("/a", other_head + "<!-- other bytes -->")
     base.let_time_pass(name)
     with base.unpaid():
         base.run()
@@ -97,8 +98,11 @@ def test_E23_a_200_is_paid_for_only_if_the_text_is_another(base: Base, tiny: Tin
 
 
 def test_E24_failures_double_the_wait_up_to_the_cap_and_change_nothing_else(
-    base: Base, tiny: TinySite
+    base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(
+        "AFRESH_CRAWL__RENDER", "never"
+    )  # a site that says 403 and nothing else may want a browser
     base.configure(
         sources_dir=None, url_refresh_fail_backoff_base_seconds=100, url_refresh_fail_backoff_max_seconds=350
     )
@@ -176,6 +180,30 @@ def test_E25_a_link_older_than_the_greatest_age_is_asked_for_whatever_it_waits_f
     assert asked(tiny) == ["/a"]
 
 
+def test_E20_E25_links_that_fail_beyond_the_greatest_age_do_not_take_the_turn_of_one_that_is_due(
+    base: Base, tiny: TinySite
+) -> None:
+    base.configure(sources_dir=None, url_refresh_budget_per_init=2)
+    base.list(*map(tiny.at, ("/b", "/0", "/1")))
+    tiny.put("/0", page("zeros"))
+    tiny.put("/1", page("ones"))
+    for _ in range(2):
+        base.run()
+    tiny.fail("/0", 500)
+    tiny.fail("/1", 500)
+    later, old = stamp(now() + timedelta(days=1)), stamp(now() - timedelta(days=30))
+
+    def fail_for_long(sources: dict[str, Any]) -> None:
+        for name in map(tiny.at, ("/0", "/1")):
+            sources[name]["url"].update(next_check_at=later, last_fetched_at=old)
+
+    base.edit(fail_for_long)
+    base.let_time_pass(tiny.at("/b"))
+    tiny.requests.clear()
+    base.run(code=1)
+    assert asked(tiny) == ["/b", "/0"]
+
+
 def test_E16_links_that_are_taken_off_the_list_leave_and_no_other(base: Base, tiny: TinySite) -> None:
     base.list(*map(tiny.at, ("/a", "/b", "/c")))
     base.run()
@@ -195,6 +223,39 @@ def test_F86_a_list_that_is_away_or_empty_leaves_everything_as_it_was(base: Base
     base.list()
     assert "lists no address" in base.run(code=1)["error"]
     assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+
+
+def test_E15_F86_a_list_that_never_named_an_address_may_be_empty_and_one_that_did_may_not(
+    base: Base, tiny: TinySite
+) -> None:
+    base.configure()
+    base.note("b.md", "# Boats")
+    base.list("# to be filled", "")
+    assert (base.run()["file_records"], list(base.sources)) == (1, ["b.md"])
+    base.list("not an address")
+    assert "line 1" in base.run(code=1)["error"]
+    base.list(tiny.at("/a"))
+    base.run()
+    base.forget_store()
+    before = base.cache.read_bytes()
+    base.list("")
+    assert "lists no address" in base.run(code=1)["error"]  # the cache knows that there was one
+    assert base.cache.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", [None, "", "no address\n"])
+def test_F86_settings_that_name_a_wrong_list_leave_everything_searchable(
+    base: Base, tiny: TinySite, text: str | None
+) -> None:
+    base.run()
+    before = (base.cache.read_bytes(), base.index.read_bytes())
+    if text is not None:
+        (base.place / "wrong.txt").write_text(text)
+    base.configure(sources_dir=None, links_file_path="wrong.txt")
+    error = base.run(code=1)["error"]
+    assert all(word in error for word in ("kb.links_file_path", "wrong.txt", str(base.links)))
+    assert (base.cache.read_bytes(), base.index.read_bytes()) == before
+    assert base.run("search", "aaaaa", "--in", "kb")
 
 
 def test_G2_many_links_taken_off_at_once_wait_for_a_word(base: Base, tiny: TinySite) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.kb_files import LONG_AGO, Base, asked, page
+from tests.e2e.kb_files import LONG_AGO, Base, asked, now, page, wait_of
 from tests.e2e.kb_watching import Watching
 
 from afresh.testing import ChatServer, TinySite
@@ -59,6 +59,18 @@ def test_E14_E27_E28_E29_E30_E31_while_it_runs_files_links_and_ticks_keep_both_f
     assert "yaks" in base.index.read_text()
     assert watching.stop() == 0
     assert asked(tiny) == ["/x", "/y", "/y"]
+
+
+def test_E27_G7_a_cache_that_is_taken_away_while_it_runs_comes_back_with_all_its_files(
+    base: Base, tiny: TinySite, watching: Watching
+) -> None:
+    watching.report("kb/links", new=1)
+    assert watching.watched(2) == {"kb/files", "kb/links"}
+    tiny.put("/x", page("yaks"))
+    base.cache.unlink()
+    watching.report("kb/links", changed=1)  # by a tick
+    assert sorted(base.sources) == sorted(["a.md", "b.md", tiny.at("/x")])
+    assert watching.stop() == 0
 
 
 def test_E27_without_runtime_refresh_the_start_is_all_there_is(base: Base) -> None:
@@ -126,6 +138,9 @@ def test_E28_E29_a_storm_of_events_is_one_update_once_it_is_over(base: Base, tin
         base.list(tiny.at("/z"))
         assert watching.report("kb/links")["deleted"] == 1
         assert [name for name in base.sources if "://" in name] == [tiny.at("/z")]
+        added = base.url(tiny.at("/z"))  # due now, and left to the next tick
+        assert (added["consecutive_failures"], wait_of(added, now()) <= 0) == (0, True)
+        assert asked(tiny) == ["/x"]
     finally:
         assert watching.stop() == 0
     assert base.sources["a.md"]["file"]["mtime_ns"] == (LONG_AGO + 34) * 10**9

@@ -53,7 +53,7 @@ def model(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> Iterator[Ch
 @pytest.fixture
 def flags(model: ChatServer) -> dict[str, object]:
     """The settings that lead to it."""
-    ai = {"provider": "openai", "model": "small", "base_url": model.base_url, "timeout_seconds": 0.3}
+    ai = {"provider": "openai", "model": "small", "base_url": model.base_url}
     return {"links.keywords": KEYWORDS, **{f"ai.{key}": value for key, value in ai.items()}}
 
 
@@ -143,14 +143,15 @@ async def test_F91_C11_a_model_that_does_not_answer_costs_no_page_and_is_asked_a
 ) -> None:
     lay(tiny, 2)
     model.script = list(SILENT[name])
-    async with opened(store, flags) as kb:
+    async with opened(store, {**flags, "ai.timeout_seconds": 0.3}) as kb:
         report = await crawl(kb, tiny)
         assert (report.new, report.state, report.links_scored, report.links_unscored) == (
             *(3, "completed"),
             *(0, 36),
         )
         assert any("36 links are not scored" in note for note in report.notes)
-        model.script.clear()
+    model.script.clear()
+    async with opened(store, flags) as kb:
         [report] = await kb.refresh(["city"])
         assert (report.links_scored, report.links_unscored) == (36, 0)
 

@@ -14,7 +14,7 @@ from afresh.testing import TinySite
 from afresh.testing.browser_traps import RESTLESS
 from afresh.testing.script_site import ScriptSite, WalledSite
 
-AUTO = {"crawl.render": "auto", "crawl.probe": False, "embedding.provider": "none"}
+AUTO = {"crawl.probe": False, "embedding.provider": "none"}
 
 
 async def _evidence(kb: KnowledgeBase, url: str) -> str:
@@ -23,8 +23,8 @@ async def _evidence(kb: KnowledgeBase, url: str) -> str:
 
 
 @pytest.mark.usefixtures("work")
-async def test_C21_a_site_made_by_script_is_crawled_and_no_change_behind_its_shell_is_missed(
-    store: Path,
+async def test_C21_a_site_made_by_script_is_crawled_no_change_behind_its_shell_missed_and_nothing_lost(
+    store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptSite.guide(3) as site:
         async with opened(store, AUTO) as kb:
@@ -34,11 +34,16 @@ async def test_C21_a_site_made_by_script_is_crawled_and_no_change_behind_its_she
             assert await found(kb, "lighthouses") == {site.at("/guide/2")}
             assert site.at("/guide/2") not in await found(kb, "harbors")
             why = await _evidence(kb, site.at("/guide/1"))
+            monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
+            without = (await kb.refresh(["docs"]))[0]
+            assert await found(kb, "lighthouses") == {site.at("/guide/2")}, "no shell takes its place"
     assert counts(first) == {"new": 3}
     assert first.rendered == 3
     assert [note for note in first.notes if "3 pages were shown in chromium" in note]
     assert counts(second) == {"changed": 1, "unchanged": 2}
     assert "shown in chromium: it asks for JavaScript" in why
+    assert without.state == "failed"
+    assert "playwright install" in (without.error or "")
 
 
 @pytest.mark.usefixtures("work")
@@ -46,7 +51,8 @@ async def test_C21_a_site_that_turns_plain_clients_away_is_crawled(store: Path) 
     with WalledSite() as site:
         site.put(
             "/",
-            "<title>Town</title><h1>Hall</h1><p>The council meets on Mondays.</p><a href='/fees'>Fees</a>",
+            "<title>Town</title><h1>Hall</h1><p>The council meets on Mondays, and all may come.</p>"
+            "<a href='/fees'>Fees</a>",
         )
         site.put("/fees", "<title>Fees</title><h1>Fees</h1><p>A fishing licence is free for residents.</p>")
         async with opened(store, AUTO) as kb:
@@ -87,7 +93,7 @@ def test_no_browser_survives_the_end_of_afresh(
         site.put("/", RESTLESS)
         gate = site.hold("/never?3")
         program = Program(store, in_process=True)
-        process = program.start("crawl", site.url, "--name", "docs", "--render", "auto")
+        process = program.start("crawl", site.url, "--name", "docs")
         gate.wait(timeout=30)
         family = psutil.Process(process.pid).children(recursive=True)
         assert _browser_processes(process.pid)
@@ -96,21 +102,6 @@ def test_no_browser_survives_the_end_of_afresh(
         ended(process)
         _, alive = psutil.wait_procs(family, timeout=10)
     assert [each.name() for each in alive] == []
-
-
-@pytest.mark.usefixtures("work")
-async def test_C21_without_a_browser_a_refresh_keeps_what_one_showed(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ScriptSite.guide(1) as site:
-        async with opened(store, AUTO) as kb:
-            await kb.crawl(site.url, name="docs")
-        monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
-        async with opened(store, AUTO) as kb:
-            report = (await kb.refresh(["docs"]))[0]
-            assert await found(kb, "guide") == {site.url}
-    assert report.state == "failed"
-    assert "playwright install" in (report.error or "")
 
 
 @pytest.mark.usefixtures("work")
@@ -131,7 +122,9 @@ async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
 @pytest.mark.usefixtures("work")
 async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path) -> None:
     with TinySite() as site:
-        text = "The council meets on Mondays in the large hall of the town, and everybody may come to listen. "
+        text = (
+            "The council meets on Mondays in the large hall of the town, and everybody may come to listen. "
+        )
         site.put("/", f"<title>Town</title><main><p>{text * 6}</p></main>")
         async with opened(store, AUTO) as kb:
             await kb.crawl(site.url, name="docs")

@@ -133,6 +133,10 @@ def test_a_link_to_a_cache_has_the_lock_of_the_cache(tmp_path: Path) -> None:
         ("  index_path: index-cache.json.lock\n", "kb.index_path and the lock of kb.index_cache_path"),
         ("  index_path: afresh.yaml\n", "the settings file and kb.index_path"),
         ("  index_cache_path: kb.db\nstore: {url: 'sqlite:///kb.db'}\n", "store.url and kb.index_cache_path"),
+        (
+            "  index_path: kb.db-wal\nstore: {url: 'sqlite:///kb.db'}\n",
+            "a file of store.url and kb.index_path",
+        ),
         ("  index_path: a.log\nlog: {file: a.log}\n", "log.file and kb.index_path"),
     ],
 )
@@ -143,16 +147,16 @@ def test_F87_no_file_is_written_over_another(tmp_path: Path, text: str, words: s
     assert str(tmp_path) in str(caught.value)
 
 
-def test_index_cache_lock_and_list_inside_the_folder_are_no_sources(
+def test_index_cache_lock_list_and_settings_inside_the_folder_are_no_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ours = ("index.txt", "index-cache.json", "index-cache.json.lock", "index.txt.0a1b2c3d.tmp", "links.txt")
-    notes = ("a.md", "index.md", "links.txt.md", "deep/index.txt", "deep/links.txt")
+    notes = ("a.md", "index.md", "links.txt.md", "deep/index.txt", "deep/links.txt", "deep/afresh.yaml")
     config = settings(tmp_path, "  sources_dir: .\n  links_file_path: links.txt\n")
     rules = Rules(root=tmp_path.as_uri())
     sieve = sieve_for(config, rules, str(tmp_path))
-    assert all(sieve.why_not(name) for name in ours)
+    assert all(sieve.why_not(name) for name in (*ours, "afresh.yaml"))  # settings may hold keys
     assert not any(sieve.why_not(name) for name in notes)
     elsewhere = sieve_for(config, rules, str(tmp_path / "deep"))
     assert not any(elsewhere.why_not(name) for name in ("index.txt", "links.txt"))

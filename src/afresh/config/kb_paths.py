@@ -9,6 +9,7 @@ from afresh.config.tree import Config
 from afresh.core.errors import ConfigError
 
 LOCK = ".lock"
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class KbPaths:
     links_file: Path | None
     index: Path
     cache: Path
+    settings: Path | None = None
 
     @property
     def lock(self) -> Path:
@@ -29,7 +31,8 @@ class KbPaths:
     def no_sources(self) -> list[tuple[Path, str]]:
         """What is no source below `sources_dir`, each with what its name may go on with."""
         written = [(self.index, ".*"), (self.cache, ".*")]  # the lock, and what is half-written
-        return [*written, (self.links_file, "")] if self.links_file else written
+        read = [self.links_file, self.settings]  # settings may hold keys, which no index is to tell
+        return [*written, *((path, "") for path in read if path)]
 
 
 def kb_paths(config: Config, cwd: Path) -> KbPaths:
@@ -40,6 +43,7 @@ def kb_paths(config: Config, cwd: Path) -> KbPaths:
         links_file=_place(config, cwd, "links_file_path", kb.links_file_path) if kb.links_file_path else None,
         index=_place(config, cwd, "index_path", kb.index_path),
         cache=_place(config, cwd, "index_cache_path", kb.index_cache_path),
+        settings=config.file.resolve() if config.file else None,
     )
     _refuse_same(paths, dict(_others(config, cwd)))
     return paths
@@ -65,7 +69,9 @@ def _others(config: Config, cwd: Path) -> Iterator[tuple[Path, str]]:
         yield config.file.resolve(), "the settings file"
     for key, typed in named.items():
         if typed:
-            yield _resolved(cwd, typed, key), key
+            yield (place := _resolved(cwd, typed, key)), key
+            if key == "store.url":
+                yield from ((place.with_name(place.name + end), f"a file of {key}") for end in _BESIDE)
 
 
 def _refuse_same(paths: KbPaths, taken: dict[Path, str]) -> None:

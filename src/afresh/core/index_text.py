@@ -6,8 +6,12 @@ from collections.abc import Iterable
 
 from afresh.core.kb_cache import FileRecord, Record
 
-# What would end the line, steer a terminal or turn the direction of the text, and lone surrogates.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# What would end the line, steer a terminal, turn the direction of the text or not be seen, and lone
+# surrogates; the two joiners (200C, 200D) are part of words and signs.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 

@@ -36,7 +36,11 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[tT ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[zZ]|[
 _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_NAME = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")  # the other surrogates are bytes of a name on disk
+_YEARS = range(1970, 9999)  # what databases can hold, and reckon with
 _LARGEST = 2**63 - 1
+_MOST_FAILURES = 1_000_000_000  # one more can still be counted
 _SHOWN = 60  # characters of a value that an error quotes
 T = TypeVar("T")
 Fields = dict[str, object]
@@ -107,7 +111,9 @@ def _check_version(version: object) -> None:
     if isinstance(version, bool) or not isinstance(version, int) or version < SCHEMA_VERSION:
         raise _Wrong(f"schema_version: expected {SCHEMA_VERSION}, got {_shown(version)}")
     if version > SCHEMA_VERSION:
-        raise _Newer(f"schema_version {version} is of a newer afresh, this one knows {SCHEMA_VERSION}")
+        raise _Newer(
+            f"schema_version {_shown(version)} is of a newer afresh, this one knows {SCHEMA_VERSION}"
+        )
 
 
 def _named(name: str, held: object) -> Record:
@@ -152,7 +158,7 @@ def _url(fields: Fields, about: Fields) -> UrlRecord:
         etag=_read(about, "etag", _header),
         last_modified=_read(about, "last_modified", _header),
         fetch_status=_read(about, "fetch_status", _status),
-        consecutive_failures=_read(about, "consecutive_failures", _count),
+        consecutive_failures=_read(about, "consecutive_failures", _failures),
         next_check_at=_read(about, "next_check_at", _time),
     )
 
@@ -181,7 +187,7 @@ def _fields(value: object) -> Fields:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else _refuse("text", value)
+    return value if isinstance(value, str) and not _SURROGATE.search(value) else _refuse("text", value)
 
 
 def _whole(value: object) -> int:
@@ -195,6 +201,11 @@ def _count(value: object) -> int:
     return number if number >= 0 else _refuse("a whole number from 0", value)
 
 
+def _failures(value: object) -> int:
+    number = _count(value)
+    return number if number <= _MOST_FAILURES else _refuse(f"at most {_MOST_FAILURES}", value)
+
+
 def _hash(value: object) -> str:
     if value == "":  # how others may write that nothing was read yet
         return NOTHING_READ
@@ -204,7 +215,7 @@ def _hash(value: object) -> str:
 def _time(value: object) -> datetime:
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     try:
-        if found:
+        if found and int(found[1][:4]) in _YEARS:
             fraction = (found[3] or "")[:6].ljust(6, "0")
             return datetime.fromisoformat(f"{found[1]}T{found[2]}.{fraction}+00:00")
     except ValueError:
@@ -219,7 +230,7 @@ def _time_or_never(value: object) -> datetime | None:
 
 def _header(value: object) -> str | None:
     if value is None or (isinstance(value, str) and not _CONTROL.search(value)):
-        return value
+        return None if value is None else _text(value)
     return _refuse("text without control characters, or null", value)
 
 
@@ -230,12 +241,12 @@ def _status(value: object) -> FetchStatus:
 
 def _address(value: object) -> str:
     if isinstance(value, str) and _WEB.match(value) and not _CONTROL.search(value):
-        return value
+        return _text(value)
     return _refuse("an http or https address", value)
 
 
 def _path(value: object) -> str:
-    if isinstance(value, str) and value and "\0" not in value:
+    if isinstance(value, str) and value and not _NO_NAME.search(value):
         parts = value.split("/")
         if "" not in parts and "." not in parts and ".." not in parts:
             return value

@@ -1,7 +1,8 @@
 """Whether a page has to be shown in a browser to be read, told from its HTML alone."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
 
 PLENTY = 400  # characters of visible text: with so much a page is content, whatever its scripts add
 BARE = 40  # characters: with fewer, a page with scripts shows next to nothing by itself
@@ -16,87 +17,82 @@ WANTED = "crawl.render is always"
 
 RENDERED = "text/html; rendered=browser"  # how content that a browser showed is on record
 
-_HIDES = ("script", "style", "title", "template", "noscript", "svg", "iframe", "select")
-_HIDING = re.compile(rf"({'|'.join(_HIDES)})(?=[\s/>])", re.IGNORECASE)
-_CLOSING = {name: re.compile(rf"</{name}\b[^>]{{0,100}}>", re.IGNORECASE) for name in _HIDES}
-_SPACE = re.compile(r"(?:\s|&nbsp;|&#160;)+")
-_SCRIPT = re.compile(r"<script\b(?![^>]{0,200}\btype\s*=\s*[\"']?application/(?:ld\+)?json)", re.IGNORECASE)
-_NOSCRIPT = re.compile(r"<noscript\b[^>]{0,100}>(.{0,500}?)</noscript", re.IGNORECASE | re.DOTALL)
-_ASKING = re.compile(
+
+def _late(pattern: str, flags: int = re.IGNORECASE) -> Callable[[], re.Pattern[str]]:
+    """An expression that is made when it is first needed, as most commands never do."""
+    return cache(lambda: re.compile(pattern, flags))
+
+
+_WINDOW = 8_192  # characters that are judged first: most pages show enough in them
+# What is between two pieces of text that are shown; what is never closed hides the rest. No way leads back
+# in it, so its time grows with the page and no faster.
+_UNSEEN = _late(
+    r"<(?:!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?)"
+    r"|(script|style|title|template|noscript|svg|iframe|select)(?=[\s/>])[^<]*+(?:<(?!/\1\b)[^<]*+)*+(?:</\1\b[^>]*+>?)?"
+    r"|[^>]*+>?)",
+)
+_SCRIPT = _late(r"<script\b(?![^>]{0,200}\btype\s*=\s*[\"']?application/(?:ld\+)?json)")
+_MAKES = _late(r"<script\b[^>]{0,500}\bsrc\b|\bdocument\b|\bfetch\s*\(|\bimport\b|innerHTML")  # content
+_NOSCRIPT = _late(r"<noscript\b[^>]{0,100}>(.{0,500}?)</noscript", re.IGNORECASE | re.DOTALL)
+_ASKING = _late(
     r"(?:enable|requires?|needs?|without|turn on|activate|aktivier\w*|activer)\W+(?:\w+\W+){0,3}java\s?script"
     r"|java\s?script\W+(?:\w+\W+){0,4}(?:disabled|required|enabled|turned off|needed|aktivier\w*|activ)",
-    re.IGNORECASE,
 )
-_MOUNT = re.compile(
+_MOUNT = _late(
     r"<(?:app-root|my-app|ion-app)\b[^>]{0,200}>\s*</"
     r"|<(?:div|main|section|body)\b[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|___gatsby|svelte|q-app|main-app"
     r"|application|app-root|react-root|reactroot|react-app|vue-app|ember-app|mount|docsify)[\"'\s>][^<]{0,60}</",
-    re.IGNORECASE,
 )
-_CHALLENGES = re.compile(
+_CHALLENGES = _late(
     r"_cf_chl_opt|/cdn-cgi/challenge-platform/|cf-browser-verification|<title>\s*just a moment"
     r"|checking (?:if the site connection is secure|your browser before)|_incapsula_resource"
     r"|sucuri_cloudproxy|aws-?waf-?(?:token|challenge)|ddos-guard|px-captcha"
     r"|verifying (?:that )?you are (?:a )?human|(?:please )?enable javascript and cookies to continue"
     r"|anubis_challenge",
-    re.IGNORECASE,
 )
-_LINKS = re.compile(
-    r"<a\b[^>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))", re.IGNORECASE
-)
-
-
-def _texts(html: str) -> Iterator[str]:
-    """The pieces between tags that are shown; in time that grows with the page and no faster."""
-    at = 0
-    while True:
-        tag = html.find("<", at)
-        yield html[at:] if tag < 0 else html[at:tag]
-        if tag < 0:
-            return
-        if html.startswith("<!--", tag):
-            close, over = html.find("-->", tag), 3
-        elif hiding := _HIDING.match(html, tag + 1):
-            closing = _CLOSING[hiding[1].lower()].search(html, hiding.end())
-            close, over = closing.end() if closing else -1, 0
-        else:
-            close, over = html.find(">", tag), 1
-        if close < 0:  # what is never closed hides the rest
-            return
-        at = close + over
+_LINKS = _late(r"<a\b[^>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))")
 
 
 def visible_text(html: str) -> str:
     """About what a reader sees of a page, blanks made one."""
-    return _SPACE.sub(" ", " ".join(_texts(html))).strip()
+    text = _UNSEEN().sub(" ", html)
+    if "&" in text:
+        text = text.replace("&nbsp;", " ").replace("&#160;", " ")
+    return " ".join(text.split())
 
 
 def _shows_plenty(html: str) -> bool:
-    shown = 0
-    for piece in _texts(html):
-        if not piece or piece.isspace():
-            continue
-        shown += len(_SPACE.sub(" ", piece).strip())
-        if shown >= PLENTY:
-            return True
-    return False
+    size = _WINDOW
+    while len(visible_text(html[:size])) < PLENTY:
+        if size >= len(html):
+            return False
+        size *= 8
+    return True
+
+
+def is_readable(page: bytes) -> bool:
+    """Whether a first glance tells that a page needs no browser: no script in it, or much text."""
+    if b"<script" not in page and b"<SCRIPT" not in page:
+        return True
+    return len(visible_text(page[:_WINDOW].decode("latin-1"))) >= PLENTY
 
 
 def why_render(html: str) -> str | None:
     """Why a page shows its content only in a browser; None if it can be read as it is."""
-    if not _SCRIPT.search(html) or _shows_plenty(html):
+    if not _SCRIPT().search(html) or _shows_plenty(html):
         return None
     head = html[:_GLANCE]
     if challenge_in(head):
         return CHALLENGE
-    if any(_ASKING.search(found) for found in _NOSCRIPT.findall(head)):
+    if any(_ASKING().search(found) for found in _NOSCRIPT().findall(head)):
         return ASKS
-    return BY_SCRIPT if len(visible_text(html)) < BARE or _MOUNT.search(head) else None
+    bare = len(visible_text(html)) < BARE and _MAKES().search(head)
+    return BY_SCRIPT if bare or _MOUNT().search(head) else None
 
 
 def challenge_in(html: str) -> bool:
     """Whether a page is one that lets browsers through after a moment, and nobody else."""
-    return _CHALLENGES.search(html[:_GLANCE]) is not None
+    return _CHALLENGES().search(html[:_GLANCE]) is not None
 
 
 def why_render_refused(status: int, *, challenge: bool) -> str | None:
@@ -114,4 +110,4 @@ def shows_the_same(plain: str, rendered: str) -> bool:
 
 
 def _targets(html: str) -> set[str]:
-    return {"".join(found) for found in _LINKS.findall(html)}
+    return {"".join(found) for found in _LINKS().findall(html)}

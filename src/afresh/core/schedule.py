@@ -29,8 +29,11 @@ def due_at(page: Waiting, now: datetime, max_age: float | None = None) -> dateti
 def due(
     pages: Iterable[Waiting], now: datetime, *, max_age: float | None = None, budget: int | None = None
 ) -> list[str]:
-    """The pages to look at now, longest due first, ties by address; at most `budget`, the rest waits."""
-    ready = sorted((at, page.url) for page in pages if (at := due_at(page, now, max_age)) <= now)
+    """The pages to look at now, by the time of their next look, then by address; at most `budget`.
+
+    An age makes a page due but does not move it forward: one that fails for long would take every turn.
+    """
+    ready = sorted((page.next_at, page.url) for page in pages if due_at(page, now, max_age) <= now)
     return [url for _, url in ready[: None if budget is None else max(0, budget)]]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from afresh.core.errors import UsageError
+from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import Source
 from afresh.ports import Library
@@ -23,6 +24,11 @@ async def add_source(
     known = None if name else await store.find_source_by_url(url, version)
     name = check_name(name) if name else known.name if known else name_for(url, kind)
     check_version(version)
+    if name in (FILES, LINKS):
+        raise UsageError(
+            f"{name} belongs to the knowledge base of files and links, which `afresh init-kb` keeps; "
+            f"give {url} another name with --name"
+        )
     same = known or await store.find_source(name, version)
     if same is not None and same.url != url:
         raise UsageError(

@@ -28,6 +28,7 @@ class Desk:
     cache: str
     index: str
     shelf: Shelf
+    is_filled: Callable[[str], bool]  # whether the root of a source is there and holds something
     typed: Callable[[], Mapping[str, str]]  # listed address → as the list of links writes it
     brake: Callable[[int, int], bool]  # whether so many of all are too many to leave at once
 
@@ -60,41 +61,52 @@ class KbUpdate:
         """Look at all files and at the links that are due."""
         return await self.part(Part(FILES, RunMode.REFRESH), Part(LINKS, RunMode.DUE, (), budget))
 
-    async def part(self, *parts: Part) -> KbReport:
+    async def part(self, *asked: Part) -> KbReport:
         """Look at some of it, under the lock of the one writer; where that fails both files stay."""
-        desk = self._desk
+        desk, parts = self._desk, list(asked)
         async with self._turn, desk.shelf.one_writer(self._clock):
             cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
             sources, fresh = await self._rooted(seen)
             imposed = fresh or seen != self._cache_now()
             if imposed:
-                await self._impose(sources, cache.sources if cache else {})
+                if fresh or seen != self._taken_over():
+                    await self._impose(sources, cache.sources if cache else {})
+                    await self._store.see_cache(self._taken_over())
+                parts = _everything(parts)
             reports = {
                 each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
             }
             now = self._clock()
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
-            if imposed:  # of what only the cache knows, the brake of a run holds nothing
-                self._hold(before, after)
+            if imposed and (held := self._held(before, after)):
+                await self._store.see_cache(SeenCache(desk.cache, "held"))  # it is to be taken over again
+                raise held
             written = await asyncio.to_thread(desk.shelf.write, after)
-            if (told := self._cache_now()) is not None and told != seen:
+            if (told := self._cache_now()) is not None and (imposed or told != seen):
                 await self._store.see_cache(told)
         return _report(desk, reports, before, after, now, written=written)
 
-    async def is_idle(self, now: datetime, max_age: float) -> bool:
-        """Whether no link is due, and nobody has touched the cache."""
+    async def is_idle(self, now: datetime) -> bool:
+        """Whether the time of no link has come, and nobody has touched the cache."""
         from afresh.core.schedule import due
 
         cache = await asyncio.to_thread(self._desk.shelf.read)
         if cache is None or await self._store.cache_seen() != self._cache_now():
             return False
         source = await self._store.find_source(LINKS, None)
-        return source is None or not due(await self._store.waiting(source.id), now, max_age=max_age, budget=1)
+        return source is None or not due(await self._store.waiting(source.id), now, budget=1)
 
     def _cache_now(self) -> SeenCache | None:
         digest = self._desk.shelf.digest
         return None if digest is None else SeenCache(self._desk.cache, digest)
+
+    def _taken_over(self) -> SeenCache:
+        """The mark of a cache that the store took over, until the update that did so is through.
+
+        If that one fails, the next finds it and keeps what was made since: nothing is paid for twice.
+        """
+        return SeenCache(self._desk.cache, f"taken over: {self._desk.shelf.digest or 'none'}")
 
     async def _rooted(self, seen: SeenCache | None) -> tuple[dict[str, Source], bool]:
         """The sources, and whether one of them is new; one whose root is no longer set goes."""
@@ -104,6 +116,8 @@ class KbUpdate:
             if known is not None and known.url != root:
                 if seen is not None and seen.path != self._desk.cache:
                     raise _taken(known, seen)
+                if root is not None and not await asyncio.to_thread(self._desk.is_filled, name):
+                    raise _keeps_its_place(known, root)
                 await self._store.remove_source(known.id, self._clock())
                 known = None
             if root is None:
@@ -141,14 +155,16 @@ class KbUpdate:
             raise KbError(f"{SETTINGS[source.name]}: {report.error}; cache and index are as they were")
         return report
 
-    def _hold(self, before: Cache, after: Cache) -> None:
+    def _held(self, before: Cache, after: Cache) -> KbError | None:
+        """Why what only the cache knows does not leave: the brake of a run holds nothing of that."""
         gone = before.sources.keys() - after.sources.keys()
-        if self._desk.brake(len(before.sources), len(gone)):
-            raise KbError(
-                f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
-                f"such as {one_line(min(gone))}: cache and index are as they were. Check "
-                f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
-            )
+        if not self._desk.brake(len(before.sources), len(gone)):
+            return None
+        return KbError(
+            f"{len(gone)} of {len(before.sources)} sources that {self._desk.cache} knows are not there, "
+            f"such as {one_line(min(gone))}: cache and index are as they were. Check "
+            f"{' and '.join(SETTINGS.values())}; if they are to go, take them out of the cache"
+        )
 
     async def _records(
         self, sources: Mapping[str, Source], before: Cache, now: datetime
@@ -173,11 +189,24 @@ class KbUpdate:
         return records
 
 
+def _everything(parts: Sequence[Part]) -> list[Part]:
+    """The parts, and what else may differ once the cache was taken over: all files, and the list."""
+    links = next((each for each in parts if each.name == LINKS), Part(LINKS, RunMode.DUE, (), 0))
+    return [Part(FILES, RunMode.REFRESH), links]
+
+
 def _taken(known: Source, seen: SeenCache) -> KbError:
     return KbError(
         f"{known.name} in this store is {path_of(known.url)} of the knowledge base with the cache "
         f"{seen.path}: a store holds one knowledge base, so name another store for this one (store.url), "
         f"or, if that one is no more or was moved here, type `afresh remove {known.name}`"
+    )
+
+
+def _keeps_its_place(known: Source, root: str) -> KbError:
+    return KbError(
+        f"{SETTINGS[known.name]}: {path_of(root)} is not there or holds nothing, so it does not "
+        f"take the place of {path_of(known.url)}: everything is kept; cache and index are as they were"
     )
 
 

@@ -80,7 +80,7 @@ class KbWatch:
     async def _tick(self) -> None:
         kb = self._settings
         try:
-            if await self._update.is_idle(self._clock(), kb.url_refresh_max_age_seconds):
+            if await self._update.is_idle(self._clock()):  # an age alone would ask dead links at every tick
                 return
             done = await self._update.part(Part(LINKS, RunMode.DUE, (), kb.url_refresh_budget_per_tick))
         except AfreshError as error:

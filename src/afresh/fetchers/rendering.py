@@ -4,8 +4,9 @@
 |-----------------------|-------------------------------------------------------------|----------|
 | 304                   | done                                                        | done     |
 | 200, HTML             | shown if it is a shell for scripts or a check for browsers  | shown    |
-| 403, 406              | shown, until three in a row of a site are refused there too | the same |
-| 401, 429, 503         | shown if a check for browsers came with it                  | the same |
+| 403, 406              | shown if the site let a plain client read nothing so far in | shown,   |
+|                       | this run, until three in a row are refused there too        | until …  |
+| 401, 403, 429, 503    | shown if a check for browsers came with it                  | the same |
 | anything else         | done                                                        | done     |
 
 The validators of the HTTP answer are kept only where the browser shows the same text and links as the plain
@@ -19,8 +20,16 @@ from dataclasses import dataclass, field, replace
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.core.doubt import PROBE
-from afresh.core.looks import Body, Failed, Fetched, Outcome, Refused, Request, Validators
-from afresh.core.rendering import CHALLENGE, RENDERED, WANTED, shows_the_same, why_render, why_render_refused
+from afresh.core.looks import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.rendering import (
+    CHALLENGE,
+    RENDERED,
+    WANTED,
+    is_readable,
+    shows_the_same,
+    why_render,
+    why_render_refused,
+)
 from afresh.core.urls import canonical, origin_of
 from afresh.fetchers import answers
 from afresh.fetchers.browser_engines import Engines
@@ -52,6 +61,7 @@ class _Tale:
     unshown: int = 0  # for want of a browser
     missing: str | None = None  # how to get one
     refused: dict[str, int] = field(default_factory=dict)  # by site, in a row
+    open_sites: set[str] = field(default_factory=set)  # that let plain clients read
 
 
 class RenderingFetcher:
@@ -107,15 +117,29 @@ class RenderingFetcher:
 
     def _why(self, seen: Fetched, url: str) -> str | None:
         """Why a look has to be taken again by a browser; None if it stands."""
+        if isinstance(seen, NotModified):
+            self._tale.open_sites.add(origin_of(url))
+            return None
         if isinstance(seen, Body):
-            if seen.media_type not in HTML:
-                return None
-            return WANTED if self._options.always else why_render(seen.data.decode("latin-1"))
+            return self._why_read(seen)
         if not isinstance(seen, Refused | Failed) or seen.status_code is None:
             return None
-        if self._tale.refused.get(origin_of(url), 0) >= MOST_REFUSED:
+        site = origin_of(url)
+        if self._tale.refused.get(site, 0) >= MOST_REFUSED:
             return None
+        if site in self._tale.open_sites and not (seen.challenge or self._options.always):
+            return None  # it is this page that is refused, and not plain clients
         return why_render_refused(seen.status_code, challenge=seen.challenge)
+
+    def _why_read(self, body: Body) -> str | None:
+        if body.media_type not in HTML:
+            return None
+        if self._options.always:
+            return WANTED
+        why = None if is_readable(body.data) else why_render(body.data.decode("latin-1"))
+        if why is None:
+            self._tale.open_sites.add(origin_of(body.url))
+        return why
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
         url = seen.url if isinstance(seen, Body) else request.url  # where HTTP redirects led, by their rules

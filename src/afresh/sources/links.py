@@ -16,7 +16,10 @@ _NAMED = 3  # moved addresses that a note names
 
 
 class LinkLister:
-    """Lists the addresses of a file; if it lists none or cannot be read that is an error, not "all gone"."""
+    """Lists the addresses of a file; if it lists none or cannot be read that is an error, not "all gone".
+
+    `may_be_empty`: a file without a word in it lists nothing, as long as it never did.
+    """
 
     kind = LINKS
     mark: str | None = None  # every page is asked by itself, so there is no state of the whole
@@ -27,10 +30,12 @@ class LinkLister:
         file: Path,
         *,
         expects_links: bool = False,
+        may_be_empty: bool = False,
         read: Callable[[Path], Awaitable[Settled]] = read_settled,
     ) -> None:
         self._file = file
         self._expects_links = expects_links  # it listed something before
+        self._may_be_empty = may_be_empty and not expects_links
         self._read = read
         self._list: LinkList | None = None
         self.moved: dict[str, str] = {}  # listed addresses that moved for good in this run, and where to
@@ -78,7 +83,7 @@ class LinkLister:
     async def _parsed(self) -> LinkList:
         settled = await self._read(self._file)
         found = parse_links(settled.data)
-        if not found.lines:
+        if not found.lines and (found.refused or not self._may_be_empty):
             raise SourceError(self._nothing(found))
         return found
 

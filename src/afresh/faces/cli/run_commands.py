@@ -36,6 +36,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "afresh crawl https://react.dev/reference/ --name react --version 19",
     "afresh crawl https://example.org/docs/ --exclude '*/old/*' --max-pages 500",
     "afresh crawl https://www.example.gov/ --keywords budget,minutes,contact:0.5",
+    "afresh crawl https://app.example.org/ --render always",
     "afresh crawl ./notes --ignore drafts/",
     "afresh crawl facebook/react --name react/repo --version 19",
     "afresh crawl links.txt",
