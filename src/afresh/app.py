@@ -177,6 +177,8 @@ class Workshop:
                     if scorer is not None:
                         kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping)
                         kit.best_first = own.crawl.order == "score"
+                    elif "score" in (source.policy.get("order"), source.rules.get("order")):
+                        listener(Notice(text="--crawl-order score needs --keywords: the nearest come first"))
                     yield kit, rules
         finally:
             if offload is not self._warm:
@@ -344,6 +346,7 @@ def policy_for(own: Config) -> Policy:
             own.storage.body,
             wanted_model(own.embedding) if own.storage.body == "none" else None,
             hidden_links=own.crawl.hidden_links,
+            render=own.crawl.render,
         ),
         chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,

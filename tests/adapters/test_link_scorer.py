@@ -102,6 +102,18 @@ async def test_F90_of_an_answer_that_breaks_off_only_the_rest_is_asked_again() -
     assert second.links == tuple(LINKS[1:]), "what was answered is not paid for twice"
 
 
+@pytest.mark.parametrize("then", [Odd.TRUNCATED, Odd.NO_JSON, Status(401)])
+async def test_F90_what_an_answer_said_before_it_broke_off_is_kept_whatever_comes_next(
+    then: Odd | Status,
+) -> None:
+    with ChatServer() as server:
+        server.script = [Odd.TRUNCATED, then]
+        async with scoring(server) as scorer:
+            left = await trouble(scorer)
+    assert server.calls == 2
+    assert by_url(left.found) == {LINKS[0].url: EXPECTED[LINKS[0].url]}, "it is paid for"
+
+
 @pytest.mark.parametrize(
     ("due", "words"),
     [

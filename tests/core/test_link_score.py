@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.core.strategies import law
 
 from afresh.core.link_score import (
+    LONGEST_COMMENT,
     MOST_KEYWORDS,
     Answered,
     AskedLink,
@@ -169,5 +170,7 @@ def test_an_answer_of_the_same_scorer_adds_keywords_and_one_of_another_takes_its
     first = answer("x", {"a"}, comment="one", a=0.5)
     joined = first.joined(answer("x", {"b"}, b=1.0))
     assert joined == answer("x", {"a", "b"}, comment="one", a=0.5, b=1.0)
+    assert first.joined(answer("x", {"b"}, comment="two", b=1.0)).comment == "one; two", "both count"
+    assert len(first.joined(answer("x", {"b"}, comment="w " * 100, b=1.0)).comment) <= LONGEST_COMMENT
     other = answer("x", {"b"}, recipe="s", b=0.1)
     assert first.joined(other) == other

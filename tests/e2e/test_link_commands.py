@@ -49,6 +49,12 @@ def test_C1_C7_C16_one_command_scores_the_links_of_a_site_and_another_lists_the_
     assert "keywords" in program.run("show", "city").out
 
 
+def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite, store: Path) -> None:
+    program = Program(store, in_process=True)
+    assert "needs --keywords" in program.run("crawl", city.url, "--crawl-order", "score").err
+    assert "needs --keywords" not in program.run("crawl", city.url, "--keywords", "budget").err
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

@@ -11,7 +11,7 @@ from tests.e2e.library import assert_sound, found, opened, rows
 from tests.e2e.sites import looks, word
 
 from afresh.core.errors import ScoreError, ScorerDown
-from afresh.core.link_score import AskedLink
+from afresh.core.link_score import AskedLink, Verdict
 from afresh.core.views import LinkView, RunReport
 from afresh.kb import KnowledgeBase
 from afresh.models import link_scorers
@@ -165,6 +165,23 @@ async def test_C11_one_batch_in_vain_leaves_its_links_for_the_next_run(
     assert (report.links_scored, report.links_unscored, scorer.calls) == (3, 0, 4)
     [report] = await kb.refresh(["city"])
     assert (report.links_scored, scorer.calls) == (0, 4)
+
+
+async def test_F90_what_a_batch_in_vain_did_say_is_kept_and_only_the_rest_asked_again(
+    kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
+) -> None:
+    lay(tiny, CITY)
+    trouble = ScoreError("it breaks off")
+    trouble.found = [Verdict(tiny.at("/contact"), "Contact us", {"contact": 1.0})]
+    scorer.troubles = {1: trouble}
+    report = await crawl(kb, tiny)
+    assert (report.links_scored, report.links_unscored) == (1, 7)
+    assert list(await scored(kb)) == ["contact"]
+    [report] = await kb.refresh(["city"])
+    assert (report.links_scored, report.links_unscored, report.links_saved) == (7, 0, 1)
+    again, _ = scorer.asked[1]
+    assert len(again) == 7
+    assert trouble.found[0].url not in {link.url for link in again}
 
 
 async def test_C19_other_weights_ask_nothing_and_another_keyword_asks_for_itself(

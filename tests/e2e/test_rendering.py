@@ -104,5 +104,35 @@ def test_no_browser_survives_the_end_of_afresh(
     assert [each.name() for each in alive] == []
 
 
+@pytest.mark.usefixtures("work")
+async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptSite.guide(1) as site:
+        with monkeypatch.context() as patched:
+            patched.setattr("afresh.fetchers.browser.launch", _no_browser)
+            async with opened(store, AUTO) as kb:
+                first = await kb.crawl(site.url, name="docs")
+        async with opened(store, AUTO) as kb:
+            second = (await kb.refresh(["docs"]))[0]
+            assert await found(kb, "guide") == {site.url}
+    assert (first.rendered, second.rendered) == (0, 1)
+
+
+@pytest.mark.usefixtures("work")
+async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path) -> None:
+    with TinySite() as site:
+        text = (
+            "The council meets on Mondays in the large hall of the town, and everybody may come to listen. "
+        )
+        site.put("/", f"<title>Town</title><main><p>{text * 6}</p></main>")
+        async with opened(store, AUTO) as kb:
+            await kb.crawl(site.url, name="docs")
+            shown = await kb.crawl(site.url, name="docs", policy={"render": "always"})
+            again = await kb.crawl(site.url, name="docs")
+    assert (shown.rendered, shown.not_modified) == (1, 0)
+    assert (again.rendered, again.not_modified) == (0, 1), "its validators hold, as scripts changed nothing"
+
+
 async def _no_browser(*given: object) -> None:
     raise NoBrowser("chromium is not installed: playwright install chromium")

@@ -29,6 +29,12 @@ AfreshError
         └── StoreFull  there is no room to write
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from afresh.core.link_score import Verdict
+
 
 class AfreshError(Exception):
     """Something went wrong that a user can understand and act on."""
@@ -95,7 +101,9 @@ class SummarizerDown(SummaryError):
 
 
 class ScoreError(AfreshError):
-    """Some links could not be scored."""
+    """Some links could not be scored; `found` is what was said of others before."""
+
+    found: "Sequence[Verdict]" = ()
 
 
 class ScorerDown(ScoreError):

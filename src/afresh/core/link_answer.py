@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from afresh.core.link_score import LONGEST_KEYWORD, AskedLink, Verdict, usual
+from afresh.core.link_score import LONGEST_COMMENT, LONGEST_KEYWORD, AskedLink, Verdict, usual
 from afresh.core.plain import shortened, without_marks, without_thoughts
 
-LONGEST_COMMENT = 200
 MOST_UNKNOWN = 5  # keywords of one link that nobody asked for
 _LONGEST = 1_000_000  # characters of an answer that are looked at
 _CLAMPED = "(a score was beyond 0 to 1)"

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from afresh.core.plain import shortened
+
 UNKNOWN_WEIGHT = 0.25  # of a keyword that a scorer names although nobody asked for it
 LONGEST_KEYWORD = 100
+LONGEST_COMMENT = 200
 MOST_KEYWORDS = 200
 _MOST = math.nextafter(2.0, 0.0)  # what the sum comes near to and, but for rounding, never is
 
@@ -57,8 +60,13 @@ class Answered:
             recipe=self.recipe,
             asked=self.asked | later.asked,
             scores={**self.scores, **later.scores},
-            comment=later.comment or self.comment,
+            comment=self._both_comments(later),
         )
+
+    def _both_comments(self, later: "Answered") -> str:
+        """Why a link matters, also for what was asked for before."""
+        said = dict.fromkeys(filter(None, (self.comment, later.comment)))
+        return shortened("; ".join(said), LONGEST_COMMENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,9 @@ READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA, RST
 CHUNKER = "markdown-4"  # and the analysis of its words
 
 
-def recipe_of(body: str, model: str | None, *, hidden_links: bool = True) -> str:
+def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
     """The fingerprint of what needs the page itself; where no text is kept, that is everything."""
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")
+    parts = parts if render == "auto" else (*parts, f"render {render}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

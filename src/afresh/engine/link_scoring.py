@@ -152,6 +152,7 @@ class LinkScoring:
 
     async def _ask(self, run: Run, links: Sequence[AskedLink], keywords: tuple[str, ...]) -> None:
         """One call and one transaction; links that got no answer stay unasked."""
+        is_whole = True  # what it does not name fits no keyword
         try:
             verdicts = await self._unless_stopped(self._scorer.score(links, keywords))
         except Stopped:
@@ -160,9 +161,9 @@ class LinkScoring:
         except ScoreError as error:
             self.trouble = str(error)
             self._down = isinstance(error, ScorerDown)
-            self._left.update(links)
-            return
+            verdicts, is_whole = error.found, False
         said = {AskedLink(each.url, each.text): each for each in verdicts}
+        self._left.update(link for link in links if not is_whole and link not in said)
         answers = [
             Answered(
                 link=link,
@@ -172,6 +173,7 @@ class LinkScoring:
                 comment=said[link].comment if link in said else "",
             )
             for link in links
+            if is_whole or link in said
         ]
         failpoint("links.answered")
         await self._keep(run, answers)

@@ -95,6 +95,9 @@ async def launch(
         "timeout": options.timeout_seconds * 1000,
     }
     if engine == "chromium":
+        path = options.executable_path
+        if path and not options.channel and shutil.which(path) is None:
+            raise NoBrowser(f"browser.executable_path: no program at {path}")
         given |= _chromium(options, kind.executable_path, token)
     elif engine == "firefox":
         given["firefox_user_prefs"] = _FIREFOX

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.rendering import (
     CHALLENGE,
@@ -89,7 +90,10 @@ class RenderingFetcher:
         why = self._why(seen, request.url)
         if why is None:
             return seen
-        return await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
+        seen = await self._show(request, seen, why, self._options.total_seconds - (_now() - began))
+        if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # a probe is no page
+            self._tale.rendered += 1
+        return seen
 
     async def close(self) -> None:
         """End the browser and close all connections."""
@@ -107,7 +111,7 @@ class RenderingFetcher:
             notes.append(f"{_pages(tale.rendered)} shown in {names} before being read")
         if tale.unshown:
             notes.append(
-                f"{_pages(tale.unshown)} read as plain HTML, though a browser may show more: {tale.missing}"
+                f"{_pages(tale.unshown)} looked at without a browser, which may show more: {tale.missing}"
             )
         return (*notes, *self._engines.notes)
 
@@ -161,6 +165,8 @@ class RenderingFetcher:
             return Failed(outcome=Outcome.FAILED, reason=f"not shown in a browser: {fix}", hopeless=True)
         self._tale.unshown += 1
         self._tale.missing = fix
+        if isinstance(seen, Body):  # else a 304 would hide it from the browser that is there next time
+            return replace(seen, validators=Validators())
         return seen
 
     def _lost(self, seen: Fetched, lost: Lost) -> Fetched:
@@ -188,7 +194,6 @@ class RenderingFetcher:
             reason = f"a check for browsers, which {shown.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
         kept = shows_the_same(_text(body), shown.html)
-        self._tale.rendered += 1
         return replace(
             body,
             url=url or asked,

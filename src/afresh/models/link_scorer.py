@@ -97,6 +97,9 @@ class ChatLinkScorer:
                 why = str(bad)
                 if left and isinstance(bad, _ErrorAsSuccess):
                     await self._sleep(FIRST_WAIT)
+            except ScoreError as error:
+                error.found = found
+                raise
             else:
                 self._count(reading)
                 found += reading.verdicts
@@ -108,10 +111,12 @@ class ChatLinkScorer:
                 break
         if not open_links:
             return found
-        raise ScoreError(
+        trouble = ScoreError(
             f"{self._completions.host} answered with {why} instead of scores: "
             "the next run tries again; if it lasts, check ai.model"
         )
+        trouble.found = found
+        raise trouble
 
     async def close(self) -> None:
         """Nothing: the caller belongs to whoever made it."""

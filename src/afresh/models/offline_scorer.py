@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from afresh.core.errors import EmbedderDown
 from afresh.core.keyword_match import Match, Seeker
 from afresh.core.link_likeness import likely_score, telling_words
-from afresh.core.link_score import AskedLink, Verdict
+from afresh.core.link_score import LONGEST_COMMENT, AskedLink, Verdict
+from afresh.core.plain import shortened
 from afresh.models.choose import FAST, check_installed, fast
 from afresh.models.likeness import Likeness
 
 _VERSION = 1  # of the rules and their figures: raise it when a score would change
 _SLICE = 1_000  # links between two moments at which a stop is heard
-_LONGEST_COMMENT = 200
 
 
 class OfflineLinkScorer:
@@ -80,9 +80,4 @@ def _verdict(link: AskedLink, matches: Mapping[str, Match]) -> Verdict:
     ranked = sorted(matches.items(), key=lambda item: (-item[1].score, item[0]))
     told = "; ".join(f"{keyword}: “{match.word}”" for keyword, match in ranked)
     scores = {keyword: round(match.score, 3) for keyword, match in ranked}
-    return Verdict(
-        link.url,
-        link.text,
-        scores,
-        told if len(told) <= _LONGEST_COMMENT else f"{told[: _LONGEST_COMMENT - 1]}…",
-    )
+    return Verdict(link.url, link.text, scores, shortened(told, LONGEST_COMMENT))

@@ -11,7 +11,8 @@ from afresh.core.model import Run, SourceId
 class LinkScorer(Protocol):
     """Says which keywords fit a link, by its text and address alone; made anew for every run.
 
-    Trouble is a ScoreError for the links of one call, a ScorerDown where none can be scored any more.
+    Trouble is a ScoreError for the links of one call, a ScorerDown where none can be scored any more; what
+    was said before it came is in its `found`.
     """
 
     recipe: str  # a fingerprint of scorer, model and prompt, not of keywords

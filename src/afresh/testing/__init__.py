@@ -14,6 +14,7 @@ from afresh.testing.hostile import HostileSite
 from afresh.testing.link_answers import Odd
 from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
+from afresh.testing.script_site import ScriptSite, WalledSite
 from afresh.testing.tinysite import TinySite
 
 __all__ = [
@@ -31,7 +32,9 @@ __all__ = [
     "MemoryStore",
     "Odd",
     "RequestLog",
+    "ScriptSite",
     "ScriptedFetcher",
     "TinySite",
     "Trouble",
+    "WalledSite",
 ]
