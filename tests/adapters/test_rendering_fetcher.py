@@ -251,3 +251,23 @@ async def test_C21_a_page_that_http_brings_is_never_gone_for_what_a_browser_is_t
     seen = await web.fetch(Request(url=ROOT, media_type=RENDERED))
     assert isinstance(seen, Refused)
     assert seen.reason == f"chromium ended at {ROOT}login with 404"
+
+
+@pytest.mark.parametrize("always", [False, True])
+@pytest.mark.parametrize("shows", ["", "Loading …", "<h1>Something went wrong</h1><p>Please try again.</p>"])
+async def test_C21_F42_a_shell_that_shows_nothing_in_a_browser_is_a_failed_look_however_often(
+    shows: str, always: bool
+) -> None:
+    down = Screens(chromium=lambda url: Shown(url=url, html=shows, status=200, engine="chromium"))
+    web, _ = fetcher(Answers(home=shell()), down, always=always)
+    for media_type in (None, RENDERED, RENDERED):
+        seen = await web.fetch(Request(url=ROOT, media_type=media_type))
+        assert isinstance(seen, Failed)
+        assert seen.hopeless
+        assert seen.reason.startswith("in chromium it shows nothing but its shell")
+
+
+async def test_C21_a_shell_that_shows_little_is_believed() -> None:
+    short = Screens(chromium=lambda url: Shown(url=url, html="<h1>Hall closed</h1>", status=200))
+    web, _ = fetcher(Answers(home=shell()), short)
+    assert isinstance(await web.fetch(Request(url=ROOT)), Body)

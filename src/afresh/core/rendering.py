@@ -13,6 +13,7 @@ BY_SCRIPT = "its content is made by script"
 ASKS = "it asks for JavaScript"
 CHALLENGE = "it is a check for browsers"
 TURNED_AWAY = "the site turns plain clients away"
+NOTHING = "it shows nothing but its shell: what its scripts ask for may be out of reach"
 WANTED = "crawl.render is always"
 
 RENDERED = "text/html; rendered=browser"  # how content that a browser showed is on record
@@ -50,6 +51,16 @@ _CHALLENGES = _late(
     r"|verifying (?:that )?you are (?:a )?human|(?:please )?enable javascript and cookies to continue"
     r"|anubis_challenge",
 )
+_MARKS = _late(r"<(?:(script|style)(?=[\s/>])[^<]*+(?:<(?!/\1\b)[^<]*+)*+|[^>]*+>?)")
+_WORD = _late(r"[^\W_]+")
+# What pages say while the data behind them does not come; a page of nothing else shows no content.
+_PHRASES = (
+    "loading load please wait waiting moment just one a is the this page app application data content"
+    " error errors failed failure fail could not cannot couldn t be loaded to oops sorry something went wrong"
+    " try again retry later reload refresh unavailable server internal network timeout 500 502 503 504"
+    " lädt laden wird geladen bitte warten fehler chargement en cours cargando"
+)
+_WAITING = frozenset(_PHRASES.split())
 _LINKS = _late(r"<a\b[^<>]{0,500}?\bhref\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s>]{1,2000}))")
 
 
@@ -107,6 +118,19 @@ def shows_the_same(plain: str, rendered: str) -> bool:
     if max(len(plain), len(rendered)) > _LONGEST:
         return False
     return visible_text(plain) == visible_text(rendered) and _targets(plain) == _targets(rendered)
+
+
+def shows_nothing(plain: str, rendered: str) -> bool:
+    """Whether a shell stayed one in a browser: no word that it did not bring, but for those of waiting."""
+    text = visible_text(rendered[:_LONGEST])
+    if len(text) >= PLENTY:
+        return False
+    said = set(_words(text)) - _WAITING
+    return not said or said <= set(_words(_MARKS().sub(" ", plain[:_GLANCE])))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD().findall(text.casefold())
 
 
 def _targets(html: str) -> set[str]:

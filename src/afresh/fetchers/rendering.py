@@ -9,6 +9,9 @@
 | 401, 403, 429, 503    | shown if a check for browsers came with it                  | the same |
 | anything else         | done                                                        | done     |
 
+A shell that shows nothing in a browser either is a failed look, however often that is seen: the data behind
+it may be out of reach.
+
 The validators of the HTTP answer are kept only where the browser shows the same text and links as the plain
 page: a shell stays the same while the data behind it changes, so a shell is shown anew with every look.
 """
@@ -23,9 +26,12 @@ from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.rendering import (
     CHALLENGE,
+    NOTHING,
     RENDERED,
+    TURNED_AWAY,
     WANTED,
     is_readable,
+    shows_nothing,
     shows_the_same,
     why_render,
     why_render_refused,
@@ -193,7 +199,10 @@ class RenderingFetcher:
         if why_render(shown.html) == CHALLENGE:
             reason = f"a check for browsers, which {shown.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
-        kept = shows_the_same(_text(body), shown.html)
+        plain = _text(body)
+        if why != TURNED_AWAY and why_render(plain) and shows_nothing(plain, shown.html):
+            return Failed(outcome=Outcome.FAILED, reason=f"in {shown.engine} {NOTHING}", hopeless=True)
+        kept = shows_the_same(plain, shown.html)
         return replace(
             body,
             url=url or asked,
