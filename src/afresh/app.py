@@ -175,8 +175,9 @@ class Workshop:
                 async with at_work(kit.vigil, stopping), texts as (summarizer, scorer):
                     kit.telling = Telling(store, summarizer) if summarizer else None
                     if scorer is not None:
-                        kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping)
                         kit.best_first = own.crawl.order == "score"
+                        guesser = self.models.guesser(scorer) if kit.best_first else None
+                        kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping, guesser)
                     elif "score" in (source.policy.get("order"), source.rules.get("order")):
                         listener(Notice(text="--crawl-order score needs --keywords: the nearest come first"))
                     yield kit, rules

@@ -92,6 +92,14 @@ class Modelling:
             if caller is not None:
                 await caller.close()
 
+    def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
+        """Who tells for nothing what links may be worth that the scorer was not asked about yet."""
+        if scorer.is_free:
+            return None
+        from afresh.models.offline_scorer import OfflineLinkScorer
+
+        return OfflineLinkScorer()
+
     @asynccontextmanager
     async def _allowance(self) -> AsyncIterator["Allowance"]:
         """What one run may spend; runs side by side share what is left of the day."""

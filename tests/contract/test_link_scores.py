@@ -28,6 +28,8 @@ def linking(text: str, **links: str) -> Read:
 async def unasked(desk: Desk, *keywords: str, recipe: str = RECIPE) -> dict[AskedLink, tuple[str, ...]]:
     """What is to be asked."""
     found = await desk.store.unasked_links(desk.source.id, recipe, keywords or KEYWORDS)
+    count = await desk.store.unasked_count(desk.source.id, recipe, keywords or KEYWORDS)
+    assert count == len(found)
     return {each.link: each.keywords for each in found}
 
 

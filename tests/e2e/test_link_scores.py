@@ -12,7 +12,9 @@ from tests.e2e.sites import looks, word
 
 from afresh.core.errors import ScoreError, ScorerDown
 from afresh.core.link_score import AskedLink, Verdict
+from afresh.core.model import SourceId
 from afresh.core.views import LinkView, RunReport
+from afresh.engine.link_scoring import LinkScoring
 from afresh.kb import KnowledgeBase
 from afresh.models import link_scorers
 from afresh.testing import FakeLinkScorer, FrozenClock, TinySite
@@ -315,7 +317,7 @@ async def test_the_best_links_are_followed_first_where_not_all_can_be(
     lay(tiny, DEEP, {})
     if sitemap:
         tiny.sitemap(True)
-    scorer.recipe = "offline/fake"
+    scorer.is_free = True
     own = {"max_pages": 12, "order": "score", "probe": False}
     report = await kb.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
     assert report.new == 12
@@ -347,6 +349,42 @@ async def test_a_model_is_asked_in_full_batches_also_where_the_best_come_first(
     assert {"/way", "/vault"} <= set(looks(tiny))
     assert report.links_unscored == 0
     assert scorer.calls <= -(-report.links_scored // 10) + 1
+
+
+@pytest.mark.parametrize("spent", [False, True])
+async def test_F91_links_that_a_model_was_not_asked_about_are_ranked_by_their_words_meanwhile(
+    kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer, spent: bool
+) -> None:
+    lay(tiny, DEEP, {})
+    scorer.batch = 1 if spent else 1000
+    scorer.always = ScorerDown("ai.budget_per_run (0) is spent") if spent else None
+    own = {"max_pages": 12, "order": "score", "probe": False}
+    report = await kb.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
+    assert {"/", "/way", "/vault", "/gold"} <= set(looks(tiny)), "three steps away, and none a branch"
+    assert scorer.calls == 1, "in the end, or in vain"
+    assert (report.links_scored == 0, report.links_unscored > 10) == (spent, spent)
+
+
+async def test_F91_links_do_not_pile_up_once_the_budget_is_spent(
+    kb: KnowledgeBase, store: Path, tiny: TinySite, scorer: FakeLinkScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scoring: list[LinkScoring] = []
+    settle = LinkScoring.settle
+
+    async def watched(self: LinkScoring, source: SourceId) -> None:
+        scoring.append(self)
+        await settle(self, source)
+
+    monkeypatch.setattr(LinkScoring, "settle", watched)
+    lay(tiny, DEEP, {})
+    scorer.batch = 5
+    scorer.troubles = {2: ScorerDown("ai.budget_per_run (1) is spent")}
+    report = await crawl(kb, tiny)
+    [(pairs,)] = rows(store, "select count(distinct link_id || text) from page_links")
+    assert (report.links_scored, report.links_unscored) == (5, pairs - 5)
+    assert not scoring[0]._new
+    assert not scoring[0]._left
+    assert not any(scoring[0]._ready.values())
 
 
 def test_answers_of_a_scorer_are_kept_with_its_recipe(store: Path) -> None:

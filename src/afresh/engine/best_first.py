@@ -1,6 +1,6 @@
 """Which new pages are read next where the best links come first: few at a time, as each may show better."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from afresh.core.model import Listed, RunMode
 from afresh.engine.course import Course
@@ -52,13 +52,19 @@ class BestFirst:
         frontier = await store.frontier(course.source.id)
         waiting = {item.url: item for item in [*course.held_back, *frontier]}
         near = [item for item in waiting.values() if item.depth <= course.rules.max_depth]
-        scores = await store.link_scores(course.source.id)
+        scores = await self._worths()
         if near and not scores and self._first:  # nothing is known to lead on: a call is worth it
             self._first = False
             await self._scoring.ask(course.run)
-            scores = await store.link_scores(course.source.id)
+            scores = await self._worths()
         good = sum(1 for item in near if item.url in scores)
         return sorted(near, key=lambda item: (-scores.get(item.url, 0.0), item.depth)), good
+
+    async def _worths(self) -> Mapping[str, float]:
+        """What links are worth, and may be where no answer has come yet: then the higher one counts."""
+        known = await self._course.kit.store.link_scores(self._course.source.id)
+        guessed = await self._scoring.guesses(self._course.run)
+        return {**known, **{url: max(score, known.get(url, 0.0)) for url, score in guessed.items()}}
 
 
 def applies(course: Course) -> bool:

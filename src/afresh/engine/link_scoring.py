@@ -10,12 +10,12 @@ from typing import TypeVar
 from afresh.core.errors import ScoreError, ScorerDown
 from afresh.core.link_score import Answered, AskedLink, Unasked, Weighing, usual
 from afresh.core.model import Run, RunMode, SourceId, Visit
+from afresh.engine.link_guesses import LinkGuesses
 from afresh.failpoints import failpoint
 from afresh.ports import Clock, LinkScorer, Store
 
 T = TypeVar("T")
 REMEMBERED = 200_000  # links with texts that were met in a run; more are looked up once more
-OFFLINE = "offline"
 
 
 class Stopped(Exception):
@@ -32,8 +32,10 @@ class LinkScoring:
         weighing: Weighing,
         clock: Clock,
         stopping: asyncio.Event,
+        guesser: LinkScorer | None = None,
     ) -> None:
         self.weighing = weighing
+        self._guesses = LinkGuesses(guesser, weighing) if guesser else None
         self.trouble: str | None = None  # why links are left
         self.unscored = 0  # known at the end of a run
         self._store = store
@@ -55,10 +57,12 @@ class LinkScoring:
     @property
     def is_free(self) -> bool:
         """Whether asking costs nothing, so that a batch need not be full."""
-        return self._scorer.recipe.startswith(OFFLINE)
+        return self._scorer.is_free
 
     def note(self, visits: Sequence[Visit]) -> None:
-        """Meet the links of pages that were just written."""
+        """Meet the links of pages that were just written; once nobody may be asked, none are gathered."""
+        if self._down and self._guesses is None:
+            return
         for visit in visits:
             for link in visit.harvest.links or ():
                 pair = AskedLink(link.url, link.text)
@@ -96,15 +100,32 @@ class LinkScoring:
         if full and not self._may_ask:
             return
         async with self._asking:
-            new, self._new = self._new, []
-            if new:
-                self._sort(await self._unasked(run.source_id, new))
+            await self._look_up(run)
             for keywords, links in self._ready.items():
                 while len(links) >= (self._scorer.batch if full else 1) and self._may_ask:
                     batch = list(islice(links, self._scorer.batch))
                     for link in batch:
                         del links[link]
                     await self._ask(run, batch, keywords)
+            if self._down:  # how many are left is counted at the end
+                self._ready.clear()
+                self._left.clear()
+                self._new = self._new if self._guesses else []
+
+    async def guesses(self, run: Run) -> Mapping[str, float]:
+        """What links may be worth that nobody was asked about yet; no call is made for it."""
+        if self._guesses is None:
+            return {}
+        async with self._asking:
+            if not self._guesses.begun and not self._sealed:
+                self._guesses.note(await self._unasked(run.source_id, None))
+            await self._look_up(run)
+            return await self._guesses.worths()
+
+    async def _look_up(self, run: Run) -> None:
+        new, self._new = self._new, []
+        if new:
+            self._sort(await self._unasked(run.source_id, new))
 
     async def begin(self, run: Run) -> None:
         """See whether all links on record are scored: then only those that the run meets are of interest."""
@@ -112,13 +133,17 @@ class LinkScoring:
 
     async def finish(self, run: Run) -> None:
         """Ask about every link that is left, also by earlier runs."""
-        if not self._sealed:
+        if not self._sealed and not self._down:
             async with self._asking:
                 self._new.clear()
                 self._ready.clear()
                 self._sort(await self._unasked(run.source_id, None))
         await self.ask(run)
-        self.unscored = len(self._left) + sum(map(len, self._ready.values()))
+        if self._down:
+            asked = self._scorer.recipe, self._keywords
+            self.unscored = await self._store.unasked_count(run.source_id, *asked)
+        else:
+            self.unscored = len(self._left) + sum(map(len, self._ready.values()))
         if self._stopping.is_set() and self.unscored:
             self.trouble = self.trouble or "stopped"
         await self._keep(run, [])
@@ -146,8 +171,10 @@ class LinkScoring:
         return await self._store.unasked_links(source, self._scorer.recipe, self._keywords, among)
 
     def _sort(self, unasked: Sequence[Unasked]) -> None:
+        if self._guesses is not None:
+            self._guesses.note(unasked)
         for each in unasked:
-            if each.link not in self._left:
+            if each.link not in self._left and not self._down:
                 self._ready[each.keywords][each.link] = None
 
     async def _ask(self, run: Run, links: Sequence[AskedLink], keywords: tuple[str, ...]) -> None:
@@ -175,6 +202,8 @@ class LinkScoring:
             for link in links
             if is_whole or link in said
         ]
+        if self._guesses is not None:
+            self._guesses.forget(answers)
         failpoint("links.answered")
         await self._keep(run, answers)
         failpoint("links.kept")

@@ -50,6 +50,7 @@ class _ErrorAsSuccess(Unusable):
 class ChatLinkScorer:
     """Fulfils `ports.LinkScorer` with a model; make one per run, as its budget is for one."""
 
+    is_free = False
     batch = 50
 
     def __init__(

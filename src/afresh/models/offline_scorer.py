@@ -21,6 +21,7 @@ class OfflineLinkScorer:
     Where the embedded model is not installed, words are compared by their letters alone.
     """
 
+    is_free = True
     batch = 5_000
     calls = 0
     tokens = 0

@@ -16,6 +16,7 @@ class LinkScorer(Protocol):
     """
 
     recipe: str  # a fingerprint of scorer, model and prompt, not of keywords
+    is_free: bool  # asking costs nothing
     batch: int  # links that one call takes
     calls: int  # made so far to a model
     tokens: int  # spent so far
@@ -38,6 +39,7 @@ class LinkAnswers(Protocol):
         keywords: Sequence[str],
         among: Sequence[AskedLink] | None = None,
     ) -> Sequence[Unasked]: ...
+    async def unasked_count(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int: ...
     async def asked_count(self, source: SourceId) -> int: ...
     async def keep_answers(
         self,

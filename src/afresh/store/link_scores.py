@@ -46,6 +46,14 @@ class LinkScores:
         ]
         return [each for each in left if each.keywords]
 
+    async def unasked_count(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
+        """How many links with texts a scorer was not asked about, or not for all keywords."""
+        asked = {"source": source, "recipe": recipe, "keywords": _list(keywords)}
+        async with self.db.read() as tx:
+            rows = await tx.all("unasked_counts", **asked)
+        some = AskedLink("", "")
+        return sum(int(row["pairs"]) for row in rows if lacking(_known(some, row), recipe, keywords))
+
     async def asked_count(self, source: SourceId) -> int:
         """How many links with texts a scorer was ever asked about."""
         async with self.db.read() as tx:

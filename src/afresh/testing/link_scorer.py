@@ -23,10 +23,12 @@ class FakeLinkScorer:
         *,
         batch: int = 50,
         recipe: str = "fake/1",
+        is_free: bool = False,
         troubles: Mapping[int, ScoreError] | None = None,
         volunteers: Callable[[AskedLink], Mapping[str, float]] = lambda link: {},
     ) -> None:
         self.recipe = recipe
+        self.is_free = is_free
         self.batch = batch
         self.calls = 0
         self.tokens = 0

@@ -22,6 +22,15 @@ where l.source_id = :source and l.url in {list urls}
     and (a.link_id is null or a.recipe <> :recipe or a.keywords <> :keywords)
 order by l.id, e.text
 
+-- unasked_counts
+select recipe, keywords, count(*) as pairs from (
+    select distinct l.id, e.text, a.recipe, a.keywords
+    from links l join page_links e on e.link_id = l.id
+    left join link_asked a on a.link_id = l.id and a.text = e.text
+    where l.source_id = :source and (a.link_id is null or a.recipe <> :recipe or a.keywords <> :keywords)
+) unasked
+group by recipe, keywords
+
 -- asked_count
 select count(*) as pairs from link_asked a join links l on l.id = a.link_id where l.source_id = :source
 

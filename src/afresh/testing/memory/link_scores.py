@@ -36,6 +36,10 @@ class MemoryLinkScores:
         ]
         return [each for each in left if each.keywords]
 
+    async def unasked_count(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
+        """How many links with texts a scorer was not asked about, or not for all keywords."""
+        return len(await self.unasked_links(source, recipe, keywords))
+
     async def asked_count(self, source: SourceId) -> int:
         """How many links with texts a scorer was ever asked about."""
         return sum(owner == source for owner, _ in self.tables.answers)
