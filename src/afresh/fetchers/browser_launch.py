@@ -2,7 +2,11 @@
 
 import os
 import shutil
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from afresh.core.errors import ConfigError
@@ -54,10 +58,36 @@ class NoBrowser(Exception):
 
 def must_be_installed() -> None:
     """ConfigError that names the fix where every page is to be shown in a browser and none can be."""
-    from importlib.util import find_spec
-
     if find_spec("playwright") is None or find_spec("psutil") is None:
         raise ConfigError(f"crawl.render is always, but {MISSING}")
+
+
+def why_no_browser(engines: Sequence[str], executable_path: str | None, channel: str | None) -> str | None:
+    """How to get a browser where none of the engines is there, told without starting one; None if one is."""
+    try:
+        must_be_installed()
+    except ConfigError:
+        return MISSING
+    if "chromium" in engines and channel is None and executable_path is not None:
+        lack = (
+            None
+            if shutil.which(executable_path)
+            else f"browser.executable_path: no program at {executable_path}"
+        )
+    elif "chromium" in engines and (channel or _installed()):
+        lack = None
+    else:
+        lack = f"playwright install {engines[0]}" if engines else "browser.engines names none"
+    others = [engine for engine in engines if engine != "chromium" or not executable_path]
+    return None if lack is None or any(map(_is_downloaded, others)) else lack
+
+
+def _is_downloaded(engine: str) -> bool:
+    """Whether Playwright has fetched an engine to where it keeps them."""
+    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
+    folder = Path(named) if named and named != "0" else Path(usual).expanduser() / "ms-playwright"
+    return any(folder.glob(f"{engine}*-*"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
