@@ -114,6 +114,10 @@ class Workshop:
         """Whether the text of its pages is stored."""
         return self._own(source).storage.body == "markdown"
 
+    def keywords(self, source: Source) -> Mapping[str, float]:
+        """What its links are scored by, with weights."""
+        return self._own(source).links.keywords
+
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
         from zoneinfo import ZoneInfo

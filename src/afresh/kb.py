@@ -261,7 +261,8 @@ class KnowledgeBase:
         """One source with its numbers."""
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
-        return replace(view, next_time=await self._next_time(source))
+        keywords = self._tools.keywords(source)
+        return replace(view, next_time=await self._next_time(source), keywords=keywords)
 
     async def pages(
         self,
@@ -394,7 +395,5 @@ class KnowledgeBase:
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        tools = self._tools
-        return await why_unknown(
-            self._store, url, within, lambda source: tools.bounds(source)[0], tools.why_left_out
-        )
+        rules_of, left_out = (lambda source: self._tools.bounds(source)[0]), self._tools.why_left_out
+        return await why_unknown(self._store, url, within, rules_of, left_out)

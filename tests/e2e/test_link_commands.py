@@ -49,6 +49,21 @@ def test_C1_C7_C16_one_command_scores_the_links_of_a_site_and_another_lists_the_
     assert "keywords" in program.run("show", "city").out
 
 
+def test_C7_a_page_or_a_keyword_that_a_source_lacks_is_named(city: TinySite, store: Path) -> None:
+    program = Program(store, in_process=True)
+    program.run("crawl", city.url, "--name", "city", "--keywords", "budget")
+    ended = program.run("links", "city", "--page", city.at("/nowhere"), "--json")
+    assert (ended.code, ended.report) == (0, [])
+    assert f"{city.at('/nowhere')} is not on record" in ended.err
+    ended = program.run("links", "city", "--keyword", "Sewage")
+    assert "city is not scored by 'sewage': it has the keywords budget" in ended.err
+    assert "No links match." in ended.out
+    assert program.run("links", "city", "--page", city.at("/parks"), "--keyword", "budget").err == ""
+    assert program.run("show", "city", "--json").report["keywords"] == {"budget": 1.0}
+    program.run("crawl", city.url, "--keywords", "")
+    assert "it has no keywords" in program.run("links", "city", "--keyword", "budget").err
+
+
 def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite, store: Path) -> None:
     program = Program(store, in_process=True)
     assert "needs --keywords" in program.run("crawl", city.url, "--crawl-order", "score").err
@@ -59,6 +74,7 @@ def test_the_best_first_without_keywords_says_that_it_needs_them(city: TinySite,
     ("flags", "said"),
     [
         (["--keywords", "budget:3"], "expected a weight from 0 to 1 for 'budget', got 3"),
+        (["--keywords", ",,,"], "expected keywords such as budget,contact:0.5, got ',,,'"),
         (["--keywords", "a,A"], "the keyword 'a' stands twice"),
         (["--crawl-order", "best"], "--crawl-order: expected one of breadth, score"),
     ],

@@ -98,7 +98,10 @@ class KeywordError(ValueError):
 def parse_keywords(typed: str) -> dict[str, float]:
     """The keywords of `budget,contact:0.5` with their weights; one without a weight weighs 1."""
     pairs = []
-    for part in filter(None, map(str.strip, typed.split(","))):
+    parts = list(filter(None, map(str.strip, typed.split(","))))
+    if typed.strip() and not parts:  # nothing at all clears them, a list of nothing is a slip
+        raise KeywordError(f"expected keywords such as budget,contact:0.5, got {typed[:60]!r}")
+    for part in parts:
         keyword, colon, weight = part.rpartition(":")
         pairs.append((keyword, _weight(weight, keyword)) if colon else (part, 1.0))
     return checked_keywords(pairs)

@@ -173,6 +173,7 @@ class SourceView:
     next_time: datetime | None = None  # when its schedule wants the next look, if it has one
     model: str | None = None  # whose vectors answer searches; told of one source, not in lists
     unembedded: int | None = None  # chunks that lack them
+    keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

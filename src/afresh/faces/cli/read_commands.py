@@ -94,13 +94,16 @@ def links(
     Links are scored by the keywords of their source: `afresh crawl TARGET --keywords budget,contact:0.5`.
     With -v each is listed with the reason and a page it stands on.
     """
+    from afresh.faces.cli import link_lists
+
     views = session.ask(
         lambda kb: kb.links(label, page=page, keyword=keyword, min_score=min_score, limit=limit)
     )
+    if not views and (page or keyword):
+        for reason in session.ask(lambda kb: link_lists.why_none(kb, label, page, keyword)):
+            session.say(reason)
     if session.wrote_rows(views, LinkView):
         return
-    from afresh.faces.cli import link_lists
-
     session.show(link_lists.links(views, whole=session.verbose > 0))
 
 
