@@ -39,7 +39,7 @@ class AiSettings:
         },
     )
     budget_per_run: int | None = whole(
-        None,
+        1_000,
         "calls that one run may make; the rest waits for the next run; null: no limit",
         0,
         1_000_000_000,

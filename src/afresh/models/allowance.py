@@ -24,9 +24,15 @@ class Allowance:
     def refusal(self) -> str | None:
         """Why no further call may be made, or None if one may."""
         if self._per_run is not None and self.calls >= self._per_run:
-            return f"ai.budget_per_run ({self._per_run}) is spent: the rest follows with the next run"
+            return (
+                f"ai.budget_per_run ({self._per_run:,}) is spent: the rest follows with the next run, "
+                "or raise it (null: no limit)"
+            )
         if self._day.limit is not None and self._day.spent >= self._day.limit:
-            return f"ai.budget_per_day ({self._day.limit}) is spent: the rest follows with a run tomorrow"
+            return (
+                f"ai.budget_per_day ({self._day.limit:,}) is spent: the rest follows with a run tomorrow, "
+                "or raise it (null: no limit)"
+            )
         return None
 
     def spend(self) -> None:
