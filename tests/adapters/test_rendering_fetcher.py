@@ -227,6 +227,13 @@ async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> No
     assert seen.url == ROOT + "start"
 
 
+async def test_P15_a_script_that_leads_where_we_may_not_go_is_refused_by_the_name_of_the_host() -> None:
+    reason = "its script leads to 10.0.0.1, which is not allowed: network.allow"
+    away = Screens(chromium=lambda url: Lost(reason=reason, refused=True, hopeless=True))
+    web, _ = fetcher(Answers(home=shell()), away)
+    assert await web.fetch(Request(url=ROOT)) == Refused(outcome=Outcome.FAILED, reason=reason)
+
+
 async def test_P12_a_page_that_no_browser_shows_in_time_is_a_failure_of_that_page() -> None:
     late = Screens(chromium=lambda url: Lost(reason="not shown within 30 s", late=True, hopeless=True))
     web, _ = fetcher(Answers(home=shell()), late)

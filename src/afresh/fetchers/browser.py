@@ -2,11 +2,12 @@
 
 import asyncio
 import secrets
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afresh.core.urls import origin_of
+from afresh.fetchers.browser_driver import Driver
 from afresh.fetchers.browser_launch import MISSING, BrowserOptions, NoBrowser, launch
 from afresh.fetchers.browser_page import Lost, Shown, show
 from afresh.fetchers.browser_processes import end, family, first_process, heaviest_beyond
@@ -14,7 +15,7 @@ from afresh.fetchers.browser_proxy import BrowserProxy
 from afresh.fetchers.browser_scripts import PREPARE
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Playwright, Route
+    from playwright.async_api import Browser, BrowserContext, Route
     from psutil import Process
 
 _BLOCKED = frozenset({"image", "media", "font"})
@@ -53,6 +54,9 @@ class Desk:
             most = options.max_page_bytes // 1024 // 1024
             return Lost(reason=f"the page and its files are larger than {most} MB", hopeless=True)
         barred = tuple(f"{host} is {kind}" for host, kind in toll.barred.items())
+        if isinstance(seen, Lost) and seen.led_to in toll.barred:
+            reason = f"its script leads to {seen.led_to}, which is not allowed: network.allow"
+            return replace(seen, reason=reason, refused=True, hopeless=True)
         if isinstance(seen, Lost):
             why = f" (not let through: {', '.join(barred)})" if barred else ""
             return replace(seen, reason=seen.reason + why, hopeless=seen.hopeless or bool(barred))
@@ -190,8 +194,7 @@ class Browsers:
         self._options = options
         self._turns = asyncio.Semaphore(options.pages)
         self._starting = asyncio.Lock()
-        self._stack = AsyncExitStack()
-        self._playwright: Playwright | None = None
+        self._driver = Driver()
         self._running: dict[str, Running] = {}
         self._leaving: list[Running] = []
         self._absent: dict[str, str] = {}
@@ -220,9 +223,7 @@ class Browsers:
         self._running.clear()
         self._leaving.clear()
         await self._dead_end.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._stack.aclose()
+        await self._driver.close()
 
     async def _for(self, engine: str) -> Running:
         async with self._starting:
@@ -235,17 +236,27 @@ class Browsers:
             if engine in self._absent:
                 raise NoBrowser(self._absent[engine])
             try:
-                running = self._running[engine] = await self._start(engine)
+                running = self._running[engine] = await self._started(engine)
             except NoBrowser as error:
                 self._absent[engine] = str(error)
                 raise
             return running
+
+    async def _started(self, engine: str) -> Running:
+        """A new browser; where the driver dies over it, a few more are tried."""
+        while True:
+            try:
+                return await self._start(engine)
+            except NoBrowser:
+                if self._driver.is_up or not self._driver.may_start:
+                    raise
 
     def _is_worn(self, running: Running) -> bool:
         return (
             running.spent
             or running.shown >= self._options.recycle_pages
             or not running.browser.is_connected()
+            or not self._driver.is_up
         )
 
     async def _let_go(self) -> None:
@@ -256,14 +267,19 @@ class Browsers:
 
     async def _start(self, engine: str) -> Running:
         try:
-            from playwright.async_api import async_playwright
+            from playwright.async_api import Error
         except ImportError as error:
             raise NoBrowser(MISSING) from error
-        if self._playwright is None:
+        playwright = await self._driver.playwright()
+        if not self._dead_end.is_open:
             await self._dead_end.open()
-            self._playwright = await self._stack.enter_async_context(async_playwright())
         token = secrets.token_hex(8)
-        browser = await launch(self._playwright, engine, self._options, token, self._dead_end.address)
+        browser = await launch(playwright, engine, self._options, token, self._dead_end.address)
         running = Running(engine, self._options, browser, token)
-        await running.settle_in()
+        try:
+            await running.settle_in()
+        except Error as error:
+            running.spent = True
+            await running.close()
+            raise NoBrowser(f"{engine} broke down as it started") from error
         return running

@@ -1,6 +1,7 @@
 """Starting a browser through Playwright: which program, with which doors shut."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,7 @@ _CHROMIUM = (
     "--mute-audio",
     f"--disable-features={','.join(_OFF)}",
 )
+_SANDBOX = re.compile(r"(?<![-\w])sandbox|without --no-sandbox", re.IGNORECASE)  # not in a command line
 _FIREFOX = {
     "media.peerconnection.enabled": False,
     "network.http.http3.enable": False,
@@ -163,6 +165,6 @@ def _why(engine: str, said: str) -> str:
     first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
     if "Executable doesn't exist" in said or "is not found at" in said or "ENOENT" in said:
         return f"{engine} is not installed: playwright install {engine}"
-    if "sandbox" in said.lower():
+    if _SANDBOX.search(said):
         return f"{engine} cannot start its sandbox here; browser.sandbox: off does without it"
     return f"{engine} does not start: {first[:200]}"

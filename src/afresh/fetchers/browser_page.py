@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from afresh.fetchers.browser_scripts import FINGERPRINT, SNAPSHOT
 
@@ -38,6 +39,8 @@ class Lost:
     reason: str
     late: bool = False
     hopeless: bool = False  # another try in this run would fare no better
+    refused: bool = False  # it is we who may not look
+    led_to: str | None = None  # the host to which it went away, where that shows nothing
 
 
 class Watch:
@@ -47,6 +50,7 @@ class Watch:
         self._page = page
         self._asked: set[Request] = set()
         self.answer: Response | None = None  # of the document that is shown
+        self.aim = ""  # where the page as a whole was last about to go
         self.crashed = asyncio.Event()
         page.on("request", self._begin)
         page.on("requestfinished", self._end)
@@ -67,6 +71,8 @@ class Watch:
         return self.answer is not None and self.answer.status >= 400
 
     def _begin(self, request: "Request") -> None:
+        if request.is_navigation_request() and request.frame == self._page.main_frame:
+            self.aim = request.url
         if request.resource_type not in _UNHEEDED:
             self._asked.add(request)
 
@@ -108,6 +114,8 @@ async def _look(page: "Page", watch: Watch, url: str, settle_seconds: float, mos
     first = await page.goto(url, wait_until="commit", timeout=0)
     watch.answer = watch.answer or first
     settled = await _settle(page, watch, settle_seconds)
+    if not page.url.startswith(("http://", "https://")):
+        return _led_astray(page.url, watch.aim)
     html: object = ""
     for _ in range(3):  # a page that goes elsewhere just now is taken down there
         with suppress(Error):
@@ -121,6 +129,14 @@ async def _look(page: "Page", watch: Watch, url: str, settle_seconds: float, mos
         return Lost(reason="the page does not let itself be read", hopeless=True)
     headers = answer.headers
     return Shown(url=page.url, html=html, status=answer.status, headers=headers, settled=settled)
+
+
+def _led_astray(url: str, aim: str) -> Lost:
+    """A page whose script went where nothing is shown: the browser then shows a page of its own."""
+    own = url.startswith(("chrome-error:", "about:neterror"))
+    place = aim if own and aim else url
+    reason = f"its script leads to {place[:200]}, which shows nothing"
+    return Lost(reason=reason, hopeless=True, led_to=urlsplit(place).hostname)
 
 
 async def _settle(page: "Page", watch: Watch, most: float) -> bool:

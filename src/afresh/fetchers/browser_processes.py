@@ -37,6 +37,13 @@ def heaviest_beyond(limit_mb: int, first: psutil.Process | None) -> psutil.Proce
     return max(pages or sizes, key=lambda pair: pair[0])[1]
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process still runs."""
+    with suppress(*_GONE):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def end(processes: Iterable[psutil.Process]) -> None:
     """Kill processes, whether they are still there or not."""
     for process in processes:

@@ -49,6 +49,11 @@ class BrowserProxy:
         self._toll: Toll | None = None
 
     @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self._server is not None
+
+    @property
     def address(self) -> str:
         """Where the browser finds it."""
         if self._server is None:

@@ -178,6 +178,8 @@ class RenderingFetcher:
     def _lost(self, seen: Fetched, lost: Lost) -> Fetched:
         if isinstance(seen, Refused | Failed):
             return replace(seen, reason=f"{seen.reason}; in a browser: {lost.reason}")
+        if lost.refused:
+            return Refused(outcome=Outcome.FAILED, reason=lost.reason)
         outcome = Outcome.TIMEOUT if lost.late else Outcome.FAILED
         return Failed(outcome=outcome, reason=lost.reason, hopeless=lost.hopeless)
 
