@@ -120,6 +120,19 @@ async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
 
 
 @pytest.mark.usefixtures("work")
+async def test_C21_F42_an_outage_behind_a_shell_empties_nothing_however_many_runs_see_it(store: Path) -> None:
+    with ScriptSite.guide(1) as site:
+        async with opened(store, {**AUTO, "browser.settle_seconds": 1}) as kb:
+            await kb.crawl(site.url, name="docs")
+            waits = "document.getElementById('root').innerHTML = '<p>Loading …</p>'"
+            site.put("/app.js", waits, media_type="text/javascript", listed=False)
+            reports = [(await kb.refresh(["docs"]))[0] for _ in range(3)]
+            assert await found(kb, "guide") == {site.url}
+            assert "shows nothing but its shell" in await _evidence(kb, site.url)
+    assert [report.state for report in reports] == ["failed"] * 3
+
+
+@pytest.mark.usefixtures("work")
 async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path) -> None:
     with TinySite() as site:
         text = (
