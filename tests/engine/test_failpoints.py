@@ -9,10 +9,12 @@ import pytest
 from tests.e2e.program import Program
 from tests.e2e.test_embedding_kill import REMAKING
 from tests.e2e.test_kill import AT_ANY_POINT, CONFIRMING
+from tests.e2e.test_link_kill import SCORING
 
 from afresh.core.errors import ConfigError
 from afresh.failpoints import POINTS, VARIABLE, Tripped, arm, failpoint
 
+WRITING = ["kb.cache", "kb.index", "kb.written"]  # killed at by tests.e2e.test_kb_faults
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "afresh"
 
 
@@ -27,7 +29,7 @@ def test_F01_F05_the_registry_names_the_points_of_the_source_and_each_has_a_kill
     files = [file for file in SOURCE.rglob("*.py") if file.name != "failpoints.py"]
     used = [name for file in files for name in calls.findall(file.read_text("utf-8"))]
     assert set(used) == set(POINTS)
-    assert {*AT_ANY_POINT, *CONFIRMING, *REMAKING} == set(POINTS)
+    assert {*AT_ANY_POINT, *CONFIRMING, *REMAKING, *WRITING, *SCORING} == set(POINTS)
 
 
 def test_a_point_that_is_named_acts_at_its_hit_and_only_there() -> None:
