@@ -134,14 +134,8 @@ class Workshop:
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
-        store, policy, clock = patient(self.store, patience), self.config.policy, Steady(self.clock)
-        return store, Vigil(
-            store=store,
-            me=_worker(clock()),
-            lease_seconds=policy.lease_seconds,
-            heartbeat_seconds=policy.heartbeat_seconds,
-            clock=clock,
-        )
+        store = patient(self.store, patience)
+        return store, _vigil(store, pace_for(self.config), Steady(self.clock))
 
     def sees(self, source: Source) -> bool:
         """Whether a source can be read from this machine: files can be where their root is."""
@@ -302,13 +296,7 @@ class Workshop:
             policy=policy_for(own),
             pace=pace,
             keep_body=own.storage.body == "markdown",
-            vigil=Vigil(
-                store=store,
-                me=_worker(clock()),
-                lease_seconds=pace.lease_seconds,
-                heartbeat_seconds=pace.heartbeat_seconds,
-                clock=clock,
-            ),
+            vigil=_vigil(store, pace, clock),
             clock=clock,
             full=full,
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
@@ -334,6 +322,16 @@ def _typed(links: Path | None) -> Mapping[str, str]:
 def _worker(now: datetime) -> Worker:
     host, pid = socket.gethostname(), os.getpid()
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
+
+
+def _vigil(store: SqlStore, pace: Pace, clock: Clock) -> Vigil:
+    return Vigil(
+        store=store,
+        me=_worker(clock()),
+        lease_seconds=pace.lease_seconds,
+        heartbeat_seconds=pace.heartbeat_seconds,
+        clock=clock,
+    )
 
 
 def rules_for(source: Source, own: Config) -> Rules:
