@@ -37,7 +37,7 @@ soak: $(STAMP) ## Long tests of kills, memory and locks: make soak ARGS=kills
 bench: $(STAMP) ## Measure against the bare loop; PEERS=1 also runs Scrapy
 	@$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)
 
-eval: $(STAMP) ## Score search on questions with known answers: make eval ARGS="--worst 10"
+eval: $(STAMP) ## Score search and link scores on labelled sets: make eval ARGS="--worst 10"
 	@$(BIN)/python -m eval $(ARGS)
 
 setup: $(STAMP) ## Only make .venv

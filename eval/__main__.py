@@ -1,4 +1,4 @@
-"""`python -m eval`: scores search on both sets; exit code 1 when a floor is broken."""
+"""`python -m eval`: scores search and link scores on labelled sets; exit code 1 when a floor is broken."""
 
 import argparse
 import asyncio
@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from eval.floors import misses, raised, read, record
+from eval.links import LINKS, link_misses, links_as_json, measure_links
 from eval.measure import FAST, Measured, measure
 from eval.sets import HERE, NAMES, load
-from eval.show import as_json, show
+from eval.show import as_json, show, show_links
 
 SHARED = Path(os.environ.get("AFRESH_SHARED") or HERE.parents[1] / "shared")
 WIDTH = 110
@@ -24,19 +25,22 @@ WIDTH = 110
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and compare with the floors."""
     given = _parser().parse_args(arguments)
-    names = NAMES if given.set == "all" else (given.set,)
+    names = NAMES if given.set == "all" else tuple(name for name in NAMES if name == given.set)
     measured = [_measured(name, given.model) for name in names]
+    links = asyncio.run(measure_links()) if given.set in (LINKS, "all") else []
     if given.json:
-        print(json.dumps([as_json(each) for each in measured], indent=2))
+        sets = [as_json(each) for each in measured] + ([links_as_json(links)] if links else [])
+        print(json.dumps(sets, indent=2))
     else:
         console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
         show(measured, console, given.worst)
+        show_links(links, console)
     floors = read()
     if given.why:
         for each in measured:
             floors = raised(floors, each)
         record(floors, given.why, datetime.now(UTC).date())
-    broken = [miss for each in measured for miss in misses(each, floors)]
+    broken = [miss for each in measured for miss in misses(each, floors)] + list(link_misses(links))
     print(*broken, sep="\n", file=sys.stderr, end="\n" if broken else "")
     return 1 if broken else 0
 
@@ -50,11 +54,11 @@ def _measured(name: str, model: str) -> Measured:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m eval",
-        description="Scores search on questions with known answers, on this machine alone.",
+        description="Scores search on questions with known answers and link scores on labelled links.",
         epilog="Exit code 1: a score is below its floor, or its floor should be raised.",
     )
     add = parser.add_argument
-    add("--set", choices=(*NAMES, "all"), default="all", help="which questions (default: all)")
+    add("--set", choices=(*NAMES, LINKS, "all"), default="all", help="which set (default: all)")
     add(
         "--model",
         default=FAST,

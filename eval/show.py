@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eval.floors import MAIN
+from eval.links import LinkFigures
 from eval.measure import HYBRID, MODES, PLAIN, TEXT, VECTOR, Measured
 from eval.scores import METRICS, Interval
 
@@ -30,6 +31,19 @@ def show(all_measured: Sequence[Measured], console: Console, worst: int) -> None
             console.print(f"hybrid − {other}: {_told(measured.gap(HYBRID, other))} {MAIN}")
         console.print()
         _show_worst(measured, console, worst)
+
+
+def show_links(figures: Sequence[LinkFigures], console: Console) -> None:
+    """Print how well links are told apart; nothing where none were looked at."""
+    if not figures:
+        return
+    table = Table(title="links: the offline scorer, at least one right keyword", title_justify="left")
+    for column in ("part", "links", "about a keyword", "scored", "right", "precision", "recall"):
+        table.add_column(column, justify="left" if column == "part" else "right")
+    for each in figures:
+        counts = (each.links, each.about_one, each.scored, each.right)
+        table.add_row(each.part, *map(str, counts), f"{each.precision:.3f}", f"{each.recall:.3f}")
+    console.print(table)
 
 
 def as_json(measured: Measured) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS, parse_links
+from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.recipe import CHUNKER, recipe_of
@@ -31,6 +32,7 @@ from afresh.engine.journal import unfailing
 from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
+from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
@@ -112,6 +114,10 @@ class Workshop:
         """Whether the text of its pages is stored."""
         return self._own(source).storage.body == "markdown"
 
+    def keywords(self, source: Source) -> Mapping[str, float]:
+        """What its links are scored by, with weights."""
+        return self._own(source).links.keywords
+
     def schedule(self, source: Source) -> "Cron | None":
         """When a source is due, if its settings name times."""
         from zoneinfo import ZoneInfo
@@ -128,14 +134,8 @@ class Workshop:
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
-        store, policy, clock = patient(self.store, patience), self.config.policy, Steady(self.clock)
-        return store, Vigil(
-            store=store,
-            me=_worker(clock()),
-            lease_seconds=policy.lease_seconds,
-            heartbeat_seconds=policy.heartbeat_seconds,
-            clock=clock,
-        )
+        store = patient(self.store, patience)
+        return store, _vigil(store, pace_for(self.config), Steady(self.clock))
 
     def sees(self, source: Source) -> bool:
         """Whether a source can be read from this machine: files can be where their root is."""
@@ -179,14 +179,21 @@ class Workshop:
         kit.policy = replace(self._policy(source, own), redetect=redetect)
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
-        kit.trim, kit.modified = looking.trim, looking.modified
+        kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
         kit.tells_news, kit.mark = looking.tells_news, mark
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
                     listener(Notice(text=note))
-                async with at_work(kit.vigil, stopping), self.models.summarizer(for_kb) as summarizer:
+                texts = self.models.for_texts(own.links, summaries=for_kb)
+                async with at_work(kit.vigil, stopping), texts as (summarizer, scorer):
                     kit.telling = Telling(store, summarizer) if summarizer else None
+                    if scorer is not None:
+                        kit.best_first = own.crawl.order == "score"
+                        guesser = self.models.guesser(scorer) if kit.best_first else None
+                        kit.scoring = LinkScoring(store, scorer, weighing_for(own), clock, stopping, guesser)
+                    elif "score" in (source.policy.get("order"), source.rules.get("order")):
+                        listener(Notice(text="--crawl-order score needs --keywords: the nearest come first"))
                     yield kit, rules
         finally:
             if offload is not self._warm:
@@ -281,7 +288,7 @@ class Workshop:
             lister=lister,
             trim=rules.trim,
             patterns=patterns,
-            extract=Named("afresh.extractors", "extract"),
+            extract=Named("afresh.extractors", "extract" if own.crawl.hidden_links else "extract_visible"),
             chunk=Named("afresh.chunkers.markdown", "chunk"),
             diff=Named("afresh.core.diff", "markdown_diff"),
             offload=offload,
@@ -289,13 +296,7 @@ class Workshop:
             policy=policy_for(own),
             pace=pace,
             keep_body=own.storage.body == "markdown",
-            vigil=Vigil(
-                store=store,
-                me=_worker(clock()),
-                lease_seconds=pace.lease_seconds,
-                heartbeat_seconds=pace.heartbeat_seconds,
-                clock=clock,
-            ),
+            vigil=_vigil(store, pace, clock),
             clock=clock,
             full=full,
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
@@ -323,6 +324,16 @@ def _worker(now: datetime) -> Worker:
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
+def _vigil(store: SqlStore, pace: Pace, clock: Clock) -> Vigil:
+    return Vigil(
+        store=store,
+        me=_worker(clock()),
+        lease_seconds=pace.lease_seconds,
+        heartbeat_seconds=pace.heartbeat_seconds,
+        clock=clock,
+    )
+
+
 def rules_for(source: Source, own: Config) -> Rules:
     """What belongs to a source under its settings."""
     crawl = own.crawl
@@ -339,6 +350,11 @@ def rules_for(source: Source, own: Config) -> Rules:
     )
 
 
+def weighing_for(own: Config) -> Weighing:
+    """What the keywords of a source weigh."""
+    return Weighing(weights=own.links.keywords, unknown=own.links.unknown_keyword_weight)
+
+
 def policy_for(own: Config) -> Policy:
     """The numbers that decisions obey, with the recipe of the content they guard."""
     from afresh.models.choose import wanted_model
@@ -346,7 +362,10 @@ def policy_for(own: Config) -> Policy:
     policy = own.policy
     return Policy(
         recipe=recipe_of(
-            own.storage.body, wanted_model(own.embedding) if own.storage.body == "none" else None
+            own.storage.body,
+            wanted_model(own.embedding) if own.storage.body == "none" else None,
+            hidden_links=own.crawl.hidden_links,
+            render=own.crawl.render,
         ),
         chunker=CHUNKER,
         recheck_seconds=policy.recheck_seconds,

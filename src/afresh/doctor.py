@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
 
+from afresh import requisites
 from afresh.config import Config
 from afresh.core.errors import EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
-from afresh.core.model import Run, RunState, Worker
+from afresh.core.model import Run, RunState, Source, Worker
 from afresh.core.views import Finding
 from afresh.engine.lifetime import is_alive
 from afresh.models.choose import check_installed, fingerprint, wanted_model
@@ -32,7 +33,7 @@ async def examine(
     workers = await store.workers()
     alive = {each.name for each in workers if is_alive(each, me, lease_seconds, now)}
     return [
-        *_surroundings(config),
+        *_surroundings(config, await store.sources()),
         await _store(config, store),
         await _integrity(store),
         await _locks(store, [each.name for each in workers], alive),
@@ -51,13 +52,16 @@ def without_store(config: Config, trouble: StoreError) -> list[Finding]:
     return [*_surroundings(config), Finding(check="store", ok=False, detail=str(trouble), fix=fix)]
 
 
-def _surroundings(config: Config) -> list[Finding]:
+def _surroundings(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
+    always = any(source.policy.get("render") == "always" for source in sources)
     where = str(config.file) if config.file else "defaults, no file"
     return [
         Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         Finding(check="settings", ok=True, detail=where),
         _network(config),
         *([_room(file)] if (file := file_of(config.store.url)) is not None else []),
+        requisites.browser(config, always=always),
+        requisites.model(config),
     ]
 
 

@@ -24,6 +24,8 @@ POINTS = {
     "page.chunked": "the document is cut, nothing is embedded",
     "embed.made": "a batch of vectors is made, not kept",
     "embed.kept": "a batch of vectors is kept, no page has its chunks",
+    "links.answered": "a batch of links is scored, nothing of it is kept",
+    "links.kept": "a batch of scores is kept",
     "page.prepared": "chunks, diff and links are made, nothing is written",
     "commit.begin": "a batch is ready, its transaction has not begun",
     "commit.stamp": "attempts are stamped",

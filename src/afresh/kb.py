@@ -10,6 +10,7 @@ from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
+from afresh.core.link_score import usual
 from afresh.core.model import Attempt, Listed, Page, PageStatus, RunId, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
@@ -196,9 +197,7 @@ class KnowledgeBase(Work):
         asked = Asked(query=query, within=narrowed, mode=Mode(mode), limit=limit, every_chunk=every_chunk)
         async with self._models.for_questions() as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
-            if max_age is None:
-                return replace(found, notes=(*found.notes, *told))
-            old = older_pages(found.hits, now - max_age)
+            old = older_pages(found.hits, now - max_age) if max_age is not None else {}
             if old:
                 told += await self._check(old, listener)
                 found = await answer(self._store, asked, embedder, notes, context=context)
@@ -263,7 +262,8 @@ class KnowledgeBase(Work):
         """One source with its numbers."""
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
-        return replace(view, next_time=await self._next_time(source))
+        keywords = self._tools.keywords(source)
+        return replace(view, next_time=await self._next_time(source), keywords=keywords)
 
     async def pages(
         self,
@@ -280,10 +280,19 @@ class KnowledgeBase(Work):
             source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
         )
 
-    async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
-        """The links of a source, or of one of its pages."""
-        source = await self._source(label)
-        return await self._store.links(source.id, page=page and self._tools.address(page), limit=limit)
+    async def links(
+        self,
+        label: str,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
+    ) -> list[LinkView]:
+        """The links of a source, or of one of its pages, those worth most first."""
+        source, on = await self._source(label), page and self._tools.address(page)
+        word = keyword and usual(keyword)
+        return await self._store.links(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
 
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
         """All attempts to look at an address, newest first."""
@@ -371,8 +380,7 @@ class KnowledgeBase(Work):
         pages: Sequence[Listed] = (),
         budget: int | None = None,
     ) -> RunReport:
-        opened = self._tools.open(source, full, trust, redetect, listener, self._stopping)
-        async with opened as (kit, rules):
+        async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
             return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
@@ -388,7 +396,5 @@ class KnowledgeBase(Work):
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        tools = self._tools
-        return await why_unknown(
-            self._store, url, within, lambda source: tools.bounds(source)[0], tools.why_left_out
-        )
+        rules_of, left_out = (lambda source: self._tools.bounds(source)[0]), self._tools.why_left_out
+        return await why_unknown(self._store, url, within, rules_of, left_out)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,10 @@ from afresh.core.scope import Globs, Rules
 from afresh.engine.kit import Web
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
-from afresh.ports import Clock, Lister, Lookout
+from afresh.ports import Clock, Fetcher, Lister, Lookout
 
 if TYPE_CHECKING:
+    from afresh.fetchers.browser import Browsers
     from afresh.fetchers.http import HttpOptions
     from afresh.fetchers.robots import RobotsGate
     from afresh.sources.sieve import Sieve
@@ -62,6 +63,8 @@ class Looking:
             None
         )  # when the source says a page changed
         self.tells_news = False  # whether a listing shows which pages changed lately
+        self.notes: Callable[[], Sequence[str]] = tuple  # of what was shown in a browser
+        self._engine: Callable[[], str | None] = lambda: None  # that shows the pages of the site
         self.trim = rules.trim  # the address by which the page is known that a link leads to
 
     def at(self, kind: str, *, listed: bool = False) -> Eyes:
@@ -104,6 +107,7 @@ class Looking:
             expects_sitemap=listed,
             mark=self._known,
             full=self._full,
+            engine=self._engine,
         )
         self.trim, self.modified = lister.trim, lister.hints.modified.get
         self.tells_news = lister.tells_news
@@ -115,7 +119,50 @@ class Looking:
         from afresh.fetchers.robots import RobotsGate
 
         http = HttpFetcher(self._options(), clock=self._clock, refusal=refusal)
-        return RobotsGate(http, http, respect=self._own.crawl.respect_robots, clock=self._clock)
+        pages = http if self._own.crawl.render == "never" else self._rendering(http, refusal)
+        return RobotsGate(pages, http, respect=self._own.crawl.respect_robots, clock=self._clock)
+
+    def _rendering(self, http: Fetcher, refusal: Refusal) -> Fetcher:
+        """The client with a browser behind it, for pages that need one."""
+        from afresh.fetchers.browser_engines import Engines
+        from afresh.fetchers.browser_launch import must_be_installed
+        from afresh.fetchers.rendering import RenderingFetcher, RenderingOptions
+        from afresh.sources.mark import mark_from
+
+        own, root = self._own, self._rules.root
+        always = own.crawl.render == "always"
+        if always:
+            must_be_installed()
+        known = None if self._full else mark_from(self._known).engine
+        engines = Engines(self._browsers, own.browser.engines, root=root, known=known)
+        options = RenderingOptions(always=always, total_seconds=own.network.timeout_seconds)
+        fetcher = RenderingFetcher(http, engines, options, clock=self._clock, refusal=refusal)
+        self.notes, self._engine = (lambda: fetcher.notes), (lambda: engines.remembered)
+        return fetcher
+
+    def _browsers(self) -> "Browsers":
+        from afresh.fetchers.browser import Browsers
+        from afresh.fetchers.browser_launch import BrowserOptions
+        from afresh.fetchers.guard import AddressPolicy
+
+        browser, network = self._own.browser, self._own.network
+        return Browsers(
+            BrowserOptions(
+                executable_path=browser.executable_path,
+                channel=browser.channel,
+                sandbox=browser.sandbox,
+                pages=browser.pages,
+                timeout_seconds=browser.timeout_seconds,
+                settle_seconds=browser.settle_seconds,
+                memory_mb=browser.memory_mb,
+                max_page_bytes=browser.max_page_bytes,
+                recycle_pages=browser.recycle_pages,
+                max_body_bytes=network.max_body_bytes,
+                connect_seconds=network.connect_seconds,
+                user_agent=network.user_agent,
+                policy=AddressPolicy(network.allow),
+            )
+        )
 
     def _links(self, listed: bool) -> Eyes:
         from afresh.sources.kb_links import KbWeb
@@ -214,6 +261,7 @@ class Looking:
             max_body_bytes=network.max_body_bytes,
             connections_per_host=self._own.crawl.concurrency,
             policy=AddressPolicy(network.allow),
+            finds_challenges=self._own.crawl.render != "never",
         )
 
     def _repository(self) -> Eyes:

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from afresh.config import Config
+from afresh.config.links import LinksSettings
 from afresh.core.events import Listener
 from afresh.core.recipe import CHUNKER
 from afresh.engine.embedding import BATCH, Embedding
@@ -14,11 +16,14 @@ from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
-from afresh.ports import Caller, Clock, Embedder, Summarizer
+from afresh.ports import Caller, Clock, Embedder, LinkScorer, Summarizer
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
+    from afresh.models.allowance import Allowance, Day
     from afresh.models.chosen import Chosen
+
+DAY = timedelta(days=1)
 
 
 class Modelling:
@@ -28,6 +33,7 @@ class Modelling:
         self._config = config
         self._store = store
         self._clock = clock
+        self._day: Day | None = None
 
     def wanted(self) -> str | None:
         """The model that the settings name; None where search goes by words alone."""
@@ -63,20 +69,53 @@ class Modelling:
                 await _close(embedding)
 
     @asynccontextmanager
-    async def summarizer(self, wanted: bool) -> AsyncIterator[Summarizer | None]:
-        """Who writes the summaries of one run; None where none are wanted."""
+    async def for_texts(
+        self, links: LinksSettings, *, summaries: bool
+    ) -> AsyncIterator[tuple[Summarizer | None, LinkScorer | None]]:
+        """Who writes the summaries of one run and who scores its links; None where none are wanted."""
+        if not summaries and not links.keywords:
+            yield None, None
+            return
+        from afresh.models.link_scorers import link_scorer_for
         from afresh.models.summaries import summarizer_for
 
-        if not wanted:
-            yield None
-            return
         settings = self._config.ai
         caller = self._caller(settings.address) if settings.address else None
+        scorer = None
         try:
-            yield summarizer_for(settings, caller)
+            async with self._allowance() as allowance:
+                scorer = link_scorer_for(links, settings, caller, allowance) if links.keywords else None
+                yield summarizer_for(settings, caller, allowance) if summaries else None, scorer
         finally:
+            if scorer is not None:
+                await scorer.close()
             if caller is not None:
                 await caller.close()
+
+    def guesser(self, scorer: LinkScorer) -> LinkScorer | None:
+        """Who tells for nothing what links may be worth that the scorer was not asked about yet."""
+        if scorer.is_free:
+            return None
+        from afresh.models.offline_scorer import OfflineLinkScorer
+
+        return OfflineLinkScorer()
+
+    @asynccontextmanager
+    async def _allowance(self) -> AsyncIterator["Allowance"]:
+        """What one run may spend; runs side by side share what is left of the day."""
+        from afresh.models.allowance import Allowance, Day
+
+        settings = self._config.ai
+        if self._day is None or not self._day.runs:
+            limit = settings.budget_per_day
+            spent = await self._store.calls_since(self._clock() - DAY) if limit is not None else 0
+            self._day = Day(limit, spent)
+        day = self._day
+        day.runs += 1
+        try:
+            yield Allowance(settings.budget_per_run, day)
+        finally:
+            day.runs -= 1
 
     async def warm_up(self) -> None:
         """Load the model that new text will need, if it runs in this process."""

@@ -15,11 +15,12 @@ from afresh.config import AiSettings
 from afresh.core.errors import ConfigError, SummarizerDown, SummaryError
 from afresh.core.summary import EMPTY, summary_of
 from afresh.fetchers.api import ApiClient
+from afresh.models.allowance import Allowance
 from afresh.models.summaries import OfflineSummarizer, summarizer_for
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Reply
 from afresh.testing import ChatServer, Trouble
-from afresh.testing.chat_server import completion
+from afresh.testing.chat import completion
 from afresh.testing.embedding_server import Status
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
@@ -269,30 +270,30 @@ async def test_P19_a_refused_summary_names_the_setting_and_no_secret(
 
 async def test_a_budget_holds_for_calls_of_one_run_also_side_by_side() -> None:
     with ChatServer() as server:
-        async with chatting(server, budget=3) as summarizer:
+        async with chatting(server, allowance=Allowance(3)) as summarizer:
             asked = (summarizer.summarise(str(at), "text") for at in range(8))
             made = await asyncio.gather(*asked, return_exceptions=True)
         assert server.calls == 3
         assert sum(isinstance(each, str) for each in made) == 3
         spent = [each for each in made if isinstance(each, SummarizerDown)]
         assert {str(each) for each in spent} == {
-            "ai.budget_per_run (3) is spent: the rest follows with the next run"
+            "ai.budget_per_run (3) is spent: the rest follows with the next run, or raise it (null: no limit)"
         }
         assert len(spent) == 5
-        async with chatting(server, budget=3) as summarizer:
+        async with chatting(server, allowance=Allowance(3)) as summarizer:
             await summarizer.summarise("next run", "text")
-        async with chatting(server, budget=0) as summarizer:
+        async with chatting(server, allowance=Allowance(0)) as summarizer:
             assert isinstance(await trouble(summarizer), SummarizerDown)
     assert server.calls == 4
 
 
 async def test_a_second_try_is_paid_from_the_budget_and_passing_trouble_is_not() -> None:
     with ChatServer() as server:
-        async with chatting(server, budget=2) as summarizer:
+        async with chatting(server, allowance=Allowance(2)) as summarizer:
             server.script = [Status(503), "", "A guide."]
             assert await summarizer.summarise("a", "text") == "A guide."
             assert "(2) is spent" in str(await trouble(summarizer))
-        async with chatting(server, budget=1) as summarizer:
+        async with chatting(server, allowance=Allowance(1)) as summarizer:
             server.script = ["", "never asked for"]
             refused = await trouble(summarizer)
             assert not isinstance(refused, SummarizerDown), "it is this document that got no summary"

@@ -12,6 +12,7 @@ from afresh.core.decide import decide, is_stale, request_for
 from afresh.core.doubt import CRASHES, TWINS, Doubt, Trust, doubt_of, is_poison, must_wait
 from afresh.core.looks import Document, Failed, NotModified, Outcome, Read, Signs, Validators
 from afresh.core.model import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
+from afresh.core.rendering import RENDERED
 
 TEXT = "A guide to harbours, piers and the ships that lie there. " * 80
 KNOWN = Page(
@@ -193,3 +194,13 @@ def test_F45_pages_read_together_do_not_all_get_stale_in_one_run() -> None:
 def _read(doc: Document, **seen: object) -> Read:
     around = Signs(**{"run": RUN, **seen})  # type: ignore[arg-type]
     return Read(document=doc, validators=Validators(), media_type="text/html", signs=around)
+
+
+@pytest.mark.parametrize("left", ["", "Menu"])
+def test_F42_what_a_browser_showed_is_never_believed_to_be_empty(left: str) -> None:
+    shown = replace(KNOWN, content_type=RENDERED, doubt_hash="new", doubt_run=RunId(6))
+    doubt = told(shown, document(left), length=len(TEXT), last=True)
+    assert doubt is not None
+    assert doubt.trust is Trust.HOLD
+    assert "browser" in doubt.text
+    assert told(shown, document("The hall is closed until May."), length=100, last=True) is None

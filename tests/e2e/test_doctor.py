@@ -26,6 +26,8 @@ CHECKS = [
     "settings",
     "network",
     "disk",
+    "browser",
+    "model",
     "store",
     "integrity",
     "workers",
@@ -162,7 +164,47 @@ async def test_an_address_policy_that_is_wide_open_is_found(
 def test_F16_without_a_store_the_surroundings_are_still_checked(tmp_path: Path) -> None:
     config = settings(tmp_path / "none" / "kb.db")
     missing = without_store(config, StoreMissing("there is no store yet"))
-    assert [finding.check for finding in missing] == ["python", "settings", "network", "disk", "store"]
+    assert [finding.check for finding in missing] == [
+        "python",
+        "settings",
+        "network",
+        "disk",
+        "browser",
+        "model",
+        "store",
+    ]
     assert all(finding.ok for finding in missing)
     [broken] = [finding for finding in without_store(config, StoreDamaged("damaged")) if not finding.ok]
     assert (broken.check, broken.detail) == ("store", "damaged")
+
+
+async def test_a_browser_that_is_wanted_and_not_there_is_found(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = {"browser.executable_path": "/nowhere/chromium", "browser.engines": ["chromium"]}
+    found = await examined(filled, {**nowhere, "crawl.render": "always"})
+    assert "no program at /nowhere/chromium" in (found["browser"].fix or "")
+    assert await wrong(filled, nowhere) == [], "auto does without"
+    assert "read as they are" in (await examined(filled, nowhere))["browser"].detail
+    change(filled, """update sources set policy = '{"render": "always"}'""")
+    assert await wrong(filled, nowhere) == ["browser"]
+    assert await wrong(filled) == []
+    monkeypatch.setattr("afresh.fetchers.browser_launch.find_spec", lambda name: None)
+    assert "afresh[browser]" in ((await examined(filled))["browser"].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "fix"),
+    [
+        ({"links.scorer": "model"}, "set ai.provider to openai"),
+        ({"links.prompt_file": "/nowhere/links.md"}, "name another file"),
+    ],
+)
+async def test_a_model_that_cannot_be_asked_is_found(
+    filled: Path, flags: Mapping[str, object], fix: str
+) -> None:
+    found = await examined(filled, flags)
+    assert fix in (found["model"].fix or "")
+    assert await wrong(filled, flags) == ["model"]
+    whole = {"ai.provider": "openai", "ai.model": "small", "ai.base_url": "http://127.0.0.1:9/v1"}
+    assert "small at 127.0.0.1" in (await examined(filled, whole))["model"].detail

@@ -98,8 +98,11 @@ def test_E23_a_200_is_paid_for_only_if_the_text_is_another(base: Base, tiny: Tin
 
 
 def test_E24_failures_double_the_wait_up_to_the_cap_and_change_nothing_else(
-    base: Base, tiny: TinySite
+    base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(
+        "AFRESH_CRAWL__RENDER", "never"
+    )  # a site that says 403 and nothing else may want a browser
     base.configure(
         sources_dir=None, url_refresh_fail_backoff_base_seconds=100, url_refresh_fail_backoff_max_seconds=350
     )

@@ -366,9 +366,17 @@ class FakeKnowledge:
         self._asked("pages", label, status, everything, doubtful, limit)
         return self.pages_
 
-    async def links(self, label: str, *, page: str | None = None, limit: int | None = None) -> list[LinkView]:
+    async def links(
+        self,
+        label: str,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
+    ) -> list[LinkView]:
         """One link."""
-        self._asked("links", label, page, limit)
+        self._asked("links", label, page, keyword, min_score, limit)
         link = LinkView(
             url=URL,
             text="Retries",

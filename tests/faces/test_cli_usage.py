@@ -176,7 +176,11 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
             ("pages", ("a", PageStatus.ERROR, True, False, 2)),
         ),
         (["pages", "a", "--doubtful"], ("pages", ("a", None, False, True, None))),
-        (["links", "a", "--page", SITE, "--limit", "2"], ("links", ("a", SITE, 2))),
+        (["links", "a", "--page", SITE, "--limit", "2"], ("links", ("a", SITE, None, None, 2))),
+        (
+            ["links", "a", "--keyword", "budget", "--min-score", "0.5"],
+            ("links", ("a", None, "budget", 0.5, None)),
+        ),
         (["history", SITE, "--in", "a"], ("history", (SITE, "a"))),
         (["changes", "a", "--run", "7", "--limit", "2"], ("changes", ("a", 7, 2))),
         (["why", SITE], ("why", (SITE, None))),

@@ -18,7 +18,7 @@ def settings(tmp_path: Path, text: str, env: Mapping[str, str] | None = None) ->
 
 def test_summaries_are_made_offline_by_default() -> None:
     ai = Config().ai
-    assert (ai.provider, ai.address, ai.max_summary_chars, ai.budget_per_run) == ("none", None, 400, None)
+    assert (ai.provider, ai.address, ai.max_summary_chars, ai.budget_per_run) == ("none", None, 400, 1_000)
 
 
 def test_P19_the_key_of_summaries_is_told_to_nobody(tmp_path: Path) -> None:

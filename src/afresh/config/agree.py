@@ -27,7 +27,7 @@ def settle(config: Config, given: Container[str]) -> Config:
             )
         config = replaced(config, {("policy", "backoff_base_seconds"): policy.backoff_max_seconds})
     config = _with_kb_backoff(config, given)
-    if wrong := _embedding(config.embedding) or _ai(config.ai):
+    if wrong := _embedding(config.embedding) or _ai(config.ai) or _links(config):
         raise ConfigError(wrong)
     return config
 
@@ -72,4 +72,11 @@ def _ai(ai: AiSettings) -> str | None:
             "ai.provider: openai needs a key (AFRESH_AI__API_KEY), "
             "or ai.base_url names a server that needs none"
         )
+    return None
+
+
+def _links(config: Config) -> str | None:
+    """Why the settings of link scores cannot be meant together, or None."""
+    if config.links.keywords and config.links.scorer == "model" and config.ai.address is None:
+        return "links.scorer: model needs ai.provider: openai and ai.model, or set it to offline"
     return None

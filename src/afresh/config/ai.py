@@ -1,4 +1,4 @@
-"""The section `ai`: who says in a few lines what a document is about."""
+"""The section `ai`: who says in a few lines what a document is about, and which links matter."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ BASE_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiSettings:
-    """Which model writes summaries, and what it may cost."""
+    """Which model writes summaries and scores links, and what it may cost."""
 
     provider: str = text(
         "none",
@@ -39,8 +39,15 @@ class AiSettings:
         },
     )
     budget_per_run: int | None = whole(
-        None,
+        1_000,
         "calls that one run may make; the rest waits for the next run; null: no limit",
+        0,
+        1_000_000_000,
+        optional=True,
+    )
+    budget_per_day: int | None = whole(
+        None,
+        "calls that all runs on a store may make within 24 hours; null: no limit",
         0,
         1_000_000_000,
         optional=True,

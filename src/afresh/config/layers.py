@@ -108,10 +108,11 @@ def _check_heading(entry: Entry, table: Mapping[Place, Spec]) -> None:
 
 def _value(entry: Entry, spec: Spec) -> object:
     dotted = ".".join(entry.path)
-    if entry.value is None:
+    raw = entry.items if entry.value is None else entry.value
+    if raw is None:
         raise WrongValue(f"{dotted}: expected {spec.expected}, got a mapping")
     try:
-        return spec.read(entry.value)
+        return spec.read(raw)
     except WrongValue as wrong:
         raise WrongValue(f"{dotted}: {wrong}") from None
 

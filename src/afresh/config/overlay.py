@@ -13,7 +13,7 @@ SHORT_NAMES = {
     "max_components": "max_path_components",
     "delay": "delay_seconds",
 }
-PER_SOURCE = ("crawl", "files", "policy", "storage")
+PER_SOURCE = ("crawl", "files", "policy", "storage", "links")
 
 
 def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:

@@ -2,9 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from afresh.core.link_score import KeywordError, checked_keywords, parse_keywords
 
 KINDS = {
     "text": "text",
@@ -12,6 +14,7 @@ KINDS = {
     "whole": "a whole number",
     "number": "a number",
     "list": "a list of texts",
+    "weights": "keywords with weights from 0 to 1, such as {budget: 1, contact: 0.5}",
 }
 _WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
 
@@ -37,6 +40,7 @@ class Entry:
     value: Scalar | list[Scalar] | None
     line: int
     is_mapping: bool = False
+    items: Mapping[str, Scalar] | None = None  # of a mapping of plain values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +64,16 @@ class Spec:
             words += f" from {plain(self.low)} to {plain(self.high)}"
         return f"{words}, or null" if self.optional else words
 
-    def read(self, raw: Scalar | Sequence[Scalar]) -> object:
+    def read(self, raw: Scalar | Sequence[Scalar] | Mapping[str, Scalar]) -> object:
         """The value that a typed text means for this setting."""
         if isinstance(raw, Scalar):
             return self._read_one(raw)
+        if isinstance(raw, Mapping):
+            if self.kind != "weights":
+                raise WrongValue(f"expected {self.expected}, got a mapping")
+            return self.accept({key: _number(item, _WEIGHT) for key, item in raw.items()})
+        if self.kind == "weights":
+            return self.accept(",".join(_text(item, "keywords") for item in raw))
         if self.kind != "list":
             raise WrongValue(f"expected {self.expected}, got a list")
         return self.accept([_text(item, "a list of texts") for item in raw])
@@ -71,7 +81,7 @@ class Spec:
     def _read_one(self, raw: Scalar) -> object:
         if raw.kind == "null" and not raw.quoted:
             return self.accept(None)
-        if self.kind == "text":
+        if self.kind in ("text", "weights"):
             return self.accept(_text(raw, self.expected))
         if self.kind == "flag":
             return self.accept(_flag(raw, self.expected))
@@ -98,6 +108,8 @@ class Spec:
                 return self._formed(value)
             case "list", list() | tuple() if all(isinstance(item, str) for item in value):
                 return tuple(self._formed(item) for item in value)
+            case "weights", str() | Mapping():
+                return _weights(value)
         raise WrongValue(f"expected {self.expected}, got {self._shown(value)}")
 
     def _in_range(self, value: float) -> float:
@@ -148,6 +160,11 @@ def texts(doc: str, **more: Any) -> Any:
     return setting((), Spec(kind="list", doc=doc, **more))
 
 
+def weights(doc: str) -> Any:
+    """A setting that maps keywords to weights, none by default."""
+    return field(default_factory=dict, metadata={"spec": Spec(kind="weights", doc=doc)})
+
+
 def shown(value: object) -> str:
     """A value as an error may quote it: short and on one line."""
     quoted = repr(value)
@@ -165,6 +182,13 @@ def nearest(word: str, words: Sequence[str]) -> str:
 
     close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def _weights(value: str | Mapping[Any, Any]) -> dict[str, float]:
+    try:
+        return parse_keywords(value) if isinstance(value, str) else checked_keywords(value.items())
+    except KeywordError as wrong:
+        raise WrongValue(str(wrong)) from None
 
 
 def _text(raw: Scalar, expected: str) -> str:
@@ -196,3 +220,6 @@ def _number(raw: Scalar, spec: Spec) -> float:
     except ValueError:
         pass
     raise WrongValue(f"expected {spec.expected}, got {shown(raw.text)}")
+
+
+_WEIGHT = Spec(kind="number", doc="the weight of a keyword", low=0, high=1)

@@ -8,11 +8,13 @@ from typing import Any
 from afresh import __version__
 from afresh.config import forms
 from afresh.config.ai import AiSettings
+from afresh.config.browser import BrowserSettings
 from afresh.config.embedding import EmbeddingSettings
 from afresh.config.files import FilesSettings
 from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
+from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
@@ -81,6 +83,12 @@ class CrawlSettings:
         choices=("subpages", "hostname", "domain"),
     )
     max_pages: int = whole(10_000, "pages of one source at most", 1, 10_000_000)
+    order: str = text(
+        "breadth",
+        "which new pages are read first: `breadth` near the start address, `score` those that the best "
+        "links lead to; it matters where `crawl.max_pages` leaves some out and needs `links.keywords`",
+        choices=("breadth", "score"),
+    )
     max_depth: int = whole(20, "links to follow from the start address at most", 0, 1000)
     max_url_params: int | None = whole(
         None,
@@ -101,14 +109,20 @@ class CrawlSettings:
     )
     render: str = text(
         "auto",
-        "run scripts of a page before reading it; today both words mean plain HTTP",
-        choices=("auto", "never"),
+        "show pages in a browser before they are read: `auto` those that are empty without their scripts or "
+        "turn plain clients away, `always` every HTML page ([rendering.md](rendering.md))",
+        choices=("auto", "never", "always"),
     )
     respect_robots: bool = flag(True, "obey robots.txt")
     respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
     include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
     exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
+    hidden_links: bool = flag(
+        True,
+        "also follow links that no anchor shows: in Drupal settings, Next and Nuxt data, JSON-LD, "
+        "`<link rel=next>`, `onclick`, `data-href`, `formaction` and jump menus",
+    )
     sitemaps: bool = flag(
         True, "also look at the addresses that the site's sitemaps, llms.txt and feeds list"
     )
@@ -220,12 +234,14 @@ class Config:
     store: StoreSettings = field(default_factory=StoreSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     crawl: CrawlSettings = field(default_factory=CrawlSettings)
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
     files: FilesSettings = field(default_factory=FilesSettings)
     git: GitSettings = field(default_factory=GitSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     ai: AiSettings = field(default_factory=AiSettings)
+    links: LinksSettings = field(default_factory=LinksSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
     log: LogSettings = field(default_factory=LogSettings)
@@ -243,12 +259,14 @@ SECTIONS = {
     "store": StoreSettings,
     "network": NetworkSettings,
     "crawl": CrawlSettings,
+    "browser": BrowserSettings,
     "files": FilesSettings,
     "git": GitSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
     "embedding": EmbeddingSettings,
     "ai": AiSettings,
+    "links": LinksSettings,
     "github": GithubSettings,
     "kb": KbSettings,
     "log": LogSettings,

@@ -96,7 +96,7 @@ def _walk(mapping: Any, path: tuple[str, ...], name: str) -> Iterator[Entry]:
 
 def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[Entry]:
     if isinstance(node, yaml.MappingNode):
-        yield Entry(path, None, line, is_mapping=True)
+        yield Entry(path, None, line, is_mapping=True, items=_items(node))
         yield from _walk(node, path, name)
     elif isinstance(node, yaml.SequenceNode):
         if bad := next((item for item in node.value if not isinstance(item, yaml.ScalarNode)), None):
@@ -106,6 +106,12 @@ def _entry(node: Any, path: tuple[str, ...], line: int, name: str) -> Iterator[E
         yield Entry(path, [_scalar(item) for item in node.value], line)
     else:
         yield Entry(path, _scalar(node), line)
+
+
+def _items(mapping: Any) -> dict[str, Scalar] | None:
+    """The values of a mapping of plain ones; None of any other."""
+    plain = all(isinstance(node, yaml.ScalarNode) for pair in mapping.value for node in pair)
+    return {key.value: _scalar(node) for key, node in mapping.value} if plain else None
 
 
 def _scalar(node: Any) -> Scalar:

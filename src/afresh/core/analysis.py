@@ -87,8 +87,12 @@ def _spread(words: Iterable[str]) -> list[str]:
 @cache
 def _stem(config: str) -> "Stem | None":
     """What brings words to their stem; None where nothing does, or SQLite."""
-    if config in (ENGLISH, SIMPLE):
-        return None
+    return None if config in (ENGLISH, SIMPLE) else snowball(config)
+
+
+@cache
+def snowball(config: str) -> "Stem":
+    """The stemmer of a language."""
     import Stemmer
 
     found: Stem = Stemmer.Stemmer(config).stemWords

@@ -107,7 +107,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
         next_at=None if seen.proven else next_look_after_answer(now, after.changed_at, policy),
-        reason=_read_reason(page, seen, policy) + _canonical_reason(seen.document),
+        reason=_read_reason(page, seen, policy) + _rendered_reason(seen) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
 
@@ -166,6 +166,10 @@ def _read_reason(page: Page, seen: Read, policy: Policy) -> str:
     if _speaks_anew(page, seen.document, policy):
         return f"{code}, same content hash, made anew for another language"
     return f"{code}, same content hash {content_hash[:12]}"
+
+
+def _rendered_reason(seen: Read) -> str:
+    return f"; {seen.rendered}" if seen.rendered else ""
 
 
 def _canonical_reason(document: Document) -> str:

@@ -6,6 +6,7 @@
 | a challenge ("verify you are human")                   | held                    | held         |
 | a login or consent page, unlike the content on record  | held                    | believed     |
 | nothing but blanks                                     | held until another run sees the same | believed |
+| next to nothing, where a browser showed more           | held                    |              |
 | something quite different, the same at three addresses | held                    | believed     |
 | something quite different, at this address alone       | believed at the end of the run | believed |
 | less than a twentieth of the content on record         | believed and flagged    |              |
@@ -19,6 +20,7 @@ from enum import StrEnum
 
 from afresh.core.looks import Document, Read, Signs
 from afresh.core.model import Page, Policy
+from afresh.core.rendering import BARE, RENDERED
 
 STRANGE = 0.2  # a page that keeps less of its words than this has become another page
 SAME = 0.8  # two pages that share more of their words than this are one
@@ -108,7 +110,17 @@ def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
     if is_strange(signs.likeness) and _is_wall(document):
         return Doubt(Trust.HOLD, "it looks like a login or consent page")
+    if page.content_type == RENDERED and _is_bare(document, signs):
+        return Doubt(
+            Trust.HOLD, "a browser shows next to nothing now: what its scripts ask for may be out of reach"
+        )
     return None if document.markdown.strip() else _emptied(page, document, signs)
+
+
+def _is_bare(document: Document, signs: Signs) -> bool:
+    """Whether a page shows next to nothing of what it showed."""
+    size = len(document.markdown.strip())
+    return size == 0 or (size < BARE and size < (signs.length or 0) * SHRUNK)
 
 
 def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:

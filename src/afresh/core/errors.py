@@ -16,6 +16,8 @@ AfreshError
 │   └── EmbedderDown   no text can: the service, its key, its budget or its package is missing
 ├── SummaryError       a document could not be summarised
 │   └── SummarizerDown none can be in this run: the service, its key or its budget is missing
+├── ScoreError         some links could not be scored
+│   └── ScorerDown     none can be in this run: the service, its key or its budget is missing
 ├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
 │   └── KbBusy         another process is writing them
 └── StoreError         the store cannot be used
@@ -29,6 +31,12 @@ AfreshError
         ├── StoreDown  its server does not answer
         └── StoreFull  there is no room to write
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from afresh.core.link_score import Verdict
 
 
 class AfreshError(Exception):
@@ -93,6 +101,16 @@ class SummaryError(AfreshError):
 
 class SummarizerDown(SummaryError):
     """No document can be summarised any more in this run."""
+
+
+class ScoreError(AfreshError):
+    """Some links could not be scored; `found` is what was said of others before."""
+
+    found: "Sequence[Verdict]" = ()
+
+
+class ScorerDown(ScoreError):
+    """No link can be scored any more in this run."""
 
 
 class KbError(AfreshError):

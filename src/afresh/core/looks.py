@@ -74,6 +74,7 @@ class Body:
     index: bool = True  # False when X-Robots-Tag says noindex
     follow: bool = True  # False when X-Robots-Tag says nofollow
     proven: bool = False  # this is what the source holds: a file, a blob that fits its id
+    rendered: str | None = None  # by which browser it was shown, and why; None: as it came
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,7 @@ class Refused:
     reason: str  # "robots.txt line 12", "403 Forbidden", "address not allowed"
     status_code: int | None = None
     validators: Validators | None = None  # of content that cannot be read: left alone while they hold
+    challenge: bool = False  # it came with a page that lets browsers through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,7 @@ class Failed:
     retry_after: float | None = None  # seconds the server asked for, already capped
     poison: str | None = None  # the hash of a body on which the parser crashed
     hopeless: bool = False  # another look in the same run would fare no better
+    challenge: bool = False  # it came with a page that lets browsers through
 
 
 Fetched = Body | NotModified | Gone | Moved | Refused | Failed
@@ -174,6 +177,7 @@ class Read:
     media_type: str
     status_code: int | None = 200
     proven: bool = False
+    rendered: str | None = None
     signs: Signs = Signs()
 
 

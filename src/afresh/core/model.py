@@ -246,6 +246,7 @@ class Harvest:
     children: frozenset[str] = frozenset()  # targets of links that belong to the source
     diff: str | None = None
     body_bytes: int = 0
+    rendered: bool = False  # shown in a browser
     trapped: int = 0  # links left out because they look endless
     long_links: int = 0
     told: Told | None = None  # for the cache of the knowledge base

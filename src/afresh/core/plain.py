@@ -34,12 +34,19 @@ _SHORTENED = re.compile(
     re.IGNORECASE,
 )
 _WIDE_ENDS = "。！？」』）"
+_THOUGHTS = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _JOINING = "\u200c\u200d\ufe0e\ufe0f"
 
 
 def visible(text: str) -> str:
     """The text with `\\n` line ends and without characters that are not meant to be seen."""
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
+
+
+def without_thoughts(answer: str) -> str:
+    """What a model answered without what it thought before."""
+    thoughts = _THOUGHTS.match(answer)
+    return answer[thoughts.end() :] if thoughts else answer
 
 
 def without_marks(markdown: str) -> str:

@@ -6,7 +6,7 @@ when only theirs did, and its vectors are made again when only the model changed
 
 import hashlib
 
-HTML = "html-3"
+HTML = "html-4"
 MARKDOWN = "markdown-2"
 TEXT = "text-2"
 PDF = "pdf-1"
@@ -21,7 +21,9 @@ READING = "+".join((HTML, MARKDOWN, TEXT, PDF, OFFICE, EPUB, NOTEBOOK, DATA, RST
 CHUNKER = "markdown-4"  # and the analysis of its words
 
 
-def recipe_of(body: str, model: str | None) -> str:
+def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
     """The fingerprint of what needs the page itself; where no text is kept, that is everything."""
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
+    parts = parts if hidden_links else (*parts, "visible links only")
+    parts = parts if render == "auto" else (*parts, f"render {render}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -31,6 +31,8 @@ def tally(visit: Visit) -> dict[str, int]:
         **_embedded(visit),
         **_summarised(visit),
     }
+    if visit.harvest.rendered:
+        counts["rendered"] = 1
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
     return {**counts, "flagged": 1} if flagged else counts
 

@@ -30,11 +30,18 @@ class RunReport:
     doubtful: int = 0  # 200, but not believed: the content on record stays
     flagged: int = 0  # of the changed: those that lost nearly all of their text
     held: int = 0  # deletions the brake holds until `afresh confirm`
+    rendered: int = 0  # of all that was read: what a browser had to show
     bytes: int = 0
     chunks_embedded: int = 0
     chunks_reused: int = 0
     summaries: int = 0  # made for the knowledge base
+    links_scored: int = 0  # by keywords; those asked about in this run
+    links_unscored: int = 0  # left for the next run
+    links_saved: int = 0  # whose scores were known
+    link_calls: int = 0  # of the calls to a model, those for links
+    link_calls_saved: int = 0
     ai_calls: int = 0
+    ai_tokens: int = 0
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
@@ -166,6 +173,7 @@ class SourceView:
     next_time: datetime | None = None  # when its schedule wants the next look, if it has one
     model: str | None = None  # whose vectors answer searches; told of one source, not in lists
     unembedded: int | None = None  # chunks that lack them
+    keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ class Course:
     notes: list[str] = field(default_factory=list)
     unlisted: str | None = None  # why the source could not be read at all
     listed: Sequence[Listed] = ()  # by a listing that tells all, unless it was the same as before
+    held_back: Sequence[Listed] = ()  # listed, and read in their turn where the best links come first
     unfilled: bool = False  # told to stop before it was known what there is to look at
     filled: int = 0  # chunks of earlier runs that got the vectors they lacked
     began: float = field(default_factory=time.monotonic)

@@ -57,7 +57,10 @@ async def _fill_from_root(course: Course, now: datetime) -> None:
     listed = await _listed(course)
     if listed is None:
         return
-    await store.enqueue(run, listed, course.limits, now)
+    limits = course.limits
+    if course.kit.best_first:  # only what is known: the rest has to be the best of what there is
+        course.held_back, limits = listed, replace(limits, max_pages=0)
+    await store.enqueue(run, listed, limits, now)
     await store.record_listing(course.source.id, listed, complete=not lister.listing_errors)
     await _follow_stored(course, now)
 
@@ -183,6 +186,6 @@ async def _follow_stored(course: Course, now: datetime) -> None:
     if changed:
         await course.kit.patterns.load()
         await store.judge_links(source, course.admits)
-    if waiting or changed:
+    if (waiting or changed) and not course.kit.best_first:
         await store.enqueue(course.run, await store.frontier(source), course.limits, now)
     await store.close_frontier(source, course.fingerprint, course.rules.max_depth)

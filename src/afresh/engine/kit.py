@@ -12,6 +12,7 @@ from afresh.engine.crowd import Crowd
 from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
 from afresh.engine.lifetime import Vigil
+from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.offload import Offload
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
@@ -78,12 +79,15 @@ class Kit:
     clock: Clock
     embedding: Embedding | None = None
     telling: Telling | None = None  # for sources of the knowledge base
+    scoring: LinkScoring | None = None  # where keywords are set
+    best_first: bool = False  # new pages are read in the order of what their links are worth
     full: bool = False
     probe: Probe | None = None
     crowd: Crowd = field(default_factory=Crowd)
     listener: Listener = field(default=ignore)
     modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
     mark: str | None = None  # the state of the source that the lister was told to know again
+    notes: Callable[[], Sequence[str]] = tuple  # what the web learned that a reader of the report should know
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

@@ -20,11 +20,18 @@ COUNTS = (
     "doubtful",
     "flagged",
     "held",
+    "rendered",
     "bytes",
     "chunks_embedded",
     "chunks_reused",
     "summaries",
+    "links_scored",
+    "links_unscored",
+    "links_saved",
+    "link_calls",
+    "link_calls_saved",
     "ai_calls",
+    "ai_tokens",
 )
 
 

@@ -16,10 +16,11 @@ from afresh.core.scope import Rules
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
-from afresh.engine import journal
+from afresh.engine import best_first, journal
 from afresh.engine.course import Course
 from afresh.engine.fill import fill, is_as_listed
 from afresh.engine.kit import Kit
+from afresh.engine.link_scoring import count_scores, settle_scores
 from afresh.engine.patterns import trap_notes
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
 from afresh.engine.worker import Worker, first_of
@@ -50,6 +51,9 @@ async def run_source(
     )
     kit.full = run.full
     course = Course(kit, source, rules, run, stopping)
+    kit.best_first = best_first.applies(course)
+    if kit.scoring is not None:
+        await kit.scoring.begin(run)
     journal.run_started(run, source.label, resumed=resumed)
     failpoint("run.started")
     if resumed and only is None:
@@ -68,12 +72,15 @@ async def run_source(
             f"the host asked to be left alone until {worker.waits_until:%H:%M} UTC"
         )
     await _fill_gaps(course)
+    if kit.scoring is not None and run.mode is not RunMode.CHECK:
+        await kit.scoring.finish(run)
     verdict = await _judge(course, worker.left_waiting)
     if run.mode is RunMode.CHECK and verdict.state is RunState.CANCELLED:
         verdict = replace(verdict, state=RunState.PARTIAL, error="stopped")  # nobody goes on with it
     if only is not None and verdict.state is RunState.CANCELLED:
         verdict = replace(verdict, state=RunState.QUEUED)
     report = await _finish(course, verdict)
+    await settle_scores(kit.store, kit.scoring, run)
     if kit.embedding is not None:
         await kit.store.forget_vectors(kit.clock() - UNUSED)
     journal.run_ended(report, source.label)
@@ -81,6 +88,19 @@ async def run_source(
 
 
 async def _worked(course: Course) -> Worker:
+    """Work until nothing is left; where the best links come first, they are let in few by few."""
+    scoring = course.kit.scoring
+    if scoring is None or course.run.mode is RunMode.CHECK:
+        return await _work(course)
+    async with scoring.beside(course.run):
+        worker = await _work(course)
+        best = best_first.BestFirst(course, scoring)
+        while course.kit.best_first and worker.waits_until is None and await best.admit():
+            worker = await _work(course)
+    return worker
+
+
+async def _work(course: Course) -> Worker:
     worker = Worker(course.kit, course.run, course.source.label, course.stopping)
     if course.unlisted is not None:
         return worker
@@ -137,7 +157,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             embedder=kit.embedding.trouble if kit.embedding else None,
         )
     )
-    for told in (kit.lister.listing_errors, kit.lister.notes):
+    for told in (kit.lister.listing_errors, kit.lister.notes, kit.notes()):
         course.notes.extend(told[:MANY])
         if len(told) > MANY:
             course.notes.append(f"{len(told) - MANY} more of the kind")
@@ -204,6 +224,7 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
     await _note(course, run, counts, state)
     if course.filled:
         counts["chunks_embedded"] = counts.get("chunks_embedded", 0) + course.filled
+    await count_scores(course.kit.scoring, run, counts, course.notes)
     counts["worked_ms"] = counts.get("worked_ms", 0) + course.worked_ms
     return Ending(
         state=state,

@@ -1,7 +1,7 @@
 """What the use cases are given: the tools of each run, and the models."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,6 +49,10 @@ class Tools(Protocol):
 
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
+        ...
+
+    def keywords(self, source: Source) -> Mapping[str, float]:
+        """What its links are scored by, with weights."""
         ...
 
     def schedule(self, source: Source) -> "Cron | None":

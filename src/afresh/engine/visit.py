@@ -20,6 +20,7 @@ from afresh.core.events import Step
 from afresh.core.hints import is_settled, unasked
 from afresh.core.looks import Body, Failed, Fetched, Moved, NotModified, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
+from afresh.core.rendering import RENDERED
 from afresh.core.text import bytes_hash
 from afresh.engine.kit import Kit
 from afresh.engine.politely import fetch_politely
@@ -52,12 +53,14 @@ class Arrived:
     body_hash: str | None = None
     pause: float | None = None
     text_hash: str | None = None  # of a file of the knowledge base
+    rendered: bool = False
 
     @classmethod
     def from_(cls, claim: Claim, fetched: Fetched) -> "Arrived":
         """The answer without its body."""
         if isinstance(fetched, Body):
-            return cls(claim=claim, size=len(fetched.data), body_hash=bytes_hash(fetched.data))
+            data, rendered = fetched.data, fetched.rendered is not None
+            return cls(claim=claim, size=len(data), body_hash=bytes_hash(data), rendered=rendered)
         return cls(claim=claim, pause=fetched.retry_after if isinstance(fetched, Failed | Moved) else None)
 
 
@@ -107,7 +110,8 @@ async def _finish(arrived: Arrived, seen: Seen, kit: Kit) -> Visit:
     decision, harvest = await _prepare(arrived, decision, seen, kit)
     kit.listener(Step(name="prepare", url=url))
     failpoint("page.prepared")
-    harvest = replace(harvest, body_bytes=arrived.size) if arrived.size else harvest
+    if arrived.size:
+        harvest = replace(harvest, body_bytes=arrived.size, rendered=arrived.rendered)
     return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause)
 
 
@@ -168,9 +172,10 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     return Read(
         document=document,
         validators=fetched.validators,
-        media_type=fetched.media_type,
+        media_type=RENDERED if fetched.rendered else fetched.media_type,
         status_code=code,
         proven=fetched.proven,
+        rendered=fetched.rendered,
     )
 
 

@@ -68,7 +68,8 @@ class Worker:
     @property
     def _limits(self) -> Limits:
         pace, budget = self.kit.pace, self.kit.budget(self.run.mode)
-        return Limits(max_pages=pace.max_pages, max_depth=pace.max_depth, budget=budget)
+        room = 0 if self.kit.best_first else pace.max_pages  # else new pages wait for their turn
+        return Limits(max_pages=room, max_depth=pace.max_depth, budget=budget)
 
     async def work(self) -> None:
         """Run to the end; on a stop, finish what is under way, write it down and give back the rest."""
@@ -283,6 +284,8 @@ class Worker:
         for done in written:
             kit.listener(Step(name="commit", url=done.claim.page.url))
         journal.visits_written(written)
+        if kit.scoring is not None:
+            kit.scoring.note(written)
         self._held -= len(visits)
         self._done += len(written)
         self._moved.set()

@@ -134,12 +134,17 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _CONTROL = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0C, 0x0D, 0x1B})
 
 
-def extract(body: Body) -> Document:
+def extract(body: Body, *, hidden_links: bool = True) -> Document:
     """The document of a body, read by the extractor that fits; ExtractError says why none does."""
     chosen = choose(body)
     _refuse_another(chosen, body)
-    document = _reader(chosen.reader).extract(body)
+    document = _reader(chosen.reader, hidden_links or chosen is not _HTML).extract(body)
     return replace(document, sketch=sketch_of(document.markdown, body.url))
+
+
+def extract_visible(body: Body) -> Document:
+    """The document of a body with the links that it shows, and no hidden ones."""
+    return extract(body, hidden_links=False)
 
 
 def choose(body: Body) -> Format:
@@ -205,10 +210,10 @@ def _by_ending() -> dict[str, Format]:
 
 
 @cache
-def _reader(where: str) -> "Extractor":
+def _reader(where: str, hidden_links: bool = True) -> "Extractor":
     module, _, name = where.partition(":")
-    made = cast("Callable[[], Extractor]", getattr(import_module(f"afresh.extractors.{module}"), name))
-    return made()
+    made = cast("Callable[..., Extractor]", getattr(import_module(f"afresh.extractors.{module}"), name))
+    return made() if hidden_links else made(hidden_links=False)
 
 
 def _refuse_another(chosen: Format, body: Body) -> None:

@@ -10,11 +10,11 @@ from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
 from afresh.core.text import normalise
-from afresh.extractors.decode import decode
+from afresh.extractors.decode import decode, storable
 from afresh.extractors.json_tree import Number, mapping, parse_json_text
 from afresh.extractors.notebook import is_notebook, notebook_document
 from afresh.extractors.openapi import is_openapi, reference
-from afresh.extractors.written import cut, fenced, file_name, heading, joined, storable, written
+from afresh.extractors.written import cut, fenced, file_name, heading, joined, written
 
 MOST_SHOWN = 200_000  # characters of data: beyond, nobody reads it as a text
 MOST_LOOKED_AT = 10 * MOST_SHOWN  # before long lines are made short

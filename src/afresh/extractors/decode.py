@@ -30,6 +30,7 @@ _WIDER = {
     "shift_jis": "cp932",
     "big5": "big5hkscs",
 }
+_NEEDLESS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ufdd0\ufffe\uffff]")
 _LABEL = re.compile(r"[a-z0-9._:+-]{1,40}")
 _FOR_PAGES = re.compile(
     r"utf-8|utf-16(-[bl]e)?|ascii|iso8859-\d+|cp(125\d|866|874|932|949)|koi8-[rtu]|mac-\w+|tis-620"
@@ -112,3 +113,9 @@ def _meta_charset(raw_attributes: bytes) -> str | None:
         return None
     found = _CHARSET.search(attributes.get(b"content", b""))
     return b"".join(group or b"" for group in found.groups()).decode("latin-1") if found else None
+
+
+def storable(text: str) -> str:
+    """The text without control characters and halves of surrogate pairs, which no store takes."""
+    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    return _NEEDLESS.sub("\ufffd" if "\0" in text else "", text)

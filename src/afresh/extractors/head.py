@@ -1,7 +1,7 @@
 """What a page says about itself: title, language, base address, generator, wishes to robots."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -9,6 +9,11 @@ from afresh.core.language import normalise_tag
 from afresh.core.urls import canonical, host_of
 
 LONGEST_TITLE = 500
+MOST_ONWARD = 50
+ONWARD = frozenset(
+    {"next", "prev", "previous", "up", "first", "last", "start", "home", "contents", "toc", "index"}
+    | {"chapter", "section", "subsection", "appendix", "glossary"}
+)
 ROBOT_NAMES = frozenset({"robots", "afresh"})
 
 _SEPARATOR = re.compile(r"\s+[-–—|·•:»«/~]+\s+|\s*[|·»«]\s*|:\s+")
@@ -28,6 +33,9 @@ class Head:
     canonical: str = ""  # as it is written
     markdown: str = ""  # where the same page is Markdown, as it is written
     refresh: str = ""  # where the page sends its readers on, as it is written
+    onward: list[tuple[str, str]] = field(
+        default_factory=list
+    )  # pages around this one: as written, and title
     index: bool = True
     follow: bool = True
 
@@ -66,6 +74,8 @@ def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
         head.canonical = head.canonical or href
     elif "alternate" in rel and (attributes.get("type") or "").lower().startswith("text/markdown"):
         head.markdown = head.markdown or href
+    elif href and not ONWARD.isdisjoint(rel) and len(head.onward) < MOST_ONWARD:
+        head.onward.append((href, one_line(attributes.get("title") or "")[:LONGEST_TITLE]))
 
 
 def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:

@@ -5,12 +5,13 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from afresh.core import recipe
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
-from afresh.core.urls import canonical
+from afresh.core.urls import canonical, domain_of
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, foreign_canonical, one_line, read_head
+from afresh.extractors.hidden import Shown, hidden_links, scripts_of
 from afresh.extractors.language import language_of
-from afresh.extractors.links import collect_links
+from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden
 from afresh.extractors.main_content import find_main
 from afresh.extractors.noise import drop_tools
 from afresh.extractors.render import render
@@ -24,6 +25,9 @@ class HtmlExtractor:
 
     version = recipe.HTML
 
+    def __init__(self, *, hidden_links: bool = True) -> None:
+        self._hidden_links = hidden_links
+
     def extract(self, body: Body) -> Document:
         """The document of an HTML body: title, Markdown of the main content, every link, language, hashes."""
         html = decode(body.data, body.charset, html=True)
@@ -33,6 +37,13 @@ class HtmlExtractor:
         base = head.base or body.url
         twin = canonical(head.markdown, base) if head.markdown else None
         links = collect_links(tree, base, tag_count, head.refresh, twin)
+        if self._hidden_links and tag_count <= MANY_TAGS:
+            links = _with_hidden(
+                links,
+                Shown(html, tree, head, domain_of(body.url), scripts_of(tree), links.by_href),
+                base,
+                {body.url, twin},
+            )
         main = find_main(tree, head.generator)
         heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
         return Document(
@@ -48,6 +59,12 @@ class HtmlExtractor:
             long_links=links.too_long,
             foreign_canonical=foreign_canonical(head.canonical, base, body.url),
         )
+
+
+def _with_hidden(links: Links, shown: Shown, base: str, same: set[str | None]) -> Links:
+    hidden = tuple(hidden_links(shown))
+    named = canonical(shown.head.canonical, base) if hidden and shown.head.canonical else None
+    return with_hidden(links, hidden, base, {*same, named}) if hidden else links
 
 
 def _content(tree: LexborHTMLParser, main: LexborNode, head: Head, url: str, base: str) -> tuple[str, str]:

@@ -1,13 +1,14 @@
 """Every link of a page, navigation included: where it leads and what a reader sees of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core.file_urls import link_target
 from afresh.core.looks import Link
-from afresh.core.urls import MAX_LENGTH
+from afresh.core.urls import MAX_LENGTH, canonical
 
 MOST_LINKS = 5_000
 LONGEST_TEXT = 300
@@ -23,6 +24,7 @@ class Links(NamedTuple):
     kept: tuple[Link, ...]
     left_out: int = 0  # beyond `MOST_LINKS`
     too_long: int = 0  # to addresses that are longer than any page needs
+    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow, as they are written
 
 
 def collect_links(
@@ -48,10 +50,33 @@ def collect_links(
             by_href[href] = _visible_text(node, attributes), follow
         elif not known[0] or follow > known[1]:
             by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
-    links = _by_target(by_href, base)._replace(left_out=left_out)
+    links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if twin is None:
         return links
     return links._replace(kept=tuple(link for link in links.kept if link.url != twin))
+
+
+def with_hidden(
+    links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]
+) -> Links:
+    """The links, then hidden ones in the room that is left; `same` are addresses of the page itself.
+
+    What a visible link says holds: hidden ones only lend their words where it has none.
+    """
+    found = {link.url: link for link in links.kept}
+    left_out = set()
+    for raw_url, text in hidden:
+        url = canonical(raw_url, base)
+        if url is None or url in same:
+            continue
+        known = found.get(url)
+        if known is not None:
+            found[url] = known if known.text else known._replace(text=text)
+        elif len(found) < MOST_LINKS:
+            found[url] = Link(url, text)
+        else:
+            left_out.add(url)
+    return links._replace(kept=tuple(found.values()), left_out=links.left_out + len(left_out))
 
 
 def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:

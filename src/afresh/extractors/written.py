@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from afresh.core.looks import Body, Document, Link
 from afresh.core.text import links_hash, normalise, text_hash
 from afresh.core.urls import canonical
+from afresh.extractors.decode import storable
 from afresh.extractors.head import LONGEST_TITLE, one_line
 from afresh.extractors.language import language_of
 from afresh.extractors.links import LONGEST_TEXT, MOST_LINKS
@@ -16,7 +17,6 @@ MOST_CHARS = 4_000_000  # of one document: some thousand pages of a book
 
 _TICKS = re.compile(r"`{3,}")
 _NUMBER = re.compile(r"\d{1,9}[.)]\s")
-_NEEDLESS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ufdd0\ufffe\uffff]")
 
 
 def written(
@@ -51,12 +51,6 @@ def _known(links: Iterable[tuple[str, str]], base: str) -> tuple[Link, ...]:
             if len(found) >= MOST_LINKS:
                 break
     return tuple(found.values())
-
-
-def storable(text: str) -> str:
-    """The text without control characters and halves of surrogate pairs, which no store takes."""
-    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
-    return _NEEDLESS.sub("\ufffd" if "\0" in text else "", text)
 
 
 def file_name(body: Body) -> str:

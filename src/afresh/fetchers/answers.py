@@ -14,6 +14,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PERMANENT = frozenset({301, 308})
 CONTENT = frozenset({200, 203})
 EMPTY = frozenset({204, 205})
+CHALLENGING = frozenset(
+    {401, 429, 503}
+)  # statuses that mean something else where a check for browsers comes with them
 
 _LONGEST_VALIDATOR = 1024
 _UNREAD_KINDS = ("image/", "audio/", "video/", "font/", "model/")

@@ -8,7 +8,8 @@ from functools import partial
 
 from yarl import URL
 
-from afresh.core.looks import Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.looks import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
+from afresh.core.rendering import challenge_in
 from afresh.fetchers import answers
 from afresh.fetchers.client import AbstractResolver, aiohttp
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
@@ -23,6 +24,7 @@ _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,
 _MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,text/plain;q=0.8,*/*;q=0.5"}
 _LARGEST_HEAD = 64 * 1024
 _MOST_HEADERS = 100
+_CHALLENGE_BYTES = 64 * 1024
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
 
 
@@ -42,6 +44,7 @@ class HttpOptions:
     max_body_bytes: int = 10 * 1024 * 1024
     max_redirects: int = 5
     connections_per_host: int = 16
+    finds_challenges: bool = False  # whether a refusal comes with a page that lets browsers through
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 
 
@@ -169,7 +172,8 @@ class HttpFetcher:
             return hop_of(status, headers, url, self._clock())
         refusal = answers.refusal_of(status, headers, self._clock())
         if refusal is not None:
-            return refusal
+            looks = self._options.finds_challenges and terms.page and status in answers.CHALLENGING
+            return await self._look_closer(refusal, response, terms, deadline) if looks else refusal
         media, _ = answers.media_of(headers)
         unread = answers.unread(media, response.content_length) if terms.page else None
         if unread:
@@ -179,6 +183,19 @@ class HttpFetcher:
             return data
         validators = answers.validators_of(headers, url if url != asked else None)
         return answers.body_of(url, data, status, headers, validators, self._options.agent)
+
+    async def _look_closer(
+        self,
+        refusal: Gone | Refused | Failed,
+        response: aiohttp.ClientResponse,
+        terms: _Terms,
+        deadline: Deadline,
+    ) -> Gone | Refused | Failed:
+        """The refusal, with whether the page that came with it is a check for browsers."""
+        page = await self._read(response, replace(terms, limit=_CHALLENGE_BYTES, cut=True), deadline)
+        if isinstance(refusal, Gone) or not isinstance(page, bytes):
+            return refusal
+        return replace(refusal, challenge=challenge_in(page.decode("latin-1")))
 
     async def _read(
         self, response: aiohttp.ClientResponse, terms: _Terms, deadline: Deadline

@@ -15,7 +15,7 @@ from afresh.ports import Caller, Embedder
 
 FAST = f"local/wordllama-256/{wordllama.POOLING}"
 QUALITY = f"local/minilm-l6-int8/{quality.POOLING}"
-_fast, _quality = loaded_once(wordllama.Wordllama), loaded_once(quality.Quality)
+fast, _quality = loaded_once(wordllama.Wordllama), loaded_once(quality.Quality)
 
 _NAMED = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9a-f]{8})?(~[^~]+)?")
 
@@ -23,7 +23,7 @@ _NAMED = re.compile(r"(?P<provider>[^/]+)/(?P<model>.+?)(@(?P<size>\d+))?(\+[0-9
 def builtin(model: str) -> Embedder | None:
     """The embedded model of this fingerprint; None if it is not one of ours, or no longer."""
     if model == FAST:
-        return LocalEmbedder(FAST, _fast, batch_size=256)
+        return LocalEmbedder(FAST, fast, batch_size=256)
     if model == QUALITY:
         return LocalEmbedder(QUALITY, _quality, batch_size=8)
     return None

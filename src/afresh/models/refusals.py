@@ -42,14 +42,14 @@ def refusal(service: Service, reply: Reply, host: str, secrets: Sequence[str]) -
     """What an answer of no use means: the service is down where another request would fare no better."""
     status = reply.status
     if status == 200:
-        return service.error(f"{host} answered without {service.gives}{_said(reply.json, secrets)}")
+        return service.error(f"{host} answered without {service.gives}{told(reply.json, secrets)}")
     words = f"{host} answered {_words(status)}"
     if 300 <= status < 400:
         return service.down(f"{words}: set {service.section}.base_url to the address it moved to")
     fix = service.fix(status)
     if status in (401, 403):  # some services repeat the key when they refuse it
         return service.down(f"{words}: {fix}")
-    said = _said(reply.json, secrets)
+    said = told(reply.json, secrets)
     if fix or status >= 500:
         return service.down(f"{words}{said}: {fix or 'the next run tries again'}")
     return service.error(f"{words}{said}: check {service.odd}")
@@ -62,7 +62,7 @@ def _words(status: int) -> str:
         return str(status)
 
 
-def _said(answer: Any, secrets: Sequence[str]) -> str:
+def told(answer: Any, secrets: Sequence[str]) -> str:
     """` ("model not found")` where the answer says why."""
     error = answer.get("error") if isinstance(answer, dict) else None
     message = error.get("message") if isinstance(error, dict) else error

@@ -1,12 +1,11 @@
-"""What a model answered, as a summary that may be kept; everything else is refused."""
+"""What a model answered, and as a summary that may be kept; everything else is refused."""
 
 import re
 from typing import Any
 
-from afresh.core.plain import cut, joined, visible, without_marks
+from afresh.core.plain import cut, joined, visible, without_marks, without_thoughts
 
 _LONGEST = 100_000  # characters of an answer that are looked at
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"(?:(?:i(?:['’]m| am) (?:very |so )?)?sorry[,.]? (?:but )?i\b|as an ai\b"
@@ -18,11 +17,16 @@ _REFUSAL = re.compile(
 
 
 class Unusable(ValueError):
-    """An answer that is no summary; the message says why."""
+    """An answer of no use; the message says what it is instead."""
 
 
 def summary_in(answer: Any, most: int) -> str:
     """The summary that a chat completion holds: plain, without blank lines, cut at a sentence."""
+    return _checked(content_in(answer)[:_LONGEST], most)
+
+
+def content_in(answer: Any) -> str:
+    """What the model says in a chat completion; Unusable where it says nothing or refuses."""
     try:
         choice = answer["choices"][0]
         message = choice["message"]
@@ -33,11 +37,11 @@ def summary_in(answer: Any, most: int) -> str:
         raise Unusable("a refusal")
     if not isinstance(content, str):
         raise Unusable("no text")
-    return _checked(content[:_LONGEST], most)
+    return content
 
 
 def _checked(content: str, most: int) -> str:
-    said = _THINKING.sub("", visible(content), count=1)
+    said = without_thoughts(visible(content))
     lines = [line for raw in said.split("\n") if (line := without_marks(raw))]
     text = joined(lines)
     text = _unquoted(text[label.end() :] if (label := _LABEL.match(text)) else text)

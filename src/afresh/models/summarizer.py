@@ -2,13 +2,14 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
 
 from afresh.core.errors import SummarizerDown, SummaryError
 from afresh.core.excerpt import excerpt
 from afresh.core.plain import shortened, without_marks
 from afresh.core.summary import summary_of
-from afresh.models.endpoint import Endpoint, Sleep, utc_now
+from afresh.models.allowance import Allowance
+from afresh.models.completions import Completions
+from afresh.models.endpoint import Sleep, utc_now
 from afresh.models.refusals import Service
 from afresh.models.said import Unusable, summary_in
 from afresh.ports import Caller, Clock
@@ -47,7 +48,7 @@ class ChatSummarizer:
         *,
         base_url: str,
         api_key: str | None = None,
-        budget: int | None = None,
+        allowance: Allowance | None = None,
         most_chars: int = 400,
         most_input: int = 20_000,
         timeout_seconds: float = 60.0,
@@ -57,19 +58,15 @@ class ChatSummarizer:
         self.recipe = recipe_of(model, prompt)
         self._model = model
         self._prompt = prompt.replace("{max_chars}", str(most_chars))
-        self._budget = budget
-        self._spent = 0
         self._most_chars = most_chars
         self._most_input = most_input
-        self._down: SummarizerDown | None = None
-        secrets: Sequence[str] = (api_key,) if api_key else ()
-        self._endpoint = Endpoint(
+        self._completions = Completions(
             _SUMMARIES,
             caller,
-            f"{base_url}/chat/completions",
-            {"Authorization": f"Bearer {api_key}"} if api_key else {},
+            base_url=base_url,
+            api_key=api_key,
+            allowance=allowance or Allowance(),
             timeout_seconds=timeout_seconds,
-            secrets=secrets,
             sleep=sleep,
             clock=clock,
         )
@@ -81,39 +78,18 @@ class ChatSummarizer:
         body = self._body(title, text)
         for left in reversed(range(_TRIES)):
             try:
-                return await self._asked(body)
+                reply = await self._completions.ask(body)
+                return summary_in(reply.json, self._most_chars)
             except Unusable as unusable:
-                if not left or self._is_spent:
+                if not left or self._completions.allowance.refusal:
                     raise SummaryError(
-                        f"{self._endpoint.host} answered with {unusable} instead of a summary: "
+                        f"{self._completions.host} answered with {unusable} instead of a summary: "
                         "the next run tries again; if it lasts, check ai.model"
                     ) from None
         raise AssertionError("a loop that returns or raises")
 
     async def close(self) -> None:
         """Nothing: the caller belongs to whoever made it."""
-
-    @property
-    def _is_spent(self) -> bool:
-        return self._budget is not None and self._spent >= self._budget
-
-    async def _asked(self, body: object) -> str:
-        """One call within the budget; once the service is down for good, nothing more is sent to it."""
-        if self._down is not None:
-            raise SummarizerDown(str(self._down))
-        if self._is_spent:
-            raise SummarizerDown(
-                f"ai.budget_per_run ({self._budget}) is spent: the rest follows with the next run"
-            )
-        self._spent += 1
-        try:
-            reply = await self._endpoint.ask(body)
-            if reply.status != 200:
-                raise self._endpoint.refusal(reply)
-        except SummarizerDown as down:
-            self._down = down
-            raise
-        return summary_in(reply.json, self._most_chars)
 
     def _body(self, title: str, text: str) -> object:
         shown = excerpt(text, self._most_input)

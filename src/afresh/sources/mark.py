@@ -44,6 +44,7 @@ class Mark:
     form: str | None = None  # how its Markdown files are named (core/twins.py); None: nobody knows
     dated: bool = False  # something that was listed came with the time of its last change
     files: Mapping[str, Remembered] = field(default_factory=dict)
+    engine: str | None = None  # of the browser that shows its pages; None: none was needed
 
     @property
     def text(self) -> str:
@@ -55,6 +56,7 @@ class Mark:
             "named": self.named,
             "form": self.form,
             "dated": self.dated,
+            **({"engine": self.engine} if self.engine else {}),
             "files": {url: _told(kept) for url, kept in self.files.items()},
         }
         return json.dumps(told, separators=(",", ":"), sort_keys=True)
@@ -74,6 +76,7 @@ def mark_from(text: str | None) -> Mark:
             form=None if told["form"] is None else str(told["form"]),
             dated=bool(told["dated"]),
             files={str(url): _kept(row) for url, row in told["files"].items()},
+            engine=str(told["engine"]) if told.get("engine") else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return Mark()

@@ -50,7 +50,9 @@ class WebLister:
         expects_sitemap: bool = False,
         mark: str | None = None,
         full: bool = False,
+        engine: Callable[[], str | None] = lambda: None,
     ) -> None:
+        self._engine = engine  # of the browser that showed its pages
         self._rules = rules
         self._reader = reader
         self._sitemaps = sitemaps
@@ -81,6 +83,7 @@ class WebLister:
             form=self.hints.form,
             dated=found.dated,
             files=found.files,
+            engine=self._engine() or before.engine,
         ).text
 
     @property

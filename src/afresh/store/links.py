@@ -41,6 +41,7 @@ class LinkBook:
         await tx.many("insert_page_link", edges)
         if removed or edges:
             await tx.run("mark_graph", source=run.source_id, changed=1)
+            await tx.run("unseal_links", source=run.source_id)
         if len(self._ids) > REMEMBERED:
             self.forget()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from afresh.core.analysis import ENGLISH, SIMPLE, search_config
 from afresh.core.asking import Narrowed
 from afresh.core.found import Match
-from afresh.core.scoring import ROOM, expressions, scoring
+from afresh.core.text_scoring import ROOM, expressions, scoring
 from afresh.store.dialect import Row, Session
 
 FEW = 3_000  # chunks of which every one with a word of the query may be scored

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from afresh.core.asking import Narrowed
-from afresh.core.scoring import ROOM
+from afresh.core.text_scoring import ROOM
 from afresh.store.dialect import Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within

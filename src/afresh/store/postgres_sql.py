@@ -20,13 +20,14 @@ _NUMBERS = """
 """
 _TIMES = """
     at before changed_after changed_at checked_after checked_at crawl_time fetched_at indexed_at last_scraped
-    last_seen latest now oldest slot started until
+    last_seen latest now oldest since slot started until
 """
 TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_NUMBERS.split(), "bigint"),
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
     **dict.fromkeys(("blocked", "domains", "hashes", "matches", "urls", "workers"), "text[]"),
     **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "sources"), "bigint[]"),
+    **dict.fromkeys(("least", "score"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),
 }
 

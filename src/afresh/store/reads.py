@@ -132,16 +132,26 @@ class Reads:
             )
 
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]:
         """The links of a source or of one page, best first, with the pages they stand on."""
+        which = {"source": source, "on_page": page, "keyword": keyword, "least": min_score}
         async with self.db.read() as tx:
-            rows = await tx.all("links", source=source, on_page=page, limit=limit or MANY)
-            edges = await tx.all("pages_of_links", links=[row["id"] for row in rows])
-        pages: dict[int, list[Row]] = defaultdict(list)
-        for edge in edges:
-            pages[edge["link_id"]].append(edge)
-        return [_link(row, pages[row["id"]]) for row in rows]
+            rows = await tx.all("links", **which, limit=limit or MANY)
+            ids = [row["id"] for row in rows]
+            found = {
+                "texts": await tx.all("texts_of_links", links=ids),
+                "pages": await tx.all("pages_of_links", links=ids, most=SHOWN_PAGES),
+                "keywords": await tx.all("keywords_of_links", links=ids),
+            }
+        parts = {name: _by_link(part) for name, part in found.items()}
+        return [_link(row, **{name: part[row["id"]] for name, part in parts.items()}) for row in rows]
 
     async def changes(
         self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
@@ -219,17 +229,23 @@ class Reads:
             return [page_from(row) for row in await tx.all("pages_to_look_at", source=source)]
 
 
-def _link(row: Row, edges: Sequence[Row]) -> LinkView:
-    texts = [edge["text"] for edge in edges if edge["text"]]
+def _by_link(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    parts: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        parts[row["link_id"]].append(row)
+    return parts
+
+
+def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequence[Row]) -> LinkView:
     return LinkView(
         url=row["url"],
-        text=max(texts, key=len) if texts else "",
+        text=max((each["text"] for each in texts), key=lambda text: (len(text), text)),
         score=row["score"],
-        keywords={},
+        keywords={each["keyword"]: each["score"] for each in keywords},
         comment=row["comment"],
-        crawl_time=at(row["crawl_time"]),
-        pages=tuple(edge["url"] for edge in edges[:SHOWN_PAGES]),
-        page_count=len(edges),
+        crawl_time=max(filter(None, (at(each["crawl_time"]) for each in texts)), default=None),
+        pages=tuple(each["url"] for each in pages),
+        page_count=sum(each["pages"] for each in texts),
     )
 
 

@@ -9,6 +9,7 @@ from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
 from afresh.store.kb import KbRecords
+from afresh.store.link_scores import LinkScores
 from afresh.store.links import LinkBook
 from afresh.store.listings import Listings
 from afresh.store.matching import Known
@@ -22,7 +23,18 @@ from afresh.store.vectors import Vectors
 
 
 class SqlStore(
-    Runs, Commits, Sweeps, Listings, Endings, Frontiers, Reads, Searches, Vectors, Recutting, KbRecords
+    Runs,
+    Commits,
+    Sweeps,
+    Listings,
+    Endings,
+    Frontiers,
+    Reads,
+    Searches,
+    Vectors,
+    Recutting,
+    KbRecords,
+    LinkScores,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

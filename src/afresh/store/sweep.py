@@ -96,6 +96,7 @@ async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> N
     await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
     for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
+    await tx.run("unseal_links", source=run.source_id)
     await tx.many("drop_page", [_dropped(page, now) for page in pages])
     await tx.many("insert_change", [_change(run, page, now) for page in pages])
     await tx.run("mark_graph", source=run.source_id, changed=1)

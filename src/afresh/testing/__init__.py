@@ -3,6 +3,7 @@
 from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.attempts import Attempts
 from afresh.testing.chat_server import ChatServer
+from afresh.testing.city import CitySite
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
@@ -10,22 +11,30 @@ from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
 from afresh.testing.github_server import GithubServer
 from afresh.testing.hostile import HostileSite
+from afresh.testing.link_answers import Odd
+from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
+from afresh.testing.script_site import ScriptSite, WalledSite
 from afresh.testing.tinysite import TinySite
 
 __all__ = [
     "Asked",
     "Attempts",
     "ChatServer",
+    "CitySite",
     "EmbeddingServer",
     "FakeEmbedder",
+    "FakeLinkScorer",
     "FrozenClock",
     "Gate",
     "GithubServer",
     "HostileSite",
     "MemoryStore",
+    "Odd",
     "RequestLog",
+    "ScriptSite",
     "ScriptedFetcher",
     "TinySite",
     "Trouble",
+    "WalledSite",
 ]

@@ -2,55 +2,39 @@
 
 import asyncio
 import json
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from afresh.core.link_score import AskedLink
 from afresh.testing.asked import Asked
+from afresh.testing.chat import Chat, completion
 from afresh.testing.embedder import Trouble
 from afresh.testing.embedding_server import Status
+from afresh.testing.link_answers import Odd, Scores, entry, literal_scores, said
 from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import answer, raw_sockets
+from afresh.testing.wire import Reply, answer, raw, raw_sockets
 
-_TITLE = re.compile(r"^Title: (.*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    """One request for a completion as it came in."""
-
-    path: str
-    headers: Mapping[str, str]  # names in lower case
-    body: Any
-
-    @property
-    def system(self) -> str:
-        """The prompt."""
-        return str(self.body["messages"][0]["content"])
-
-    @property
-    def user(self) -> str:
-        """What the prompt is about."""
-        return str(self.body["messages"][-1]["content"])
-
-    @property
-    def title(self) -> str:
-        """The title of the document in question."""
-        found = _TITLE.search(self.user)
-        return found[1] if found else ""
+_JSON = "application/json"
+_REFUSED = b'{"error": {"message": "unknown parameter: response_format"}}'
+_OVERLOADED = b'{"error": {"message": "overloaded", "code": 529}}'
+_DRIP_SECONDS = 0.02
+_LARGE = 1_000_000
 
 
 class ChatServer:
     """Serves from a thread of its own; `script` holds what happens to the next requests, then all is well.
 
-    A text is answered as it stands, a Status instead of a completion; of the troubles it knows `HANG`.
+    A text is answered as it stands, a Status instead of a completion, an Odd is a spoilt answer to a request
+    for scores; of the troubles it knows `HANG`. Scores come from `scorer`, summaries from the title.
     """
 
     def __init__(self) -> None:
-        self.script: list[str | Status | Trouble] = []
+        self.script: list[str | Status | Trouble | Odd] = []
         self.asked: list[Chat] = []
+        self.scorer: Callable[[AskedLink, Sequence[str]], Scores] = literal_scores
+        self.refused_forms: frozenset[str] = frozenset()  # of `json_schema` and `json_object`
+        self.usage: int | None = None  # tokens that each completion says it used
         self._server = LoopbackServer(raw_sockets(self._respond))
 
     @property
@@ -62,6 +46,11 @@ class ChatServer:
     def calls(self) -> int:
         """How many requests came in."""
         return len(self.asked)
+
+    @property
+    def links_per_call(self) -> list[int]:
+        """How many links each request for scores held."""
+        return [len(chat.links) for chat in self.asked if chat.links]
 
     def down(self) -> None:
         """Refuse connections."""
@@ -80,19 +69,42 @@ class ChatServer:
     ) -> None:
         self._server.close()
 
-    async def _respond(self, asked: Asked) -> bytes:
+    async def _respond(self, asked: Asked) -> Reply:
         chat = Chat(asked.path, asked.headers, json.loads(asked.body))
         self.asked.append(chat)
-        due = self.script.pop(0) if self.script else f"What the model says of {chat.title}."
-        if due is Trouble.HANG:
-            await asyncio.Event().wait()
-        if isinstance(due, Status):
-            return answer(due.code, due.body, content_type="application/json", **(due.headers or {}))
-        return answer(200, json.dumps(completion(due)).encode(), content_type="application/json")
+        if chat.form in self.refused_forms:
+            return answer(400, _REFUSED, content_type=_JSON)
+        due = self.script.pop(0) if self.script else None
+        match due:
+            case Trouble.HANG:
+                await asyncio.Event().wait()
+            case Status():
+                return answer(due.code, due.body, content_type=_JSON, **(due.headers or {}))
+            case Odd.ERROR_OBJECT:
+                return answer(200, _OVERLOADED, content_type=_JSON)
+            case Odd.CUT | Odd.DRIP:
+                return _unfinished(self._completion(self._content(chat, None)), due)
+        return answer(200, self._completion(self._content(chat, due)), content_type=_JSON)
+
+    def _content(self, chat: Chat, due: object) -> str:
+        if isinstance(due, str):
+            return due
+        if not chat.links:
+            return f"What the model says of {chat.title}."
+        scored = ((link.url, self.scorer(link, chat.keywords)) for link in chat.links)
+        entries = [entry(url, scores) for url, scores in scored if scores]
+        return said(entries, due if isinstance(due, Odd) else None)
+
+    def _completion(self, content: str) -> bytes:
+        whole: dict[str, Any] = completion(content)
+        if self.usage is not None:
+            whole["usage"] = {"total_tokens": self.usage}
+        return json.dumps(whole).encode()
 
 
-def completion(content: object, **more: object) -> dict[str, Any]:
-    """A completion that says this; `refusal=…` becomes part of its message."""
-    message = {"role": "assistant", "content": content, **more}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"object": "chat.completion", "model": "told", "choices": [choice]}
+async def _unfinished(body: bytes, odd: Odd) -> AsyncIterator[bytes]:
+    """An answer of which the end never comes."""
+    yield raw(200, body[: len(body) // 2], {"Content-Type": _JSON, "Content-Length": str(_LARGE)})
+    while odd is Odd.DRIP:
+        await asyncio.sleep(_DRIP_SECONDS)
+        yield b" "

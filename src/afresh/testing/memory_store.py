@@ -1,6 +1,7 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
 from afresh.testing.memory.kb import MemoryKb
+from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
@@ -8,7 +9,7 @@ from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.vectors import MemoryVectors
 
 
-class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb):
+class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
     def __init__(self) -> None:

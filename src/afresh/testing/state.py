@@ -15,6 +15,8 @@ UNSOUND = {
     f"union all select page_id from chunks where page_id not in ({CONTENT})",
     "chunks that are not numbered one after the other": "select page_id from chunks group by page_id "
     "having count(*) <> count(distinct sort_order) or max(sort_order) <> count(*) - 1",
+    "a score without a keyword, or a keyword without a score": "select id from links where "
+    "(score is null) <> (id not in (select link_id from link_keywords))",
     "an address twice": "select url from pages group by source_id, url having count(*) > 1",
     "a page twice in the queue": "select page_id from page_crawls where outcome is null and page_id > 0 "
     "group by page_id having count(*) > 1",

@@ -7,6 +7,7 @@ from enum import Enum
 import click
 
 from afresh.core.errors import ConfigError, UsageError
+from afresh.core.link_score import KeywordError, parse_keywords
 from afresh.faces.cli.session import Session
 
 # The flags by the names that a source's rules and policy have for them.
@@ -22,6 +23,8 @@ FLAGS = {
     "concurrency": "--concurrency",
     "delay_seconds": "--delay",
     "render": "--render",
+    "order": "--crawl-order",
+    "keywords": "--keywords",
     "respect_robots": "--robots",
     "body": "--storage-body",
     "ignore": "--ignore",
@@ -49,6 +52,14 @@ def limit(typed: str) -> int | NoLimit:
         return int(typed)
     except ValueError:
         raise click.BadParameter(f"{typed!r} is not a valid integer; none lifts the limit") from None
+
+
+def keywords(typed: str) -> dict[str, float]:
+    """Keywords with their weights; nothing clears them."""
+    try:
+        return parse_keywords(typed)
+    except KeywordError as wrong:
+        raise click.BadParameter(str(wrong)) from None
 
 
 def given(flags: Mapping[str, object]) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Single answers: why, status, plan, doctor, settings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -228,6 +228,8 @@ def spelled(value: object) -> str:
             return str(value).lower()
         case tuple():
             return "[" + ", ".join(value) + "]"
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {spelled(item)}" for key, item in value.items()) + "}"
         case float() if value == int(value):
             return str(int(value))
     return str(value)

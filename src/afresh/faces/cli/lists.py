@@ -1,6 +1,6 @@
-"""Lists: sources, pages, links, attempts, changes."""
+"""Lists: sources, pages, attempts, changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -8,9 +8,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from afresh.core.model import Attempt, ChangeKind
-from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, PageView, SourceView
 from afresh.faces.cli.clean import clean
-from afresh.faces.cli.pieces import empty, facts, moment, state, table, text, vectors
+from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
 from afresh.faces.cli.wording import ago, count, due, label
 
 DIFF_LINES = 30
@@ -81,6 +81,8 @@ def _value(value: object) -> str:
             return "no limit"
         case list() | tuple():
             return ", ".join(map(str, value)) or "none"
+        case Mapping():
+            return ", ".join(f"{key}:{weight:g}" for key, weight in value.items()) or "none"
     return str(value)
 
 
@@ -95,7 +97,7 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
             (
                 state(view.status),
                 str(view.depth),
-                text(_short(view.title)),
+                text(short(view.title)),
                 ago(view.checked_at, now),
                 ago(view.changed_at, now),
                 _where(view),
@@ -117,24 +119,9 @@ def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
     )
 
 
-def _short(title: str | None, width: int = 40) -> str:
-    title = clean(title or "")
-    return title if len(title) <= width else f"{title[: width - 1]}…"
-
-
 def _where(view: PageView) -> Text:
     shown = text(view.url, "blue")
     return shown.append(f" → {clean(view.moved_to)}", "cyan") if view.moved_to else shown
-
-
-def links(views: Sequence[LinkView]) -> RenderableType:
-    """Links with their visible text and how many pages carry them."""
-    if not views:
-        return empty("No links on record.")
-    return table(
-        (">pages", "text", "*address"),
-        ((count(view.page_count), text(_short(view.text)), text(view.url, "blue")) for view in views),
-    )
 
 
 def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:

@@ -139,7 +139,13 @@ class Knowledge(Protocol):
     ) -> list[PageView]: ...
 
     async def links(
-        self, label: str, *, page: str | None = None, limit: int | None = None
+        self,
+        label: str,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]: ...
 
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]: ...

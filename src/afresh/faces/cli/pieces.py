@@ -39,6 +39,12 @@ def text(value: object, style: str = "") -> Text:
     return Text(clean(str(value)), style=style)
 
 
+def short(title: str | None, width: int = 40) -> str:
+    """A title as it fits into a column."""
+    title = clean(title or "")
+    return title if len(title) <= width else f"{title[: width - 1]}…"
+
+
 def state(value: object) -> Text:
     """A state in its colour."""
     name = str(value or "–")

@@ -70,19 +70,41 @@ def pages(
     session.show(lists.doubts(views, session.now) if doubtful else lists.pages(views, session.now))
 
 
-@command("Look into", "afresh links react@19 --page https://react.dev/reference/react")
+@command(
+    "Look into",
+    "afresh links react@19 --page https://react.dev/reference/react",
+    "afresh links city --keyword budget --min-score 0.5 --csv",
+)
 @argument(*LABEL)
 @option("--page", metavar="URL", text="Only links that stand on this page.")
+@option("--keyword", metavar="WORD", text="Only links that this keyword fits.")
+@option("--min-score", metavar="S", type=click.FloatRange(0, 2), text="Only links worth at least this.")
 @at_most
 @as_rows
-def links(session: Session, label: str, page: str | None, limit: int | None) -> None:
-    """List the links that the pages of a source carry."""
-    views = session.ask(lambda kb: kb.links(label, page=page, limit=limit))
+def links(
+    session: Session,
+    label: str,
+    page: str | None,
+    keyword: str | None,
+    min_score: float | None,
+    limit: int | None,
+) -> None:
+    """List the links that the pages of a source carry, those worth most first.
+
+    Links are scored by the keywords of their source: `afresh crawl TARGET --keywords budget,contact:0.5`.
+    With -v each is listed with the reason and a page it stands on.
+    """
+    from afresh.faces.cli import link_lists
+
+    views = session.ask(
+        lambda kb: kb.links(label, page=page, keyword=keyword, min_score=min_score, limit=limit)
+    )
+    if not views and (page or keyword):
+        for reason in session.ask(lambda kb: link_lists.why_none(kb, label, page, keyword)):
+            session.say(reason)
     if session.wrote_rows(views, LinkView):
         return
-    from afresh.faces.cli import lists
-
-    session.show(lists.links(views))
+    session.show(link_lists.links(views, whole=session.verbose > 0))
 
 
 @command("Look into", "afresh history https://react.dev/reference/react")

@@ -30,7 +30,8 @@ MEANINGS = (
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
     *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused"),
-    *("summaries", "ai_calls"),
+    *("summaries", "links_scored", "links_unscored", "links_saved", "link_calls", "link_calls_saved"),
+    *("ai_calls", "ai_tokens"),
 )
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
@@ -45,6 +46,8 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
     parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
     if saved := savings(report):
         parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
+    if scores := link_scores(report):
+        parts.append(Text(f"  {scores}"))
     if verbose:
         parts.append(Text(f"  {_work(report)}", style="dim"))
     return Group(*parts, *_trouble(report, again, _new_notes(report)))
@@ -100,6 +103,21 @@ def savings(report: RunReport) -> str:
     line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
     share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
     return f"{line}; {share} % of the downloads saved" if share else line
+
+
+def link_scores(report: RunReport) -> str:
+    """`links: 40 scored, 3 unscored, 1 call, 2,100 tokens; 5,000 known: 100 calls saved`."""
+    if not (report.links_scored or report.links_unscored or report.links_saved):
+        return ""
+    parts = [f"{count(report.links_scored)} scored"]
+    parts += [f"{count(report.links_unscored)} unscored"] if report.links_unscored else []
+    parts += [count(report.link_calls, "call")] if report.link_calls else []
+    parts += [count(report.ai_tokens, "token")] if report.ai_tokens else []
+    line = f"links: {', '.join(parts)}"
+    if not report.links_saved:
+        return line
+    saved = f": {count(report.link_calls_saved, 'call')} saved" if report.link_calls_saved else ""
+    return f"{line}; {count(report.links_saved)} known{saved}"
 
 
 def next_steps(report: RunReport, again: str = "") -> list[Text]:

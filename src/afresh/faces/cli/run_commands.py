@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from afresh.core.errors import UsageError
-from afresh.faces.cli.crawl_flags import check_flags, check_label, given, limit, split
+from afresh.faces.cli.crawl_flags import check_flags, check_label, given, keywords, limit, split
 from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
@@ -37,6 +37,8 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "afresh crawl https://docs.python.org/3/",
     "afresh crawl https://react.dev/reference/ --name react --version 19",
     "afresh crawl https://example.org/docs/ --exclude '*/old/*' --max-pages 500",
+    "afresh crawl https://www.example.gov/ --keywords budget,minutes,contact:0.5",
+    "afresh crawl https://app.example.org/ --render always",
     "afresh crawl ./notes --ignore drafts/",
     "afresh crawl facebook/react --name react/repo --version 19",
     "afresh crawl links.txt",
@@ -75,7 +77,19 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 @option("--exclude", metavar="GLOB", multiple=True, text="No matching addresses; may be repeated; '' clears.")
 @option("--concurrency", metavar="N", type=int, text="Requests at a time per host.")
 @option("--delay", "delay_seconds", metavar="SECONDS", type=float, text="Pause between requests to a host.")
-@option("--render", metavar="HOW", text="auto or never; today both mean plain HTTP.")
+@option(
+    "--keywords",
+    metavar="A,B:0.5",
+    type=keywords,
+    text="Score links by these keywords, with weights from 0 to 1; '' clears.",
+)
+@option(
+    "--crawl-order",
+    "order",
+    metavar="ORDER",
+    text="breadth, or score: read what the best links lead to first.",
+)
+@option("--render", metavar="HOW", text="Which pages are shown in a browser: auto, never or always.")
 @click.option(
     "--robots/--no-robots",
     "respect_robots",

@@ -36,17 +36,30 @@ where l.url = :url and (:source is null or l.source_id = :source)
 order by f.depth, e.follow desc, f.url limit 1
 
 -- links
-select l.id, l.url, l.score, l.comment, min(e.text) as text, count(*) as page_count,
-    max(f.crawl_time) as crawl_time, min(f.url) as page
-from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
-where l.source_id = :source and (:on_page is null or f.url = :on_page)
-group by l.id
+select l.id, l.url, l.score, l.comment from links l
+where l.source_id = :source and exists (select 1 from page_links e where e.link_id = l.id)
+    and (:on_page is null or l.id in (
+        select e.link_id from page_links e join pages f on f.id = e.page_id
+        where f.source_id = :source and f.url = :on_page
+    ))
+    and (:least is null or l.score >= :least)
+    and (:keyword is null or exists (
+        select 1 from link_keywords k where k.link_id = l.id and k.keyword = :keyword
+    ))
 order by coalesce(l.score, 0) desc, l.url
 limit :limit
 
+-- texts_of_links
+select e.link_id, e.text, count(*) as pages, max(f.crawl_time) as crawl_time
+from page_links e join pages f on f.id = e.page_id
+where e.link_id in {list links} group by e.link_id, e.text
+
 -- pages_of_links
-select e.link_id, f.url, e.text from page_links e join pages f on f.id = e.page_id
-where e.link_id in {list links} order by e.link_id, f.depth, f.url
+select link_id, url from (
+    select e.link_id, f.url, row_number() over (partition by e.link_id order by f.depth, f.url) as place
+    from page_links e join pages f on f.id = e.page_id where e.link_id in {list links}
+) placed
+where place <= :most order by link_id, place
 
 -- changes
 select c.*, s.name as source_name, s.version as source_version

@@ -127,6 +127,8 @@ class MemoryCommits(MemoryQueue):
             key = run.source_id, link.url
             admitted = link.url in visit.harvest.children
             self.tables.links[key] = self.tables.links.get(key, False) or admitted
+        if edges or self.tables.edges.get(visit.claim.page.id):
+            self.tables.unseal_links(run.source_id)
         self.tables.edges[visit.claim.page.id] = tuple(edges.values())
 
     def _record_change(self, run: Run, visit: Visit, now: datetime, keep_body: bool) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from afresh.core.doubt import SAME
+from afresh.core.link_score import Worth
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.sketch import WIDTH, likeness
@@ -134,23 +135,34 @@ class MemoryReads:
         return self.tables.sources[owner].source, page, depth, not closed, belongs
 
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]:
-        """The links of a source or of one page, with the pages they stand on."""
+        """The links of a source or of one page, best first, with the pages they stand on."""
         owners = [row.page for row in self.tables.pages_of(source) if page in (None, row.page.url)]
         urls = {edge.url for owner in owners for edge in self.tables.edges.get(owner.id, ())}
-        return [self._link(source, url) for url in sorted(urls)][:limit]
+        found = [self._link(source, url) for url in urls]
+        found = [view for view in found if keyword is None or keyword in view.keywords]
+        if min_score is not None:
+            found = [view for view in found if view.score is not None and view.score >= min_score]
+        return sorted(found, key=lambda view: (-(view.score or 0.0), view.url))[:limit]
 
     def _link(self, source: SourceId, url: str) -> LinkView:
         pages = self._pages_with(source, url)
         edges = [edge for each in pages for edge in self.tables.edges[each.id] if edge.url == url]
+        found = self.tables.worths.get((source, url), Worth())
         times = [page.crawl_time for page in pages if page.crawl_time is not None]
         return LinkView(
             url=url,
-            text=max((edge.text for edge in edges), key=len),
-            score=None,
-            keywords={},
-            comment=None,
+            text=max((edge.text for edge in edges), key=lambda text: (len(text), text)),
+            score=found.score,
+            keywords=found.keywords,
+            comment=found.comment,
             crawl_time=max(times, default=None),
             pages=tuple(page.url for page in pages[:SHOWN_PAGES]),
             page_count=len(pages),

@@ -73,6 +73,9 @@ class MemoryRuns(MemoryEndings):
             self.tables.sources.pop(source, None)
             self.tables.runs = {k: run for k, run in self.tables.runs.items() if run.source_id != source}
             self.tables.links = {k: link for k, link in self.tables.links.items() if k[0] != source}
+            self.tables.answers = {k: each for k, each in self.tables.answers.items() if k[0] != source}
+            self.tables.worths = {k: each for k, each in self.tables.worths.items() if k[0] != source}
+            self.tables.seals.pop(source, None)
             self.tables.changes = {k: each for k, each in self.tables.changes.items() if each[0] != source}
 
     def _remove_page(self, page: PageId, now: datetime) -> None:

@@ -119,6 +119,10 @@ class MemorySweeps(MemoryCommits):
         lonely = [key for key in self.tables.links if key[0] == source and key[1] not in ends]
         for key in lonely:
             del self.tables.links[key]
+            self.tables.worths.pop(key, None)
+        ways = {(source, url) for source, url in lonely}
+        answers = self.tables.answers.items()
+        self.tables.answers = {k: a for k, a in answers if (k[0], k[1].url) not in ways}
 
     async def doomed(
         self, source: SourceId, missed: Sequence[Page] = ()
@@ -138,6 +142,7 @@ class MemorySweeps(MemoryCommits):
         """Take a page out of the index; its history stays."""
         tables = self.tables
         tables.leave_vectors(page.id, now)
+        tables.unseal_links(run.source_id)
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)
         tables.told.pop(page.id, None)

@@ -10,6 +10,7 @@ from typing import Any
 
 from afresh.core.embedding import Model
 from afresh.core.kb_pages import Told
+from afresh.core.link_score import Answered, AskedLink, Worth
 from afresh.core.looks import Chunk, Outcome
 from afresh.core.model import (
     Attempt,
@@ -120,6 +121,9 @@ class Tables:
     used: dict[str, datetime] = field(default_factory=dict)  # when a text last had a chunk, or was embedded
     links: dict[tuple[SourceId, str], bool] = field(default_factory=dict)  # is it part of the source?
     edges: dict[PageId, tuple[Edge, ...]] = field(default_factory=dict)
+    answers: dict[tuple[SourceId, AskedLink], Answered] = field(default_factory=dict)
+    worths: dict[tuple[SourceId, str], Worth] = field(default_factory=dict)  # of links with a keyword
+    seals: dict[SourceId, str | None] = field(default_factory=dict)  # how links were scored; "": not all
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 
@@ -170,6 +174,11 @@ class Tables:
         self.leave_vectors(page.id, now)
         self.pieces[page.id] = tuple(pieces)
         return kept, len(pieces) - kept
+
+    def unseal_links(self, source: SourceId) -> None:
+        """Remember that links of a source changed since they were scored."""
+        if self.seals.get(source) is not None:
+            self.seals[source] = ""
 
     def leave_vectors(self, page: PageId, now: datetime) -> None:
         """Note when the texts of a page last had a chunk."""

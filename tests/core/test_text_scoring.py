@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.core.query import alternatives, match_any, parse
-from afresh.core.scoring import ROOM, Scoring, expressions, scoring
+from afresh.core.text_scoring import ROOM, Scoring, expressions, scoring
 
 VOCABULARY = [f"word{number}" for number in range(60)]
 WEIGHTS = [1 / (number + 1) for number in range(60)]  # as words are: a few stand nearly everywhere

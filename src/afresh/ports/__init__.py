@@ -34,6 +34,11 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.ports.link_scores import LinkAnswers as LinkAnswers
+from afresh.ports.link_scores import LinkScorer as LinkScorer
+from afresh.ports.models import Caller as Caller
+from afresh.ports.models import Reply as Reply
+from afresh.ports.models import Summarizer as Summarizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,24 +168,6 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
-class Summarizer(Protocol):
-    """Says in a few plain lines what a document is; made anew for every run, as its budget is for one.
-
-    Trouble is a SummaryError that names the fix, a SummarizerDown where none can be made any more.
-    """
-
-    @property
-    def recipe(self) -> str:
-        """A fingerprint of model and prompt."""
-        ...
-
-    async def summarise(self, title: str, text: str) -> str:
-        """The summary of a Markdown text: never empty, without a blank line."""
-        ...
-
-    async def close(self) -> None: ...
-
-
 class Shelf(Protocol):
     """The two files of the knowledge base, cache and index; all but the lock may block."""
 
@@ -199,25 +186,7 @@ class Shelf(Protocol):
         ...
 
 
-class Reply(NamedTuple):
-    """What an API answered."""
-
-    status: int
-    headers: Mapping[str, str]  # names in lower case
-    json: Any  # None where the body is no JSON
-
-
-class Caller(Protocol):
-    """Asks the APIs that the operator configured and no others; no answer is an ApiError."""
-
-    async def post_json(
-        self, url: str, headers: Mapping[str, str], body: object, timeout: float
-    ) -> Reply: ...
-
-    async def close(self) -> None: ...
-
-
-class Store(Protocol):
+class Store(LinkAnswers, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -383,7 +352,13 @@ class Library(Store, Protocol):
         self, url: str, source: SourceId | None = None
     ) -> tuple[Source, str, int, bool, bool] | None: ...
     async def links(
-        self, source: SourceId, *, page: str | None = None, limit: int | None = None
+        self,
+        source: SourceId,
+        *,
+        page: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        limit: int | None = None,
     ) -> list[LinkView]: ...
     async def changes(
         self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50

@@ -1,0 +1,42 @@
+"""Which program is started as a browser, without starting one."""
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from afresh.fetchers.browser_launch import BrowserOptions, NoBrowser, _why, launch
+
+
+async def started(**options: Any) -> dict[str, Any]:
+    """What Playwright would be told."""
+    told: dict[str, Any] = {}
+
+    async def start(**given: Any) -> None:
+        told.update(given)
+
+    engine = SimpleNamespace(executable_path="/nowhere/downloaded", launch=start)
+    playwright: Any = SimpleNamespace(chromium=engine, firefox=engine)
+    await launch(playwright, "chromium", BrowserOptions(**options), "token", "http://127.0.0.1:1")
+    return told
+
+
+async def test_the_program_or_the_channel_of_the_settings_is_started() -> None:
+    assert (await started(executable_path=sys.executable))["executable_path"] == sys.executable
+    told = await started(channel="chrome")
+    assert told["channel"] == "chrome"
+    assert "executable_path" not in told
+
+
+async def test_a_program_that_is_not_there_is_named_with_its_setting() -> None:
+    with pytest.raises(NoBrowser, match=r"browser\.executable_path: no program at /nowhere/chromium"):
+        await started(executable_path="/nowhere/chromium")
+
+
+def test_a_sandbox_is_blamed_only_where_it_is_to_blame() -> None:
+    assert "does not start" in _why(
+        "chromium", "Browser closed\n<launching> chromium --no-sandbox --headless"
+    )
+    for said in ("No usable sandbox! If you are", "Running as root without --no-sandbox is not supported"):
+        assert "browser.sandbox: off" in _why("chromium", said)
