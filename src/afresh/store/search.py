@@ -16,6 +16,7 @@ from afresh.store.nearby import Nearby
 from afresh.store.records import at, looked_at
 
 MANY_COUNTS = 10_000
+LONGEST_MAP = 5_000_000  # bytes
 SHOWN = 5  # other addresses of one content
 
 
@@ -38,9 +39,9 @@ class Searches:
                 asked = alternatives(parsed, own) if own else ()
                 must = phrases_of(parsed, own) if strict else None
                 if asked and must:
-                    found += await Table(tx, table, corner, known.counted).exact(must, asked, limit)
+                    found += await Table(tx, table, corner, known).exact(must, asked, limit)
                 elif asked:
-                    found += await Table(tx, table, corner, known.counted).best(asked, limit)
+                    found += await Table(tx, table, corner, known).best(asked, limit)
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[Match]:
@@ -53,7 +54,7 @@ class Searches:
             for table, own in configs.items():
                 asked = alternatives(parsed, own) if own and chunks else ()
                 if asked:
-                    found += await Table(tx, table, Corner(), known.counted).scores(asked, chunks)
+                    found += await Table(tx, table, Corner(), known).scores(asked, chunks)
         return found
 
     async def _renewed_known(self, tx: Session) -> Known:
@@ -95,13 +96,22 @@ async def _corner(tx: Session, within: Narrowed, known: Known) -> Corner:
         return known.corners[within]
     pages = [row["id"] for row in await pages_within(tx, within)]
     row = await tx.one("count_chunks", pages=pages)
-    number, chunks = row["number"] if row else 0, None
-    if 2 * number <= known.newest:
+    number, inside = row["number"] if row else 0, None
+    if known.newest <= LONGEST_MAP and (2 * number <= known.newest or not within.by_page):
         chunks = [each["id"] for each in await tx.all("chunks_within", pages=pages)]
-    corner = Corner(pages, number, known.newest, chunks)
+        inside = _map_of(chunks, known.newest)
+    corner = Corner(pages, number, known.newest, inside)
     if not within.by_page:
         known.corners[within] = corner
     return corner
+
+
+def _map_of(chunks: Sequence[int], newest: int) -> bytes:
+    """A byte for every chunk up to the newest, the first for number 1: 1 for some, 0 for all others."""
+    places = bytearray(newest)
+    for chunk in chunks:
+        places[chunk - 1] = 1
+    return bytes(places)
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:
