@@ -278,3 +278,11 @@ async def test_C21_a_shell_that_shows_little_is_believed() -> None:
     short = Screens(chromium=lambda url: Shown(url=url, html="<h1>Hall closed</h1>", status=200))
     web, _ = fetcher(Answers(home=shell()), short)
     assert isinstance(await web.fetch(Request(url=ROOT)), Body)
+
+
+async def test_C21_words_of_its_own_make_a_page_even_if_no_script_adds_any() -> None:
+    """Such as the page of a newsletter: a heading and a form that another site fills."""
+    plain = '<title>News</title><h1>Friends newsletter</h1><script src="/form.js"></script>'
+    same = Screens(chromium=lambda url: Shown(url=url, html="<h1>Friends newsletter</h1>", status=200))
+    web, _ = fetcher(Answers(home=Body(url=ROOT, data=plain.encode())), same)
+    assert isinstance(await web.fetch(Request(url=ROOT)), Body)

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
+from math import inf, log
 
 import pytest
 from hypothesis import given
@@ -54,6 +55,22 @@ def test_the_highest_score_of_each_text_is_as_if_all_were_scored(
     assert seen.keys() <= every.keys()
     assert bool(seen) == bool(every)
     assert all(score == pytest.approx(every[text]) for text, score in seen.items())
+
+
+@given(words=QUESTIONS, room=ROOMS)
+def test_no_text_that_the_first_query_leaves_out_scores_higher_than_the_rest_may(
+    table: sqlite3.Connection, words: list[str], room: int
+) -> None:
+    plan = scoring({word: count(table, word) for word in words}, room, 5, texts=400)
+    found = [scores(table, expression) for expression in plan.scored]
+    left = [-score for later in found[1:] for text, score in later.items() if text not in found[0]]
+    assert max(left, default=0.0) <= plan.rest
+
+
+def test_the_rest_is_told_only_where_the_number_of_texts_is() -> None:
+    counts = {"a": 9000, "b": 300}
+    assert scoring(counts).rest == inf
+    assert scoring(counts, texts=100_000).rest == pytest.approx(2.2 * log(99_700.5 / 300.5))
 
 
 @given(words=QUESTIONS)

@@ -37,11 +37,11 @@ def fuse(matches: Iterable[Match], nearest: Nearest, meaning: float = FAST_MEANI
     """
     words = _shares(matches, 0.0)
     meanings = _shares(nearest.chunks, nearest.mean)
-    scored = (
-        Match(chunk, meaning * meanings.get(chunk, 0.0) + (1.0 - meaning) * words.get(chunk, 0.0))
+    scored = sorted(
+        (-(meaning * meanings.get(chunk, 0.0) + (1.0 - meaning) * words.get(chunk, 0.0)), chunk)
         for chunk in words.keys() | meanings.keys()
     )
-    return sorted(scored, key=lambda match: (-match.score, match.chunk))
+    return [Match(chunk, -score) for score, chunk in scored]
 
 
 def _shares(scores: Iterable[tuple[int, float]], nothing: float) -> dict[int, float]:

@@ -51,7 +51,6 @@ _CHALLENGES = _late(
     r"|verifying (?:that )?you are (?:a )?human|(?:please )?enable javascript and cookies to continue"
     r"|anubis_challenge",
 )
-_MARKS = _late(r"<(?:(script|style)(?=[\s/>])[^<]*+(?:<(?!/\1\b)[^<]*+)*+|[^>]*+>?)")
 _WORD = _late(r"[^\W_]+")
 # What pages say while the data behind them does not come; a page of nothing else shows no content.
 _PHRASES = (
@@ -120,17 +119,10 @@ def shows_the_same(plain: str, rendered: str) -> bool:
     return visible_text(plain) == visible_text(rendered) and _targets(plain) == _targets(rendered)
 
 
-def shows_nothing(plain: str, rendered: str) -> bool:
-    """Whether a shell stayed one in a browser: no word that it did not bring, but for those of waiting."""
+def shows_nothing(rendered: str) -> bool:
+    """Whether a page says nothing in a browser but that it waits, or waited in vain."""
     text = visible_text(rendered[:_LONGEST])
-    if len(text) >= PLENTY:
-        return False
-    said = set(_words(text)) - _WAITING
-    return not said or said <= set(_words(_MARKS().sub(" ", plain[:_GLANCE])))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD().findall(text.casefold())
+    return len(text) < PLENTY and _WAITING.issuperset(_WORD().findall(text.casefold()))
 
 
 def _targets(html: str) -> set[str]:

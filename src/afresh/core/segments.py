@@ -12,6 +12,7 @@ from typing import NamedTuple
 LONGEST = 200  # characters of a segment of prose, where a space lets it end
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _FENCES = ("```", "~~~")
+_FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*\n?", re.MULTILINE)
 _HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _BARE_TABLE = re.compile(r"^[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$", re.MULTILINE)  # no pipe before it
 # Patterns begin with one sign of a set: places where none stands are skipped at ten times the speed.
@@ -87,10 +88,25 @@ def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | Non
 
 
 def _paragraph(text: str, place: int) -> int:
-    """Where the paragraph of a place begins; the text itself where code may have begun before it."""
-    if place <= 0 or any(text.find(fence, 0, place) >= 0 for fence in _FENCES):
+    """Where the paragraph of a place begins, or the block of code that it stands in."""
+    if place <= 0:
         return 0
-    return max(0, text.rfind("\n\n", 0, place) + 1)
+    begin, fence = 0, ""
+    for line in _FENCE_LINE.finditer(text, 0, place):
+        before, fence = fence, _fence_after(line[0], fence)
+        if fence != before:
+            begin = line.start() if fence else line.end()
+    return begin if fence else max(begin, text.rfind("\n\n", 0, place) + 1)
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """What ends the code after a line that may open or close some; nothing where it is not in code."""
+    mark = _FENCE.match(line)
+    if mark is None:
+        return fence
+    if fence:
+        return "" if mark[1].startswith(fence) and not mark[2].strip() else fence
+    return "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
 
 
 def _blocks(text: str, begin: int) -> Iterator[Segment]:
@@ -114,13 +130,11 @@ def _lines(text: str, begin: int) -> Iterator[Segment]:
     opening, fence, at = "", "", begin
     for line in text[begin:].splitlines(keepends=True):
         start, at = at, at + len(line)
-        mark = _FENCE.match(line) if line.lstrip(" \t").startswith(_FENCES) else None
-        if fence:
-            closes = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
-            fence = "" if closes else fence
-            yield Segment(start, at, Kind.CLOSING if closes else Kind.CODE, opening)
-        elif mark is not None and not (mark[1][0] == "`" and "`" in mark[2]):
-            opening, fence = line.rstrip(), mark[1]
+        before, fence = fence, _fence_after(line, fence) if line.lstrip(" \t").startswith(_FENCES) else fence
+        if before:
+            yield Segment(start, at, Kind.CODE if fence else Kind.CLOSING, opening)
+        elif fence:
+            opening = line.rstrip()
             yield Segment(start, at, Kind.OPENING, opening)
         else:
             yield Segment(start, at, _kind(line, pipe))

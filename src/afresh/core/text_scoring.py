@@ -7,14 +7,17 @@ words lets the nearest texts be scored too (whatever they hold): then nothing is
 
 For every word that an expression names, SQLite counts all texts that hold it before it scores the first. So a
 frequent word is named as seldom as possible, even if texts are scored twice: each word that an expression
-finds adds to the score, so the highest of a text is the one for all of its words.
+finds adds to the score, so the highest of a text is the one for all of its words. Texts with seldom words
+alone come second, and not at all where none of them can score higher than enough of the others do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, log
 from typing import NamedTuple
 
 ROOM = 2_500  # texts that may be scored for one question
 ENOUGH = 100  # texts with seldom words; with fewer, frequent ones have to help
+BM25_MOST = 2.2  # times its rarity: what a word adds at most to the score of a text in SQLite
 STEPS = 4  # frequent words that may be asked for together with any other
 
 
@@ -24,6 +27,7 @@ class Scoring(NamedTuple):
     scored: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     alone: str | None = None  # the most seldom of words that are all frequent: no text may hold two of them
+    rest: float = inf  # no text that the first expression does not find has a higher score
 
     @property
     def whole(self) -> bool:
@@ -31,8 +35,8 @@ class Scoring(NamedTuple):
         return len(self.scored) <= 1 and not self.steps
 
 
-def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH) -> Scoring:
-    """How to score texts, given the words asked for and in how many texts each stands."""
+def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, texts: int = 0) -> Scoring:
+    """How to score texts, given in how many of them each word asked for stands, and how many there are."""
     words = sorted((word for word in counts if counts[word]), key=lambda word: (counts[word], word))
     seldom, left = _seldom(words, counts, room)
     frequent = words[len(seldom) :]
@@ -41,7 +45,14 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH) -
     if not seldom:
         return Scoring((), _steps(frequent), frequent[0])
     scored = (f"{_any(seldom)} AND {_any(frequent)}", _any(seldom))
-    return Scoring(scored, () if room - left >= enough else _steps(frequent))
+    if room - left < enough:
+        return Scoring(scored, _steps(frequent))
+    return Scoring(scored, rest=highest([counts[word] for word in seldom], texts) if texts else inf)
+
+
+def highest(counts: Iterable[int], texts: int) -> float:
+    """The score (bm25) that no text exceeds, by words that stand in so many of all texts."""
+    return sum(BM25_MOST * max(log((texts - count + 0.5) / (count + 0.5)), 1e-6) for count in counts)
 
 
 def expressions(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 CANDIDATES = 100  # chunks that each half hands in
-READ = 30  # passages that are read at a time: a page may own many of the best chunks
+READ = 20  # passages that are read at a time: a page may own many of the best chunks
 TRIES = 3  # for an answer that is not disturbed by what is written meanwhile
 
 
@@ -40,24 +40,20 @@ async def answer(
 ) -> Answer:
     """The best hits for a question; where meanings cannot be asked, by its words alone."""
     said = list(notes) if asked.mode is not Mode.TEXT else []
-    vector = None
     if embedder is None and asked.mode is Mode.VECTOR and not said:
         said.append("there are no vectors to compare: see embedding.provider, or ask with --mode text")
-    if embedder is not None and asked.mode is not Mode.TEXT and parse(asked.query):
-        try:
-            vector = await embedder.embed_query(asked.query)
-        except EmbedError as error:
-            said.append(f"answered by words alone: {error}")
+    if asked.mode is Mode.TEXT or not parse(asked.query):
+        embedder = None
     held = await _held(store, asked)
     if held is not None and not held:
         said.append("no text holds the words in quotes as they stand")
         asked = replace(asked, query=unquoted(asked.query) if asked.mode is Mode.HYBRID else "")
+    preparing = asyncio.to_thread(Words, words_of(asked.query))  # while the index is asked
     try:
-        passages = await _passages(store, asked, embedder.model if embedder else "", vector, held)
-    except EmbedError as error:  # vectors that cannot be compared
+        passages, words = await asyncio.gather(_passages(store, asked, embedder, held), preparing)
+    except EmbedError as error:  # no vector of the question, or one that cannot be compared
         said.append(f"answered by words alone: {error}")
-        passages = await _passages(store, asked, "", None, held)
-    words = Words(words_of(asked.query))
+        passages, words = await _passages(store, asked, None, held), Words(words_of(asked.query))
     hits = [_hit(passage, score, words) for passage, score in passages]
     if context:
         hits = await _with_context(store, passages, hits)
@@ -91,26 +87,32 @@ async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
 
 
 async def _ranked(
-    store: Library, asked: Asked, model: str, vector: "Matrix | None", held: Sequence[Match] | None
+    store: Library, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
 ) -> Sequence[Match]:
     if held:
-        chunks = [match.chunk for match in held]
-        return held if vector is None else fuse(held, await store.likeness(model, vector, chunks))
-    if vector is None:
+        return held if embedder is None else await _fused_with_held(store, asked, embedder, held)
+    if embedder is None:
         words = asked.mode is not Mode.VECTOR
         return await store.matches(asked.query, asked.within, _width(asked)) if words else ()
     if asked.mode is Mode.VECTOR:
-        nearest = await store.nearest(model, vector, asked.within, _width(asked))
+        _, nearest = await _nearest(store, asked, embedder)
         return [Match(near.chunk, near.likeness) for near in nearest.chunks]
-    return await _fused(store, asked, model, vector)
+    return await _fused(store, asked, embedder)
 
 
-async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> Sequence[Match]:
+async def _fused_with_held(
+    store: Library, asked: Asked, embedder: Embedder, held: Sequence[Match]
+) -> Sequence[Match]:
+    vector = await embedder.embed_query(asked.query)
+    return fuse(held, await store.likeness(embedder.model, vector, [match.chunk for match in held]))
+
+
+async def _fused(store: Library, asked: Asked, embedder: Embedder) -> Sequence[Match]:
     """Both halves together, twice: the first order tells the second what else the question may mean."""
-    (near, scored), found = await asyncio.gather(
-        _near(store, asked, model, vector), store.matches(asked.query, asked.within, _width(asked))
+    found, (vector, near, scored) = await asyncio.gather(
+        store.matches(asked.query, asked.within, _width(asked)), _near(store, asked, embedder)
     )
-    matches = [*found, *scored]
+    matches, model = [*found, *scored], embedder.model
     candidates = list({match.chunk for match in found} | {each.chunk for each in near.chunks})
     meaning = meaning_of(model)
     first = fuse(matches, await store.likeness(model, vector, candidates), meaning)
@@ -121,11 +123,16 @@ async def _fused(store: Library, asked: Asked, model: str, vector: "Matrix") -> 
 
 
 async def _near(
-    store: Library, asked: Asked, model: str, vector: "Matrix"
-) -> tuple[Nearest, Sequence[Match]]:
+    store: Library, asked: Asked, embedder: Embedder
+) -> tuple["Matrix", Nearest, Sequence[Match]]:
     """The nearest chunks, and how well they match: there may be too many matches to find them that way."""
-    near = await store.nearest(model, vector, asked.within, _width(asked))
-    return near, await store.scores(asked.query, [each.chunk for each in near.chunks])
+    vector, near = await _nearest(store, asked, embedder)
+    return vector, near, await store.scores(asked.query, [each.chunk for each in near.chunks])
+
+
+async def _nearest(store: Library, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest]:
+    vector = await embedder.embed_query(asked.query)
+    return vector, await store.nearest(embedder.model, vector, asked.within, _width(asked))
 
 
 def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
@@ -144,11 +151,11 @@ def _width(asked: Asked) -> int:
 
 
 async def _passages(
-    store: Library, asked: Asked, model: str, vector: "Matrix | None", held: Sequence[Match] | None
+    store: Library, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
 ) -> list[Shown]:
     """What is shown; asked for again where a page was cut anew between the ranking and the reading."""
     for _ in range(TRIES):
-        ranked = await _ranked(store, asked, model, vector, held)
+        ranked = await _ranked(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)
         if all_there:
             break

@@ -25,6 +25,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.rendering import (
+    ASKS,
     CHALLENGE,
     NOTHING,
     RENDERED,
@@ -202,9 +203,9 @@ class RenderingFetcher:
             reason = f"a check for browsers, which {shown.engine} did not pass"
             return Refused(outcome=Outcome.BLOCKED_4XX, reason=reason, status_code=shown.status)
         plain = _text(body)
-        if why != TURNED_AWAY and why_render(plain) and shows_nothing(plain, shown.html):
+        if why != TURNED_AWAY and why_render(plain) and shows_nothing(shown.html):
             return Failed(outcome=Outcome.FAILED, reason=f"in {shown.engine} {NOTHING}", hopeless=True)
-        kept = shows_the_same(plain, shown.html)
+        kept = why_render(plain) != ASKS and shows_the_same(plain, shown.html)
         return replace(
             body,
             url=url or asked,

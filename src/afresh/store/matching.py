@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
 
 from afresh.core.analysis import ENGLISH, SIMPLE, search_config
 from afresh.core.asking import Narrowed
@@ -20,7 +22,7 @@ class Corner:
     pages: Sequence[int] | None = None
     number: int = 0  # of chunks
     of: int = 0  # chunks in the whole index, at most
-    chunks: Sequence[int] | None = None  # unless that would be a long list
+    inside: bytes | None = None  # a byte for every chunk of the index, 1 for those in it; unless that is long
 
     @property
     def is_small(self) -> bool:
@@ -37,12 +39,23 @@ class Corner:
     @property
     def query(self) -> tuple[str, dict[str, object]]:
         """The statement that finds what is in it, and by what."""
-        if self.chunks is not None:
-            return "match_few", {"chunks": self.chunks}
+        if self.inside is not None:
+            return "match_inside", {"inside": self.inside}
         return ("match", {}) if self.pages is None else ("match_within", {"pages": self.pages})
 
 
-Counted = dict[tuple[str, str, int], int]  # by table, expression and the most that was counted
+class Count(NamedTuple):
+    """How many texts match, as far as they were counted."""
+
+    number: int
+    most: int
+
+    def tells(self, most: int) -> bool:
+        """Whether it tells how many there are, up to a number."""
+        return self.number < self.most or most <= self.most
+
+
+Counted = dict[tuple[str, str], Count]  # by table and expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,12 @@ class Table:
     tx: Session
     name: str
     corner: Corner
-    counted: Counted  # what need not be counted again
+    known: Known
+
+    @property
+    def bound_by(self) -> int:
+        """The number of texts, at most, that bounds how high a text can score; 0 where nothing does."""
+        return self.known.newest
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[Match]:
         """The chunks with any of the alternatives that score highest."""
@@ -81,9 +99,9 @@ class Table:
             return await self._scored([" OR ".join(alternatives)], alternatives, limit)
         room = self.corner.room
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
-        plan = scoring(counts, room)
+        plan = scoring(counts, room, texts=self.bound_by)
         steps = await self._counts(plan.steps, room + 1)
-        return await self._scored(expressions(plan, steps, room), alternatives, limit)
+        return await self._scored(expressions(plan, steps, room), alternatives, limit, plan.rest)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[Match]:
         """The scores of some chunks, where `best` leaves some out; the most frequent words aside."""
@@ -107,24 +125,33 @@ class Table:
         return await self.tx.each(statement, asked)
 
     async def _scored(
-        self, expressions: Sequence[str], alternatives: Sequence[str], limit: int
+        self, expressions: Sequence[str], alternatives: Sequence[str], limit: int, rest: float = inf
     ) -> list[Match]:
-        """The best of what matches any expression, each with its highest score."""
+        """The best of what matches any expression, each with its highest score.
+
+        The first is enough where it finds as many as wanted that score no less than the rest can.
+        """
         name, where = self.corner.query
-        asked = [{"match": each, "limit": limit, **where} for each in expressions]
         best: dict[int, float] = {}
-        for rows in await self.find(f"{name}_{self.name}", asked, alternatives):
+        for each in expressions:
+            if len(best) >= limit and min(best.values()) >= rest:
+                break
+            asked = {"match": each, "limit": limit, **where}
+            [rows] = await self.find(f"{name}_{self.name}", [asked], alternatives)
             for chunk, score in _matches(rows):
                 best[chunk] = max(score, best.get(chunk, score))
         return [Match(chunk, score) for chunk, score in best.items()]
 
     async def _counts(self, expressions: Sequence[str], most: int) -> list[int]:
         """How many texts match, up to a number beyond which it does not matter."""
-        unknown = [each for each in expressions if (self.name, each, most) not in self.counted]
+        unknown = [each for each in expressions if not self._count(each).tells(most)]
         asked = [{"match": each, "most": most} for each in unknown]
         for each, rows in zip(unknown, await self.find(f"count_{self.name}", asked, ()), strict=True):
-            self.counted[self.name, each, most] = rows[0]["number"]
-        return [self.counted[self.name, each, most] for each in expressions]
+            self.known.counted[self.name, each] = Count(rows[0]["number"], most)
+        return [min(self._count(each).number, most) for each in expressions]
+
+    def _count(self, expression: str) -> Count:
+        return self.known.counted.get((self.name, expression), Count(0, 0))
 
 
 def _matches(rows: Sequence[Row]) -> list[Match]:

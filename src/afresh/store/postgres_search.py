@@ -17,7 +17,10 @@ from afresh.store.search import Searches
 class WordTable(Table):
     """One of the two text indexes in one transaction; the server does not know how seldom a word is."""
 
-    texts: int = 0  # in the whole index
+    @property
+    def bound_by(self) -> int:
+        """Nothing: a rank of the server's is no BM25."""
+        return 0
 
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
@@ -36,14 +39,14 @@ class WordTable(Table):
         )
 
     def _worth(self, number: int) -> float:
-        return math.log(1 + (max(self.texts, number) - number + 0.5) / (number + 0.5))
+        return math.log(1 + (max(self.known.texts, number) - number + 0.5) / (number + 0.5))
 
 
 class PostgresSearches(Searches):
     """Answers to what people type."""
 
     def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
-        return WordTable(tx, name, corner, known.counted, known.texts)
+        return WordTable(tx, name, corner, known)
 
     async def _corner(self, tx: Session, within: Narrowed, known: Known) -> Corner:
         """Asked anew each time: numbers of chunks do not come in order where many write at once."""

@@ -16,6 +16,7 @@ from afresh.store.nearby import Nearby
 from afresh.store.records import at, looked_at
 
 MANY_COUNTS = 10_000
+LONGEST_MAP = 5_000_000  # bytes
 SHOWN = 5  # other addresses of one content
 
 
@@ -57,7 +58,7 @@ class Searches:
         return found
 
     def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
-        return Table(tx, name, corner, known.counted)
+        return Table(tx, name, corner, known)
 
     async def _corner(self, tx: Session, within: Narrowed, known: Known) -> Corner:
         return await _corner(tx, within, known)
@@ -101,13 +102,22 @@ async def _corner(tx: Session, within: Narrowed, known: Known) -> Corner:
         return known.corners[within]
     pages = [row["id"] for row in await pages_within(tx, within)]
     row = await tx.one("count_chunks", pages=pages)
-    number, chunks = row["number"] if row else 0, None
-    if 2 * number <= known.newest:
+    number, inside = row["number"] if row else 0, None
+    if known.newest <= LONGEST_MAP and (2 * number <= known.newest or not within.by_page):
         chunks = [each["id"] for each in await tx.all("chunks_within", pages=pages)]
-    corner = Corner(pages, number, known.newest, chunks)
+        inside = _map_of(chunks, known.newest)
+    corner = Corner(pages, number, known.newest, inside)
     if not within.by_page:
         known.corners[within] = corner
     return corner
+
+
+def _map_of(chunks: Sequence[int], newest: int) -> bytes:
+    """A byte for every chunk up to the newest, the first for number 1: 1 for some, 0 for all others."""
+    places = bytearray(newest)
+    for chunk in chunks:
+        places[chunk - 1] = 1
+    return bytes(places)
 
 
 async def _addresses(tx: Session, rows: Iterable[Row]) -> dict[tuple[int, str], list[str]]:

@@ -27,6 +27,7 @@ T = TypeVar("T")
 BUSY_SECONDS = 30.0
 OPEN_PAUSE = 0.05  # seconds between tries to open a file that another process is just making
 READERS = ("read", "read too")  # a short read need not wait for a long one
+QUICK = frozenset(("newest", "model_and_newest"))  # ends of indexes: to wake a thread would take longer
 READ_ONLY = re.compile(r"mode=ro$|immutable=1$")
 PRAGMAS = (
     "pragma synchronous = full",
@@ -75,16 +76,18 @@ class SqliteSession:
         connection: sqlite3.Connection,
         call: Callable[..., "asyncio.Future[object]"],
         at: Callable[[str], None],
+        quick: frozenset[str] = frozenset(),
     ) -> None:
         self._connection = connection
         self._call = call
         self._at = at
+        self._quick = quick  # statements that need no thread
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         def work() -> list[Row]:
             return cast("list[Row]", self._connection.execute(statement(name), params).fetchall())
 
-        rows = cast("list[Row]", await self._call(work))
+        rows = work() if name in self._quick else cast("list[Row]", await self._call(work))
         self._at("sql")
         return rows
 
@@ -260,7 +263,7 @@ class SqliteDatabase:
             try:
                 await turn(partial(start, connection))
                 at("sql.begin")
-                yield SqliteSession(connection, call, at)
+                yield SqliteSession(connection, call, at, frozenset() if role == "write" else QUICK)
                 at("sql.commit")
                 if role == "write":
                     self._check_place()
