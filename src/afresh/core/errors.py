@@ -18,6 +18,11 @@ AfreshError
 │   └── SummarizerDown none can be in this run: the service, its key or its budget is missing
 ├── ScoreError         some links could not be scored
 │   └── ScorerDown     none can be in this run: the service, its key or its budget is missing
+├── SinkError          an external store did not do what it was asked
+│   ├── SinkBusy       later it may: too many requests, an outage, no answer in time
+│   ├── SinkRefused    it will not: key, permission or request are wrong, a person must look
+│   ├── SinkGone       the remote store is missing
+│   └── SinkFull       its quota is used up
 ├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
 │   └── KbBusy         another process is writing them
 └── StoreError         the store cannot be used
@@ -111,6 +116,30 @@ class ScoreError(AfreshError):
 
 class ScorerDown(ScoreError):
     """No link can be scored any more in this run."""
+
+
+class SinkError(AfreshError):
+    """An external store did not do what it was asked; `retry_after` seconds is when it says to ask again."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class SinkBusy(SinkError):
+    """An external store cannot do it now and may later."""
+
+
+class SinkRefused(SinkError):
+    """An external store will not do it until a person changes something."""
+
+
+class SinkGone(SinkError):
+    """The external store is missing."""
+
+
+class SinkFull(SinkError):
+    """The quota of an external store is used up."""
 
 
 class KbError(AfreshError):

@@ -34,11 +34,18 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.ports.calls import Answer as Answer
+from afresh.ports.calls import Asker as Asker
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
+from afresh.ports.sinks import Mark as Mark
+from afresh.ports.sinks import Remote as Remote
+from afresh.ports.sinks import RemoteState as RemoteState
+from afresh.ports.sinks import Sink as Sink
+from afresh.ports.sinks import Upload as Upload
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,10 @@ from afresh.testing.city import CitySite
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
+from afresh.testing.faults import Fault
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
+from afresh.testing.gemini_server import GeminiServer
 from afresh.testing.github_server import GithubServer
 from afresh.testing.hostile import HostileSite
 from afresh.testing.link_answers import Odd
@@ -25,8 +27,10 @@ __all__ = [
     "EmbeddingServer",
     "FakeEmbedder",
     "FakeLinkScorer",
+    "Fault",
     "FrozenClock",
     "Gate",
+    "GeminiServer",
     "GithubServer",
     "HostileSite",
     "MemoryStore",
