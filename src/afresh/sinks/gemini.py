@@ -21,6 +21,7 @@ _STATES = {
     "STATE_ACTIVE": RemoteState.ACTIVE,
     "STATE_FAILED": RemoteState.FAILED,
 }  # all else is being processed
+_ODD = (ValueError, KeyError, TypeError, AttributeError)  # what the SDK stumbles over
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -119,9 +120,9 @@ class GeminiSink:
 
     async def _find_store(self) -> str:
         if self._wanted.startswith("fileSearchStores/"):
-            return str((await self._stores.get(name=self._wanted)).name)
+            return _name(await self._stores.get(name=self._wanted))
         listed = await self._stores.list(config={"page_size": PAGE_SIZE})
-        names = [str(each.name) async for each in listed if each.display_name == self._wanted]
+        names = [_name(each) async for each in listed if each.display_name == self._wanted]
         if len(names) > 1:
             raise SinkRefused(
                 f'{len(names)} stores are called "{self._wanted}": set {self._calls.section}.store to one of '
@@ -129,8 +130,7 @@ class GeminiSink:
             )
         if names:
             return names[0]
-        made = await self._stores.create(config={"display_name": self._wanted[:LONGEST]})
-        return str(made.name)
+        return _name(await self._stores.create(config={"display_name": self._wanted[:LONGEST]}))
 
     async def _check_store(self) -> None:
         """SinkGone where not only a document is missing."""
@@ -149,7 +149,7 @@ class GeminiSink:
         for wait in (*WAITS, None):
             name = getattr(operation.response, "document_name", None) or ""
             if not name.startswith(f"{store}/documents/"):
-                name = f"{store}/documents/{str(operation.name).rpartition('/')[2]}"
+                name = f"{store}/documents/{_name(operation).rpartition('/')[2]}"
             if found := await self._get(name):
                 return found
             if wait is None:
@@ -201,8 +201,14 @@ class GeminiSink:
             yield
         except SinkError:
             raise
-        except (APIError, HTTPError, InvalidURL, ValueError, KeyError, TypeError) as error:
+        except (APIError, HTTPError, InvalidURL, *_ODD) as error:
             raise self._calls.odd(error) from error
+
+
+def _name(resource: Any) -> str:
+    if not resource.name:
+        raise ValueError("a resource without a name")
+    return str(resource.name)
 
 
 def _remote(document: Any) -> Remote:
@@ -210,7 +216,7 @@ def _remote(document: Any) -> Remote:
     told = {each.key: each.string_value for each in document.custom_metadata or ()}
     state = _STATES.get(getattr(document.state, "value", ""), RemoteState.PROCESSING)
     return Remote(
-        id=str(document.name),
+        id=_name(document),
         name=document.display_name or "",
         state=state,
         mark=mark_in(told),

@@ -18,6 +18,7 @@ from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.script_site import ScriptSite, WalledSite
 from afresh.testing.tinysite import TinySite
+from afresh.testing.vector_store_server import VectorStoreServer
 
 __all__ = [
     "Asked",
@@ -40,5 +41,6 @@ __all__ = [
     "ScriptedFetcher",
     "TinySite",
     "Trouble",
+    "VectorStoreServer",
     "WalledSite",
 ]

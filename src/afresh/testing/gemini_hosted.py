@@ -135,6 +135,7 @@ class Hosted:
         self.fates: list[Fate] = []  # of the next documents
         self.fate = AT_ONCE  # of all others
         self.operation_seconds = 0.0
+        self.foreign_operations = False  # whether the ids of operations are others than those of documents
         self.operation_error: dict[str, Any] | None = None  # what the next operation ends with
         self._numbers = count(1)
 
@@ -197,7 +198,7 @@ class Hosted:
         if error is not None:
             del store.documents[document.name]
         operation = HostedOperation(
-            name=f"{store.name}/{folder}/{document.name.rpartition('/')[2]}",
+            name=f"{store.name}/{folder}/{self._operation_id(document)}",
             store=store.name,
             document=document.name,
             kind=kind,
@@ -206,6 +207,9 @@ class Hosted:
         )
         self.operations[operation.name] = operation
         return operation
+
+    def _operation_id(self, document: HostedDocument) -> str:
+        return f"op-{document.number}" if self.foreign_operations else document.name.rpartition("/")[2]
 
     def documents(self) -> Iterator[HostedDocument]:
         """Every document of every store."""

@@ -51,6 +51,8 @@ class GeminiServer:
         self.keys = set(keys)
         self.mute_operations = False  # operations never say that they are done, as Google's sometimes do not
         self.shy = False  # what is not there is a 403 that says it may not exist
+        self.bend: bytes | None = None  # what all requests for a resource are answered with, as a good answer
+        self.upload_base_url: str | None = None  # where uploads are sent to; here if None
         self.requests = RequestLog()  # without keys
         self.kinds: Counter[str] = Counter()
         self._shown_keys: dict[str, set[str]] = {}  # path → digests of the keys that were shown there
@@ -125,7 +127,10 @@ class GeminiServer:
             if found is None:
                 raise missing(asked.path)
             if kind == "upload.start":
-                return self.uploads.begin(self.hosted.store(found["name"]), asked, self.base_url)
+                to = self.upload_base_url or self.base_url
+                return self.uploads.begin(self.hosted.store(found["name"]), asked, to)
+            if self.bend is not None:
+                return Answer(status=200, headers={"Content-Type": "application/json"}, body=self.bend)
             return _told(200, self._resource(kind, found, asked))
         except Wrong as wrong:
             return _told(wrong.code, {"error": self._shown(wrong).body})
