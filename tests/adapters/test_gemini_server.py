@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from afresh.testing import Fault, FrozenClock, GeminiServer
+from afresh.testing import FrozenClock, GeminiServer, HttpFault
 from afresh.testing.gemini_hosted import after
 from afresh.testing.gemini_server import KEY
 
@@ -192,7 +192,7 @@ async def test_trouble_reaches_the_SDK_in_Googles_form(server: GeminiServer, kin
     stores = calls.api.file_search_stores
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow down", "details": [delay]}
-    server.script.add(Fault(status=429, error=error, retry_after="7"))
+    server.script.add(HttpFault(status=429, error=error, retry_after="7"))
     with pytest.raises(genai.errors.ClientError) as slow:
         await calls.ask(stores.get, name=store.name)
     assert (slow.value.code, slow.value.status) == (429, "RESOURCE_EXHAUSTED")

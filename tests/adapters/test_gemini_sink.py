@@ -12,7 +12,7 @@ from tests.contract.shelves import page
 from afresh.core.errors import SinkBusy, SinkError, SinkGone, SinkRefused
 from afresh.fetchers.api import ApiClient
 from afresh.sinks.gemini import GeminiSink
-from afresh.testing import Fault, FrozenClock, GeminiServer
+from afresh.testing import FrozenClock, GeminiServer, HttpFault
 from afresh.testing.gemini_server import KEY
 
 pytest.importorskip("google.genai")
@@ -106,7 +106,7 @@ async def test_F97_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried
     monkeypatch.setattr("time.sleep", block)
     delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
     error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota", "details": [delay]}
-    desk.server.script.add(Fault(status=429, on="upload.bytes", error=error))
+    desk.server.script.add(HttpFault(status=429, on="upload.bytes", error=error))
     with pytest.raises(SinkBusy) as told:
         await desk.sink.put(page(1))
     assert told.value.retry_after == 34.5

@@ -6,13 +6,13 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from afresh.fetchers.api import ApiClient
-from afresh.ports import Mark, Sink, Upload
+from afresh.ports.sinks import Mark, Sink, Upload
 from afresh.sinks.gemini import GeminiSink
 from afresh.sinks.openai_store import OpenAISink
 from afresh.testing import (
-    Fault,
     FrozenClock,
     GeminiServer,
+    HttpFault,
     VectorStoreServer,
     gemini_server,
     vector_store_server,
@@ -81,10 +81,10 @@ class _Served:
 
     def suffer(self, trouble: Trouble) -> None:
         outages = {
-            Trouble.SLOW_DOWN: Fault(status=429, retry_after="7"),
-            Trouble.OUTAGE: Fault(status=503, retry_after="120"),
-            Trouble.CUT: Fault(status=None),
-            Trouble.MOVED: Fault(status=302),
+            Trouble.SLOW_DOWN: HttpFault(status=429, retry_after="7"),
+            Trouble.OUTAGE: HttpFault(status=503, retry_after="120"),
+            Trouble.CUT: HttpFault(status=None),
+            Trouble.MOVED: HttpFault(status=302),
         }
         match trouble:
             case Trouble.REFUSED:
@@ -145,7 +145,7 @@ class GeminiShelf(_Served):
         self.gemini.hosted.fates.append(fate)
 
     def lose_the_answer_to_an_upload(self) -> None:
-        self.server.script.add(Fault(status=None, on="upload.bytes", done=True))
+        self.server.script.add(HttpFault(status=None, on="upload.bytes", done=True))
 
     def _lose(self, trouble: Trouble) -> None:
         if trouble is Trouble.GONE:
@@ -195,7 +195,8 @@ class OpenAIShelf(_Served):
 
     def lose_the_answer_to_an_upload(self) -> None:
         self.server.script.add(
-            Fault(status=None, on="POST vector_stores/files", done=True), Fault(status=503, on="DELETE files")
+            HttpFault(status=None, on="POST vector_stores/files", done=True),
+            HttpFault(status=503, on="DELETE files"),
         )
 
     def _lose(self, trouble: Trouble) -> None:

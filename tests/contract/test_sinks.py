@@ -9,7 +9,7 @@ import pytest
 from tests.contract.shelves import SHELVES, STORE, Shelf, Trouble, page
 
 from afresh.core.errors import SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
-from afresh.ports import Remote, RemoteState, Sink
+from afresh.ports.sinks import Remote, RemoteState, Sink
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
 
 pytest.importorskip("google.genai")

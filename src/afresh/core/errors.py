@@ -18,13 +18,13 @@ AfreshError
 │   └── SummarizerDown none can be in this run: the service, its key or its budget is missing
 ├── ScoreError         some links could not be scored
 │   └── ScorerDown     none can be in this run: the service, its key or its budget is missing
-├── SinkError          an external store did not do what it was asked
-│   ├── SinkBusy       later it may: too many requests, an outage, no answer in time
-│   ├── SinkRefused    it will not: key, permission or request are wrong, a person must look
-│   ├── SinkGone       the remote store is missing
-│   └── SinkFull       its quota is used up
 ├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
 │   └── KbBusy         another process is writing them
+├── SinkError          an external store did not do what it was asked; `retry_after` is what it asked for
+│   ├── SinkBusy       not now: rate limit, overload, time-out
+│   ├── SinkRefused    not like this: key, permission, bad request; needs a person
+│   ├── SinkGone       the remote store is missing
+│   └── SinkFull       its quota is used up
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -118,36 +118,36 @@ class ScorerDown(ScoreError):
     """No link can be scored any more in this run."""
 
 
-class SinkError(AfreshError):
-    """An external store did not do what it was asked; `retry_after` seconds is when it says to ask again."""
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-
-
-class SinkBusy(SinkError):
-    """An external store cannot do it now and may later."""
-
-
-class SinkRefused(SinkError):
-    """An external store will not do it until a person changes something."""
-
-
-class SinkGone(SinkError):
-    """The external store is missing."""
-
-
-class SinkFull(SinkError):
-    """The quota of an external store is used up."""
-
-
 class KbError(AfreshError):
     """A file of the knowledge base cannot be read or written."""
 
 
 class KbBusy(KbError):
     """Another process is writing the files of the knowledge base."""
+
+
+class SinkError(AfreshError):
+    """An external store did not do what it was asked."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds that the store asked to be left alone
+
+
+class SinkBusy(SinkError):
+    """The store cannot do it now; later it may."""
+
+
+class SinkRefused(SinkError):
+    """The store will not do it: its key, a permission or the request is wrong."""
+
+
+class SinkGone(SinkError):
+    """The remote store is missing."""
+
+
+class SinkFull(SinkError):
+    """The quota of the remote store is used up."""
 
 
 class StoreError(AfreshError):

@@ -41,11 +41,6 @@ from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
-from afresh.ports.sinks import Mark as Mark
-from afresh.ports.sinks import Remote as Remote
-from afresh.ports.sinks import RemoteState as RemoteState
-from afresh.ports.sinks import Sink as Sink
-from afresh.ports.sinks import Upload as Upload
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from afresh.ports import Mark, Upload
+from afresh.ports.sinks import Mark, Upload
 
 _STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
 LONGEST = 512  # characters of a value, and of a display name

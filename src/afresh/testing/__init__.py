@@ -7,7 +7,7 @@ from afresh.testing.city import CitySite
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.embedding_server import EmbeddingServer
-from afresh.testing.faults import Fault
+from afresh.testing.faults import HttpFault
 from afresh.testing.fetcher import ScriptedFetcher
 from afresh.testing.gate import Gate
 from afresh.testing.gemini_server import GeminiServer
@@ -28,12 +28,12 @@ __all__ = [
     "EmbeddingServer",
     "FakeEmbedder",
     "FakeLinkScorer",
-    "Fault",
     "FrozenClock",
     "Gate",
     "GeminiServer",
     "GithubServer",
     "HostileSite",
+    "HttpFault",
     "MemoryStore",
     "Odd",
     "RequestLog",

@@ -9,7 +9,7 @@ from afresh.testing.wire import Reply, raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class HttpFault:
     """What happens to one request instead of its answer; `on` is the kind of request it waits for."""
 
     status: int | None = 503  # None: the connection is cut
@@ -33,10 +33,10 @@ class Script:
     """The faults to come, each met once; `outage` meets every request that none of them waits for."""
 
     def __init__(self) -> None:
-        self.outage: Fault | None = None
-        self._due: list[Fault] = []
+        self.outage: HttpFault | None = None
+        self._due: list[HttpFault] = []
 
-    def add(self, *faults: Fault) -> None:
+    def add(self, *faults: HttpFault) -> None:
         """Let these happen to the next requests of their kind."""
         self._due.extend(faults)
 
@@ -50,7 +50,7 @@ class Script:
         """How many faults nobody has met yet."""
         return len(self._due)
 
-    def take(self, kind: str) -> Fault | None:
+    def take(self, kind: str) -> HttpFault | None:
         """What happens to a request of this kind."""
         for at, fault in enumerate(self._due):
             if fault.on in (None, kind):

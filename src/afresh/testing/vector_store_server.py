@@ -73,6 +73,7 @@ class VectorStoreServer:
         self.storage_limit = 1_000_000_000
         self.keys = set(keys)
         self.script = Script()
+        self.bend: bytes | None = None  # what all requests are answered with, as a good answer
         self.requests = RequestLog()  # without keys
         self.kinds: Counter[str] = Counter()
         self._shown_keys: set[str] = set()
@@ -146,6 +147,8 @@ class VectorStoreServer:
         return fault.reply() if fault else sent(answer or Answer(status=500))
 
     def _answer(self, found: re.Match[str] | None, asked: Asked) -> Answer:
+        if self.bend is not None:
+            return Answer(status=200, headers={"Content-Type": "application/json"}, body=self.bend)
         try:
             return _told(200, self._body(found, asked))
         except _Refusal as refusal:
