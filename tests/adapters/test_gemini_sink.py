@@ -60,7 +60,7 @@ async def test_the_document_of_an_upload_is_named_by_its_operation_or_by_its_id(
     assert (second.id, desk.waited >= 3) == (server.documents[1].name, True)
 
     server.mute_operations = True
-    with pytest.raises(SinkBusy, match="did not yet say what became of it"):
+    with pytest.raises(SinkBusy, match="nothing is known of it yet"):
         await desk.sink.put(page(3))
     assert [each.mark and each.mark.page async for each in desk.sink.all()] == [1, 2, 3]
 
@@ -110,6 +110,28 @@ async def test_F97_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried
     with pytest.raises(SinkBusy) as told:
         await desk.sink.put(page(1))
     assert told.value.retry_after == 34.5
+    assert desk.server.kinds["upload.bytes"] == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        HttpFault(status=503, on="upload.bytes", done=True, retry_after="5"),
+        HttpFault(status=200, on="upload.bytes", done=True),  # a gateway that drops the headers
+        HttpFault(status=429, on="documents.get", retry_after="5"),
+        HttpFault(status=403, on="documents.get"),
+        HttpFault(status=500, on="documents.get"),
+    ],
+    ids=lambda fault: f"{fault.on}-{fault.status}",
+)
+async def test_F98_trouble_after_the_bytes_were_taken_leaves_a_doubt_and_no_second_upload(
+    desk: Desk, fault: HttpFault
+) -> None:
+    desk.server.script.add(fault)
+    with pytest.raises(SinkBusy) as told:
+        await desk.sink.put(page(1))
+    assert told.value.retry_after is None  # a time would mean that nothing was added
+    assert [each.mark async for each in desk.sink.all()] == [page(1).mark]
     assert desk.server.kinds["upload.bytes"] == 1
 
 

@@ -156,8 +156,9 @@ async def test_F98_an_upload_whose_answer_is_lost_is_found_by_its_mark(shelf: Sh
     sink = shelf.sink()
     await sink.put(page(1))
     shelf.lose_the_answer_to_an_upload()
-    with pytest.raises(SinkBusy):
+    with pytest.raises(SinkBusy) as doubt:
         await sink.put(page(2))
+    assert doubt.value.retry_after is None
     found = [each for each in await listed(sink) if each.mark == page(2).mark]
     assert len(found) == 1
     assert await sink.look(found[0].id) == found[0]

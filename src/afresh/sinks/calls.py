@@ -53,9 +53,19 @@ class Calls:
         self._clock = clock
 
     async def send(
-        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: bytes | None = None,
+        *,
+        adds: bool = False,
     ) -> Answer:
-        """The answer to a request that went well; it is asked once, as the reconciler knows when to again."""
+        """The answer to a request that went well; it is asked once, as the reconciler knows when to again.
+
+        A request that `adds` a document may have done so before its answer failed. Then the error is a
+        SinkBusy that names no time, by which the reconciler knows that it has to look.
+        """
         began = time.monotonic()
         try:
             answer = await self._asker.ask(method, url, headers, data, self._timeout)
@@ -65,9 +75,14 @@ class Calls:
                 f"{self._safe(str(error))}: see if the service is well and {self.section}.base_url is right"
             ) from None
         self._log(method, url, str(answer.status), began)
-        if not 200 <= answer.status < 300:
-            raise self.trouble(answer)
-        return answer
+        if 200 <= answer.status < 300:
+            return answer
+        trouble = self.trouble(answer)
+        raise self.doubt(trouble) if adds and answer.status >= 500 else trouble
+
+    def doubt(self, trouble: SinkError) -> SinkBusy:
+        """Trouble that came when a document was already handed over."""
+        return SinkBusy(f"an upload was sent and nothing is known of it yet: {trouble}")
 
     def odd(self, error: Exception | str) -> SinkError:
         """An answer that was good by its status and not understood."""

@@ -26,6 +26,14 @@ _ODD = (ValueError, KeyError, TypeError, AttributeError)  # what the SDK stumble
 Sleep = Callable[[float], Awaitable[None]]
 
 
+class _Ended(Exception):
+    """An upload that came to nothing, for sure."""
+
+    def __init__(self, error: SinkError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class GeminiSink:
     """Fulfils `ports.Sink`; `store` is a resource name, or a display name that is found or made once."""
 
@@ -72,7 +80,12 @@ class GeminiSink:
             operation = await self._stores.upload_to_file_search_store(
                 file_search_store_name=store, file=BytesIO(content(upload)), config=config
             )
-            return await self._made_by(operation, store)
+            try:
+                return await self._made_by(operation, store)
+            except _Ended as ended:
+                raise ended.error from None
+            except SinkError as trouble:
+                raise self._calls.doubt(trouble) from None
 
     async def drop(self, remote_id: str) -> None:
         """Delete a document with its chunks."""
@@ -158,10 +171,10 @@ class GeminiSink:
             operation = await self._sdk.aio.operations.get(operation)
             if operation.error:
                 code = _CODES.get(int(operation.error.get("code", 13)), 400)
-                raise self._calls.refusal(code, operation.error)
+                raise _Ended(self._calls.refusal(code, operation.error))
             if not operation.done:
                 await self._sleep(wait)
-        raise SinkBusy(f"{self._calls.host} took an upload and did not yet say what became of it")
+        raise SinkBusy(f"{self._calls.host} does not name the document")
 
     async def _get(self, remote_id: str) -> Remote | None:
         try:

@@ -25,7 +25,11 @@ class Guarded(httpx2.AsyncBaseTransport):
         """The answer to one request."""
         data = await request.aread()
         headers = {name: value for name, value in request.headers.items() if name not in _OURS}
-        answer = await self._calls.send(request.method, str(request.url), headers, data or None)
+        uploads = "upload" in (command := headers.get("x-goog-upload-command", ""))
+        adds = "finalize" in command
+        answer = await self._calls.send(request.method, str(request.url), headers, data or None, adds=adds)
+        if uploads and "x-goog-upload-status" not in answer.headers:
+            raise self._calls.odd("an upload without a status")
         kept = {name: value for name, value in answer.headers.items() if name not in _SPENT}
         return httpx2.Response(answer.status, headers=kept, content=answer.data, request=request)
 

@@ -64,9 +64,8 @@ class OpenAISink:
         file = self._text(await self._upload(upload), "id")
         attributes = {_NAME: shown_name(upload), **metadata(upload)}
         try:
-            placed = await self._json(
-                "POST", f"/vector_stores/{store}/files", {"file_id": file, "attributes": attributes}
-            )
+            body = {"file_id": file, "attributes": attributes}
+            placed = await self._json("POST", f"/vector_stores/{store}/files", body, adds=True)
         except SinkError:
             with suppress(SinkError):
                 await self._forget(file, store)
@@ -179,14 +178,18 @@ class OpenAISink:
                 return
             after = last
 
-    async def _json(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+    async def _json(
+        self, method: str, path: str, body: object = None, *, adds: bool = False
+    ) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        return await self._send(method, path, {"Content-Type": "application/json"} if data else {}, data)
+        head = {"Content-Type": "application/json"} if data else {}
+        return await self._send(method, path, head, data, adds=adds)
 
     async def _send(
-        self, method: str, path: str, headers: Mapping[str, str], data: bytes | None
+        self, method: str, path: str, headers: Mapping[str, str], data: bytes | None, *, adds: bool = False
     ) -> dict[str, Any]:
-        answer = await self._calls.send(method, self._base_url + path, {**self._headers, **headers}, data)
+        head = {**self._headers, **headers}
+        answer = await self._calls.send(method, self._base_url + path, head, data, adds=adds)
         found = as_object(answer.data)
         if not found:
             raise self._calls.odd("no JSON")
