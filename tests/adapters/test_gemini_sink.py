@@ -96,7 +96,7 @@ async def test_F96_a_403_that_says_it_may_not_exist_is_an_absent_document_as_lon
             await call(put.id)
 
 
-async def test_F97_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried_by_the_SDK(
+async def test_trouble_while_the_bytes_go_up_is_told_at_once_and_never_tried_by_the_SDK(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def block(seconds: float) -> None:

@@ -76,7 +76,7 @@ async def test_F96_a_drop_that_was_cut_short_is_finished_by_the_next(
     assert server.files == {}
 
 
-async def test_F97_a_store_that_has_expired_is_gone(server: VectorStoreServer, sink: OpenAISink) -> None:
+async def test_a_store_that_has_expired_is_gone(server: VectorStoreServer, sink: OpenAISink) -> None:
     server.stores[server.make_store("kb")]["status"] = "expired"
     with pytest.raises(SinkGone, match="has expired"):
         await sink.put(page(1))

@@ -63,7 +63,7 @@ async def test_odd_pages_arrive_whole_and_are_recognised(shelf: Shelf) -> None:
     assert texts[3] == odd[3].markdown
 
 
-async def test_F94_F95_what_the_store_says_of_a_document_is_told_as_it_is(shelf: Shelf) -> None:
+async def test_what_the_store_says_of_a_document_is_told_as_it_is(shelf: Shelf) -> None:
     sink = shelf.sink()
     for fate in (NEVER, FAILS, after(600, failing=10)):
         shelf.next_fate(fate)
@@ -77,7 +77,7 @@ async def test_F94_F95_what_the_store_says_of_a_document_is_told_as_it_is(shelf:
     assert [each and each.state.name for each in seen] == ["PROCESSING", "FAILED", "ACTIVE"]
 
 
-async def test_F99_a_listing_of_many_pages_tells_ours_from_those_of_others(shelf: Shelf) -> None:
+async def test_a_listing_of_many_pages_tells_ours_from_those_of_others(shelf: Shelf) -> None:
     sink = shelf.sink()
     count = shelf.page_size + 3
     await asyncio.gather(*(sink.put(page(number)) for number in range(count)))
@@ -111,7 +111,7 @@ async def test_F99_a_listing_of_many_pages_tells_ours_from_those_of_others(shelf
     ],
     ids=lambda each: each.name if isinstance(each, Trouble) else "",
 )
-async def test_F97_each_trouble_is_told_as_what_to_do_and_passes(
+async def test_each_trouble_is_told_as_what_to_do_and_passes(
     shelf: Shelf, trouble: Trouble, kind: type[SinkError], wait: float | None
 ) -> None:
     sink = shelf.sink()
@@ -140,7 +140,7 @@ async def test_F97_each_trouble_is_told_as_what_to_do_and_passes(
     assert shelf.saw(shelf.key)
 
 
-async def test_F97_a_full_store_still_drops_and_then_takes_again(shelf: Shelf) -> None:
+async def test_a_full_store_still_drops_and_then_takes_again(shelf: Shelf) -> None:
     sink = shelf.sink()
     kept = await sink.put(page(1))
     shelf.suffer(Trouble.FULL)
