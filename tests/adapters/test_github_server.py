@@ -12,7 +12,7 @@ from tests.adapters.servers import fetching
 
 from afresh.core.looks import Body, Moved, Request
 from afresh.fetchers.api import ApiClient
-from afresh.ports import Answer
+from afresh.ports.calls import Answer
 from afresh.testing import GithubServer
 from afresh.testing.git_objects import Objects, Pushed, Symlink
 

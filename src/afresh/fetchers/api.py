@@ -14,14 +14,15 @@ from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, g
 from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.tls import trusted
 from afresh.fetchers.trouble import RAISED, trouble
-from afresh.ports import Answer, Reply
+from afresh.ports import Reply
+from afresh.ports.calls import Answer
 
 _LARGEST_ANSWER = 64 * 1024 * 1024
 _IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other work goes on
 
 
 class ApiClient:
-    """Fulfils `ports.Caller` and `ports.Asker`: no redirects, no cookies, no more read than it must.
+    """Fulfils `ports.Caller` and `calls.Asker`: no redirects, no cookies, no more read than it must.
 
     `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked.
     """

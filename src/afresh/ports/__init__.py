@@ -34,8 +34,6 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
-from afresh.ports.calls import Answer as Answer
-from afresh.ports.calls import Asker as Asker
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from afresh.core.errors import ApiError, SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.core.httpdate import parse_retry_after
 from afresh.core.masking import mask_secrets, one_line
-from afresh.ports import Answer, Asker, Clock
+from afresh.ports import Clock
+from afresh.ports.calls import Answer, Asker
 
 log = logging.getLogger("afresh.sinks")
 

@@ -7,7 +7,8 @@ from io import BytesIO
 from typing import Any
 
 from afresh.core.errors import SinkBusy, SinkError, SinkRefused
-from afresh.ports import Asker, Clock
+from afresh.ports import Clock
+from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
 from afresh.sinks.calls import Absent, Calls, utc_now
 from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name

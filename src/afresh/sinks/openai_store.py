@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from afresh.core.errors import SinkError, SinkGone, SinkRefused
-from afresh.ports import Asker, Clock
+from afresh.ports import Clock
+from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
 from afresh.sinks.calls import Absent, Calls, as_object, utc_now
 from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name
