@@ -15,9 +15,11 @@ from afresh.testing.link_answers import Odd
 from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.script_site import ScriptSite, WalledSite
+from afresh.testing.sink import CUT, Fault, ScriptedSink
 from afresh.testing.tinysite import TinySite
 
 __all__ = [
+    "CUT",
     "Asked",
     "Attempts",
     "ChatServer",
@@ -25,6 +27,7 @@ __all__ = [
     "EmbeddingServer",
     "FakeEmbedder",
     "FakeLinkScorer",
+    "Fault",
     "FrozenClock",
     "Gate",
     "GithubServer",
@@ -34,6 +37,7 @@ __all__ = [
     "RequestLog",
     "ScriptSite",
     "ScriptedFetcher",
+    "ScriptedSink",
     "TinySite",
     "Trouble",
     "WalledSite",
