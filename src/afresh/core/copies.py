@@ -81,6 +81,7 @@ class SinkRecord:
     place: str  # where it is, as the settings say
     worker: str | None = None  # who syncs it
     audit: bool = True  # what it holds is to be listed before anything else
+    audited_at: datetime | None = None  # when it was last listed
     resume_at: datetime | None = None  # it asked to be left alone until then
     synced_at: datetime | None = None
     error: str | None = None  # what stopped the last sync

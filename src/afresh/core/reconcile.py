@@ -40,6 +40,7 @@ class Times:
     deadline: timedelta = timedelta(minutes=30)  # of PROCESSING, after which a document is stuck
     retry: timedelta = timedelta(days=1)  # until a page that was given up is tried again
     attempts: int = 3
+    audit: timedelta = timedelta(days=1)  # after which a sync lists what the store holds
 
 
 USUAL = Times()
@@ -56,7 +57,7 @@ def plan(wanted: Wanted, order: Replace, now: datetime) -> Step:
         return Step.ASK
     if wanted.hash is None:
         return Step.DROP if holds_anything(copy) or copy.state not in GONE else Step.NOTHING
-    if copy.leftovers:
+    if copy.leftovers and not _came_back(wanted, order):
         return Step.DROP
     if copy.remote_id is not None and copy.held_hash == wanted.hash:
         return _plan_held(copy, now)
@@ -65,6 +66,11 @@ def plan(wanted: Wanted, order: Replace, now: datetime) -> Step:
         return Step.WAIT
     outdated = copy.remote_id is not None or bool(copy.former)
     return Step.DROP if outdated and order is Replace.DELETE_FIRST else Step.PUT
+
+
+def _came_back(wanted: Wanted, order: Replace) -> bool:
+    """Whether a page is there again whose documents were about to go: they serve until a new one does."""
+    return order is Replace.UPLOAD_FIRST and wanted.hash is not None and wanted.copy.state in GONE
 
 
 def _plan_held(copy: Copy, now: datetime) -> Step:
@@ -131,7 +137,10 @@ def dropped(copy: Copy, gone: frozenset[str]) -> Copy:
 
 def to_put(wanted: Wanted) -> Copy:
     """The intent to put: a document of this content may be there from now on."""
-    copy = ready(wanted.copy)
+    copy = wanted.copy
+    if copy.state in GONE:
+        copy = replace(copy, former=(*copy.former, *copy.leftovers), leftovers=())
+    copy = ready(copy)
     fresh = copy.wanted_hash != wanted.hash
     return move(
         copy,

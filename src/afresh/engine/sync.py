@@ -9,8 +9,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from afresh.core.copies import SinkRecord
 from afresh.core.errors import RunBusy, SinkError, SinkGone
 from afresh.core.events import Listener, Notice
 from afresh.core.model import Source, SourceId
@@ -72,7 +73,7 @@ class Syncs:
             stopping=self.stopping,
             listener=self.listener,
             calls=Calls(stopping=self.stopping, sleep=self.sleep),
-            doubt=record.audit or verify,
+            doubt=verify or _is_in_doubt(record, clock() - outlet.times.audit),
         )
         trouble: SinkError | None = None
         if record.resume_at is not None and record.resume_at > clock():
@@ -93,6 +94,7 @@ class Syncs:
             outlet.name,
             worker,
             clock(),
+            audited_at=work.audited_at,
             audit=work.doubt or isinstance(trouble, SinkGone),
             resume_at=clock() + timedelta(seconds=asked) if asked else None,
             error=str(trouble) if trouble else None,
@@ -145,6 +147,11 @@ def attached(outlet: Outlet, sources: Sequence[Source]) -> list[SourceId]:
 def is_attached(names: Sequence[str], source: Source) -> bool:
     """Whether a store with this list of names or labels is to hold a source; without a list it holds all."""
     return not names or source.name in names or source.label in names
+
+
+def _is_in_doubt(record: SinkRecord, since: datetime) -> bool:
+    """Whether what a store holds has to be listed first: now and then somebody changes it by hand."""
+    return record.audit or record.audited_at is None or record.audited_at < since
 
 
 def _state(tally: Tally, trouble: SinkError | None, *, stopped: bool) -> str:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -75,6 +76,7 @@ class SyncWork:
     calls: Calls
     doubt: bool  # what the store holds has to be listed first
     tally: Tally = field(default_factory=Tally)
+    audited_at: datetime | None = None  # by this sync
     _refused: list[Copy] = field(default_factory=list)
     _taken: int = 0  # documents that the store took
     _undropped: int = 0  # drops refused in a row
@@ -117,7 +119,7 @@ class SyncWork:
         await self.store.add_orphans(name, self.worker, orphans, self.clock())
         self.tally.audit = audit.view(len(orphans))
         self.tally.counts["verified"] = audit.verified
-        self.doubt = False
+        self.doubt, self.audited_at = False, self.clock()
 
     # ---- what is to leave
 

@@ -28,6 +28,7 @@ class Copies(Protocol):
         now: datetime,
         *,
         audit: bool,
+        audited_at: datetime | None = None,
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:

@@ -51,6 +51,7 @@ class CopyRecords:
         now: datetime,
         *,
         audit: bool,
+        audited_at: datetime | None = None,
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
@@ -62,6 +63,7 @@ class CopyRecords:
                 worker=worker,
                 now=now,
                 audit=int(audit),
+                at=audited_at,
                 until=resume_at,
                 error=error,
             )
@@ -161,6 +163,7 @@ def _sink(row: Row) -> SinkRecord:
         place=row["place"],
         worker=row["worker"],
         audit=bool(row["audit"]),
+        audited_at=at(row["audited_at"]),
         resume_at=at(row["resume_at"]),
         synced_at=at(row["synced_at"]),
         error=row["error"],

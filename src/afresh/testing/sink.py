@@ -49,10 +49,10 @@ class ScriptedSink:
             if remote.state is not RemoteState.ACTIVE:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
-    def add(self, name: str, mark: Mark | None = None) -> Remote:
+    def add(self, name: str, mark: Mark | None = None, text: str = "") -> Remote:
         """A document that somebody put there by hand."""
         remote = Remote(id=f"documents/{next(self._numbers)}", name=name, state=RemoteState.ACTIVE, mark=mark)
-        self.documents[remote.id] = remote
+        self.documents[remote.id], self.texts[remote.id] = remote, text
         return remote
 
     def count(self, call: str) -> int:

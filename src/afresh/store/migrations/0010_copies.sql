@@ -7,6 +7,7 @@ create table sinks (
     place text not null,
     worker text,
     audit integer not null default 1,
+    audited_at {time},
     resume_at {time},
     synced_at {time},
     error text

@@ -5,13 +5,13 @@ select id from store_ids order by id limit 1
 insert into store_ids (id) select :text where not exists (select 1 from store_ids)
 
 -- sinks
-select name, place, worker, audit, resume_at, synced_at, error from sinks order by name
+select name, place, worker, audit, audited_at, resume_at, synced_at, error from sinks order by name
 
 -- add_sink
 insert into sinks (name, place) values (:name, :place) on conflict (name) do nothing
 
 -- sink
-select name, place, worker, audit, resume_at, synced_at, error from sinks where name = :name {for update}
+select name, place, worker, audit, audited_at, resume_at, synced_at, error from sinks where name = :name {for update}
 
 -- take_sink
 update sinks
@@ -20,7 +20,7 @@ where name = :name
 
 -- leave_sink
 update sinks
-set worker = null, audit = :audit, resume_at = :until, synced_at = :now, error = :error
+set worker = null, audit = :audit, audited_at = coalesce(:at, audited_at), resume_at = :until, synced_at = :now, error = :error
 where name = :name and worker = :worker
 
 -- doubt_sink

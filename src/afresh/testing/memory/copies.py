@@ -42,6 +42,7 @@ class MemoryCopies:
         now: datetime,
         *,
         audit: bool,
+        audited_at: datetime | None = None,
         resume_at: datetime | None = None,
         error: str | None = None,
     ) -> None:
@@ -50,7 +51,13 @@ class MemoryCopies:
         if record is None or record.worker != worker:
             return
         self.tables.sinks[sink] = replace(
-            record, worker=None, audit=audit, resume_at=resume_at, synced_at=now, error=error
+            record,
+            worker=None,
+            audit=audit,
+            audited_at=audited_at or record.audited_at,
+            resume_at=resume_at,
+            synced_at=now,
+            error=error,
         )
         for copy in self._of(sink):
             if self._page_of(copy) is None and not holds_anything(copy):
