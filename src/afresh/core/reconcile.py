@@ -168,6 +168,8 @@ def put(copy: Copy, remote: Remote, now: datetime, times: Times = USUAL) -> Copy
         remote_name=remote.name,
         held_hash=remote.mark.hash if remote.mark else copy.wanted_hash,
         put_at=now,
+        former=tuple(each for each in copy.former if each != remote.id),  # a store may use an id again
+        leftovers=tuple(each for each in copy.leftovers if each != remote.id),
     )
     return seen(taken, remote, now, times)
 
