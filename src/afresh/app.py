@@ -19,7 +19,7 @@ from afresh.core.events import Listener, Notice
 from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
-from afresh.core.link_list import LINKS, parse_links
+from afresh.core.link_list import LINKS
 from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
@@ -42,8 +42,9 @@ from afresh.engine.steady import Steady
 from afresh.engine.telling import Telling
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
-from afresh.looking import Looking, lookout_for
+from afresh.looking import Looking, is_filled, lookout_for, typed_links
 from afresh.modelling import Modelling
+from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Library, Lister, Lookout
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
@@ -76,7 +77,7 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class Workshop:
+class Workshop(Outlets):
     """Makes the tools of each run from the settings of its source."""
 
     def __init__(self, config: Config, store: SqlStore, models: Modelling, clock: Clock) -> None:
@@ -262,8 +263,8 @@ class Workshop:
             cache=str(paths.cache),
             index=str(paths.index),
             shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
-            is_filled=lambda name: _is_filled(places[name], name),
-            typed=partial(_typed, paths.links_file),
+            is_filled=lambda name: is_filled(places[name], name),
+            typed=partial(typed_links, paths.links_file),
             brake=partial(brake_holds, policy=policy_for(self.config)),
         )
         return desk, settings
@@ -302,21 +303,6 @@ class Workshop:
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
-
-
-def _is_filled(place: Path | None, name: str) -> bool:
-    """Whether a folder holds anything, or a list an address."""
-    with suppress(OSError):
-        if place is not None:
-            return any(place.iterdir()) if name == FILES_OF_KB else bool(_typed(place))
-    return False
-
-
-def _typed(links: Path | None) -> Mapping[str, str]:
-    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
-    with suppress(OSError):
-        return parse_links(links.read_bytes()).typed if links is not None else {}
-    return {}
 
 
 def _worker(now: datetime) -> Worker:

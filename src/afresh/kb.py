@@ -11,7 +11,7 @@ from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, Listed, Page, PageStatus, RunId, RunMode, Source, SourceId
+from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
@@ -263,22 +263,8 @@ class KnowledgeBase(Work):
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
         keywords = self._tools.keywords(source)
-        return replace(view, next_time=await self._next_time(source), keywords=keywords)
-
-    async def pages(
-        self,
-        label: str,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        limit: int | None = None,
-    ) -> list[PageView]:
-        """The pages of a source; on request only those whose last look is not believed."""
-        source = await self._source(label)
-        return await self._store.pages(
-            source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
-        )
+        sinks = await self._sink_views(source)
+        return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
 
     async def links(
         self,
@@ -314,7 +300,8 @@ class KnowledgeBase(Work):
     async def why(self, url: str, *, within: str | None = None) -> Why:
         """The evidence behind the state of a page."""
         page, view, name, version = await self._page(url, within)
-        return await explain(self._store, page, view, name, version)
+        shown = await self._with_its_copies(await self._store.source_by_id(page.source_id), view)
+        return await explain(self._store, page, shown, name, version)
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""

@@ -16,6 +16,8 @@ from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
+from afresh.config.sinks import SECTION as SINKS
+from afresh.config.sinks import SinkSettings, built
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
 DAY = 86_400
@@ -244,6 +246,7 @@ class Config:
     links: LinksSettings = field(default_factory=LinksSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
+    sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -306,15 +309,19 @@ def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
     if same:
         return f"; did you mean {'.'.join(same)}?"
     return nearest(
-        dotted, [".".join(place) for place in table] + (list(SECTIONS) if "." not in dotted else [])
+        dotted, [".".join(place) for place in table] + ([*SECTIONS, SINKS] if "." not in dotted else [])
     )
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:
     """A copy of the tree with the given leaves changed; values are already checked."""
+    stores = {key: value for (section, key), value in values.items() if section == SINKS}
+    if stores:
+        config = replace(config, sinks=built(stores))
     by_section: dict[str, dict[str, Any]] = {}
     for (section, key), value in values.items():
-        by_section.setdefault(section, {})[key] = value
+        if section != SINKS:
+            by_section.setdefault(section, {})[key] = value
     changed: dict[str, Any] = {
         name: replace(getattr(config, name), **new) for name, new in by_section.items()
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId
+from afresh.core.sync_views import CopyView, SinkView
 from afresh.core.versions import Match
 
 
@@ -174,6 +175,7 @@ class SourceView:
     model: str | None = None  # whose vectors answer searches; told of one source, not in lists
     unembedded: int | None = None  # chunks that lack them
     keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
+    sinks: tuple[SinkView, ...] | None = None  # that are to hold it; told of one source, not in lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +199,7 @@ class PageView:
     missing_count: int
     moved_to: str | None
     doubt: str | None = None  # why its last look is not believed, or was believed with a flag
+    copies: tuple[CopyView, ...] = ()  # in the external stores that are to hold it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

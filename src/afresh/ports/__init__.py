@@ -34,6 +34,7 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.ports.copies import Copies as Copies
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
@@ -186,7 +187,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Protocol):
+class Store(LinkAnswers, Copies, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, SourceId
 from afresh.store.commit import Commits
+from afresh.store.copies import CopyRecords
 from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
@@ -35,6 +36,7 @@ class SqlStore(
     Recutting,
     KbRecords,
     LinkScores,
+    CopyRecords,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

@@ -17,10 +17,12 @@ from afresh.testing.link_answers import Odd
 from afresh.testing.link_scorer import FakeLinkScorer
 from afresh.testing.memory_store import MemoryStore
 from afresh.testing.script_site import ScriptSite, WalledSite
+from afresh.testing.sink import CUT, Fault, ScriptedSink
 from afresh.testing.tinysite import TinySite
 from afresh.testing.vector_store_server import VectorStoreServer
 
 __all__ = [
+    "CUT",
     "Asked",
     "Attempts",
     "ChatServer",
@@ -28,6 +30,7 @@ __all__ = [
     "EmbeddingServer",
     "FakeEmbedder",
     "FakeLinkScorer",
+    "Fault",
     "FrozenClock",
     "Gate",
     "GeminiServer",
@@ -39,6 +42,7 @@ __all__ = [
     "RequestLog",
     "ScriptSite",
     "ScriptedFetcher",
+    "ScriptedSink",
     "TinySite",
     "Trouble",
     "VectorStoreServer",

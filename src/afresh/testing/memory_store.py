@@ -1,5 +1,6 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
+from afresh.testing.memory.copies import MemoryCopies
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
@@ -9,7 +10,9 @@ from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.vectors import MemoryVectors
 
 
-class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores):
+class MemoryStore(
+    MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores, MemoryCopies
+):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
     def __init__(self) -> None:

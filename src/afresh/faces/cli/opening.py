@@ -7,6 +7,7 @@ from typing import Protocol
 from afresh.config import Config
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Attempt, PageStatus
+from afresh.core.sync_views import SyncReport
 from afresh.core.views import (
     Answer,
     ChangeView,
@@ -119,6 +120,16 @@ class Knowledge(Protocol):
     async def reindex(
         self, labels: Sequence[str] = (), *, listener: Listener = ignore
     ) -> list[Reindexed]: ...
+
+    async def sync(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        to: Sequence[str] = (),
+        dry_run: bool = False,
+        verify: bool = False,
+        listener: Listener = ignore,
+    ) -> list[SyncReport]: ...
 
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage: ...
 

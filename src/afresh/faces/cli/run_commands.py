@@ -11,6 +11,7 @@ from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.faces.cli.sync_command import sync
 from afresh.faces.cli.watch_command import watch
 from afresh.faces.cli.worker_command import worker
 from afresh.ports import Access
@@ -261,4 +262,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, init_kb, watch, worker, plan, confirm, reindex)
+COMMANDS = (crawl, refresh, init_kb, watch, worker, plan, confirm, reindex, sync)

@@ -1,0 +1,96 @@
+"""The external stores that the settings name, made when they are needed."""
+
+import asyncio
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from importlib import import_module
+
+from afresh.config import Config
+from afresh.config.sinks import SinkSettings
+from afresh.core.copies import Replace
+from afresh.core.errors import ConfigError, UsageError
+from afresh.core.events import Listener
+from afresh.core.model import Source
+from afresh.core.reconcile import Times
+from afresh.engine.lifetime import Vigil
+from afresh.engine.sync import Syncs, is_attached
+from afresh.engine.sync_work import Outlet
+from afresh.ports import Library
+from afresh.ports.sinks import Sink
+
+MODULES = {kind: f"afresh.sinks.{kind}" for kind in ("folder", "gemini", "openai")}  # each has `open_sink`
+
+
+class Outlets(ABC):
+    """Opens external stores; part of the workshop."""
+
+    config: Config
+
+    @abstractmethod
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+        """The store and the life of a process that works until it is told to stop."""
+
+    def sinks_of(self, source: Source) -> dict[str, str]:
+        """The stores that are to hold a source, with their kinds."""
+        sinks = self.config.sinks
+        return {name: sinks[name].kind for name in sorted(sinks) if is_attached(sinks[name].sources, source)}
+
+    @asynccontextmanager
+    async def syncing(
+        self, names: Sequence[str], listener: Listener, stopping: asyncio.Event
+    ) -> AsyncIterator[tuple[Syncs, list[Outlet]]]:
+        """What syncs, and the stores of these names, or all."""
+        chosen = self._chosen(names)
+        store, vigil = self.standing(listener, stopping)
+        async with AsyncExitStack() as opened:
+            outlets = []
+            for name, settings in chosen.items():
+                sink = open_sink(name, settings)
+                opened.push_async_callback(sink.close)
+                outlets.append(outlet(name, settings, sink))
+            new_id = secrets.token_hex(16)
+            yield (
+                Syncs(store=store, vigil=vigil, stopping=stopping, listener=listener, new_id=new_id),
+                outlets,
+            )
+
+    def _chosen(self, names: Sequence[str]) -> dict[str, SinkSettings]:
+        sinks = self.config.sinks
+        if not sinks:
+            raise UsageError(
+                "no external store is set: name one under `sinks:` in the settings (docs/sinks.md)"
+            )
+        for name in names:
+            if name not in sinks:
+                raise UsageError(f"there is no sink {name}; there are: {', '.join(sorted(sinks))}")
+        return {name: sinks[name] for name in sorted(sinks) if not names or name in names}
+
+
+def open_sink(name: str, settings: SinkSettings) -> Sink:
+    """The store that settings describe; its library is imported only now."""
+    try:
+        module = import_module(MODULES[settings.kind])
+    except ImportError as missing:
+        raise ConfigError(f"sinks.{name}: kind: {settings.kind} is not installed ({missing})") from None
+    sink: Sink = module.open_sink(name, settings)
+    return sink
+
+
+def outlet(name: str, settings: SinkSettings, sink: Sink) -> Outlet:
+    """A store with what a sync has to know of it."""
+    return Outlet(
+        name=name,
+        kind=settings.kind,
+        place=settings.place,
+        sink=sink,
+        sources=settings.sources,
+        order=Replace(settings.replace),
+        wait_seconds=settings.wait_seconds,
+        times=Times(
+            recheck=timedelta(seconds=settings.recheck_seconds),
+            deadline=timedelta(seconds=settings.deadline_seconds),
+        ),
+    )
