@@ -21,7 +21,12 @@ from afresh.engine.sync_work import Outlet
 from afresh.ports import Library
 from afresh.ports.sinks import Sink
 
-MODULES = {kind: f"afresh.sinks.{kind}" for kind in ("folder", "gemini", "openai")}  # each has `open_sink`
+# Each has `open_sink`; one with a BASE_URL is reached by an API and is given the client that asks it.
+MODULES = {
+    "folder": "afresh.sinks.folder",
+    "gemini": "afresh.sinks.gemini",
+    "openai": "afresh.sinks.openai_store",
+}
 
 
 class Outlets(ABC):
@@ -48,7 +53,7 @@ class Outlets(ABC):
         async with AsyncExitStack() as opened:
             outlets = []
             for name, settings in chosen.items():
-                sink = open_sink(name, settings)
+                sink = open_sink(name, settings, self.config.network.user_agent)
                 opened.push_async_callback(sink.close)
                 outlets.append(outlet(name, settings, sink))
             new_id = secrets.token_hex(16)
@@ -69,13 +74,21 @@ class Outlets(ABC):
         return {name: sinks[name] for name in sorted(sinks) if not names or name in names}
 
 
-def open_sink(name: str, settings: SinkSettings) -> Sink:
+def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
     """The store that settings describe; its library is imported only now."""
     try:
         module = import_module(MODULES[settings.kind])
     except ImportError as missing:
         raise ConfigError(f"sinks.{name}: kind: {settings.kind} is not installed ({missing})") from None
-    sink: Sink = module.open_sink(name, settings)
+    sink: Sink
+    if base_url := getattr(module, "BASE_URL", None):
+        from afresh.fetchers.api import ApiClient
+
+        address = settings.base_url or base_url
+        client = ApiClient([address], user_agent=user_agent, connections=settings.at_once)
+        sink = module.open_sink(name, settings, client)
+    else:
+        sink = module.open_sink(name, settings)
     return sink
 
 

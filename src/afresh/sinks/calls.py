@@ -33,6 +33,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def variable(sink: str) -> str:
+    """The variable that holds the key of a sink."""
+    return f"AFRESH_SINKS__{sink.upper().replace('-', '_')}__API_KEY"
+
+
 class Calls:
     """Asks the server of one sink; any answer but a good one is a SinkError that names what to check."""
 

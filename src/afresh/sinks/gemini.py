@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
-from afresh.core.errors import SinkBusy, SinkError, SinkRefused
+from afresh.config.sinks import SinkSettings
+from afresh.core.errors import ConfigError, SinkBusy, SinkError, SinkRefused
 from afresh.ports import Clock
 from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
-from afresh.sinks.calls import Absent, Calls, utc_now
+from afresh.sinks.calls import Absent, Calls, utc_now, variable
 from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name
 
 BASE_URL = "https://generativelanguage.googleapis.com"
@@ -25,6 +26,23 @@ _STATES = {
 }  # all else is being processed
 _ODD = (ValueError, KeyError, TypeError, AttributeError)  # what the SDK stumbles over
 Sleep = Callable[[float], Awaitable[None]]
+
+
+def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "GeminiSink":
+    """The store that settings name; `asker` is closed with it."""
+    if not settings.api_key:
+        raise ConfigError(
+            f"sinks.{name}.api_key is missing: set {variable(name)} to a key of Google AI Studio"
+        )
+    return GeminiSink(
+        name,
+        asker,
+        api_key=settings.api_key,
+        store=settings.store or name,
+        base_url=settings.base_url or BASE_URL,
+        api_version=settings.api_version or API_VERSION,
+        at_once=settings.at_once,
+    )
 
 
 class _Ended(Exception):

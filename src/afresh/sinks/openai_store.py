@@ -8,11 +8,12 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from afresh.core.errors import SinkError, SinkGone, SinkRefused
+from afresh.config.sinks import SinkSettings
+from afresh.core.errors import ConfigError, SinkError, SinkGone, SinkRefused
 from afresh.ports import Clock
 from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
-from afresh.sinks.calls import Absent, Calls, as_object, utc_now
+from afresh.sinks.calls import Absent, Calls, as_object, utc_now, variable
 from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name
 
 BASE_URL = "https://api.openai.com/v1"
@@ -24,6 +25,20 @@ _STATES = {
     "failed": RemoteState.FAILED,
     "cancelled": RemoteState.FAILED,
 }  # all else is being processed
+
+
+def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "OpenAISink":
+    """The store that settings name; `asker` is closed with it."""
+    if not settings.api_key and settings.base_url is None:  # a server of your own may want none
+        raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
+    return OpenAISink(
+        name,
+        asker,
+        api_key=settings.api_key,
+        store=settings.store or name,
+        base_url=settings.base_url or BASE_URL,
+        at_once=settings.at_once,
+    )
 
 
 class OpenAISink:
