@@ -43,17 +43,24 @@ class Held(NamedTuple):
     text: str
 
 
-class Shelf(Protocol):
-    """A remote store and the way to it."""
+class Plain(Protocol):
+    """An external store of any kind, and the way to it."""
 
-    clock: FrozenClock
-    key: str
     page_size: int
     sinks: list[Sink]  # that were made
 
-    def sink(self, store: str = STORE) -> Sink: ...
+    def sink(self) -> Sink: ...
     def held(self) -> list[Held]: ...
     def add_foreign(self, name: str) -> None: ...
+
+
+class Shelf(Plain, Protocol):
+    """A store that is reached by an API."""
+
+    clock: FrozenClock
+    key: str
+
+    def sink(self, store: str = STORE) -> Sink: ...
     def make_store(self, name: str) -> str: ...
     def next_fate(self, fate: Fate) -> None: ...
     def suffer(self, trouble: Trouble) -> None: ...

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 
 import pytest
-from tests.contract.shelves import SHELVES, STORE, Shelf, Trouble, page
+from tests.contract.plain_shelves import folder, scripted
+from tests.contract.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
 
 from afresh.core.errors import SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
-from afresh.ports.sinks import Remote, RemoteState, Sink
+from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
 
 pytest.importorskip("google.genai")
@@ -24,26 +25,56 @@ async def shelf(request: pytest.FixtureRequest) -> AsyncIterator[Shelf]:
             await sink.close()
 
 
+@pytest.fixture(params=[*SHELVES, "folder", "scripted"])
+async def plain(request: pytest.FixtureRequest) -> AsyncIterator[Plain]:
+    """An empty store of every kind there is."""
+    kinds: dict[str, Callable[[], AbstractContextManager[Plain]]] = {"folder": folder, "scripted": scripted}
+    with (SHELVES.get(request.param) or kinds[request.param])() as made:
+        yield made
+        for sink in made.sinks:
+            await sink.close()
+
+
 async def listed(sink: Sink) -> list[Remote]:
     """All documents of a sink."""
     return [each async for each in sink.all()]
 
 
-async def test_F96_a_page_is_put_looked_at_listed_and_dropped_twice(shelf: Shelf) -> None:
-    sink = shelf.sink()
+async def test_F96_a_page_is_put_looked_at_listed_and_dropped_twice(plain: Plain) -> None:
+    sink = plain.sink()
     upload = page(7)
     put = await sink.put(upload)
     assert (put.name, put.state, put.mark) == (upload.name, RemoteState.ACTIVE, upload.mark)
-    assert put.size == len(upload.markdown.encode())
-    assert [(each.id, each.name, each.text) for each in shelf.held()] == [
-        (put.id, upload.name, upload.markdown)
-    ]
+    assert put.size >= len(upload.markdown.encode())
+    assert [each.text for each in plain.held()] == [upload.markdown]
     assert await sink.look(put.id) == put
     assert await listed(sink) == [put]
     await sink.drop(put.id)
-    assert (shelf.held(), await sink.look(put.id)) == ([], None)
+    assert (plain.held(), await sink.look(put.id)) == ([], None)
     await sink.drop(put.id)
     assert await listed(sink) == []
+
+
+async def test_F96_a_new_version_outlives_the_drop_of_the_old_one_and_foreign_documents_stay(
+    plain: Plain,
+) -> None:
+    sink = plain.sink()
+    others = [await sink.put(page(number)) for number in range(plain.page_size + 1)]
+    plain.add_foreign("Minutes.md")
+    old = others.pop()
+    new = await sink.put(_edited(page(plain.page_size)))
+    assert new.id != old.id
+    await sink.drop(old.id)
+    assert {each.mark for each in await listed(sink)} == {None, new.mark, *(each.mark for each in others)}
+    assert await sink.look(new.id) == new
+    for each in (new, *others):
+        await sink.drop(each.id)
+    assert [each.name for each in await listed(sink)] == ["Minutes.md"]
+    assert len(plain.held()) == 1
+
+
+def _edited(upload: Upload) -> Upload:
+    return replace(upload, markdown="# Ebb\n", mark=replace(upload.mark, hash="e" * 64))
 
 
 async def test_odd_pages_arrive_whole_and_are_recognised(shelf: Shelf) -> None:

@@ -71,7 +71,7 @@ async def test_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
             assert KEY not in repr(report)
 
 
-async def test_P18_F94_F95_pages_are_active_when_Gemini_says_so_and_no_sooner(
+async def test_F94_F95_pages_are_active_when_Gemini_says_so_and_no_sooner(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
 ) -> None:
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
