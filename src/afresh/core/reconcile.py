@@ -104,7 +104,8 @@ def to_drop(wanted: Wanted, order: Replace) -> Copy:
         gone = replace(move(copy, state), wanted_hash=None, attempts=0)
         return _cleared(gone, (*copy.former, *copy.leftovers, *_held(copy)))
     current = copy.remote_id is not None and copy.held_hash == wanted.hash
-    if current or order is Replace.UPLOAD_FIRST:
+    outdated = not current and (copy.remote_id is not None or bool(copy.former))
+    if not outdated or order is Replace.UPLOAD_FIRST:
         return copy
     return _cleared(ready(copy), (*copy.former, *copy.leftovers, *_held(copy)))
 
@@ -132,7 +133,8 @@ def _held(copy: Copy) -> tuple[str, ...]:
 def dropped(copy: Copy, gone: frozenset[str]) -> Copy:
     """The copy after documents left the store."""
     left = tuple(each for each in copy.leftovers if each not in gone)
-    return replace(copy, leftovers=left, error=copy.error if left else None)
+    keeps = left or copy.state in (PageStatus.ERROR, PageStatus.PROCESSING)
+    return replace(copy, leftovers=left, error=copy.error if keeps else None)
 
 
 def to_put(wanted: Wanted) -> Copy:

@@ -79,6 +79,7 @@ class SyncWork:
     audited_at: datetime | None = None  # by this sync
     _refused: list[Copy] = field(default_factory=list)
     _taken: int = 0  # documents that the store took
+    _processed: bool = False  # whether the store works on something that is worth another look soon
     _undropped: int = 0  # drops refused in a row
     _tried: set[int] = field(default_factory=set)  # copies that are refused until the next sync
 
@@ -88,10 +89,11 @@ class SyncWork:
         while True:
             if self.doubt:
                 await self.audit()
+            self._processed = False
+            await self._looks()
             await self._drops()
             lost = await self._puts()
-            busy = await self._looks()
-            await self._drops()
+            await self._drops()  # those whose place was taken
             if self.stopping.is_set():
                 return
             if lost is not None:
@@ -99,7 +101,7 @@ class SyncWork:
                 self.doubt = True
                 if not listings:
                     raise lost
-            elif not busy or waited >= self.outlet.wait_seconds:
+            elif not self._processed or waited >= self.outlet.wait_seconds:
                 return
             await self.calls.pause(pause)
             waited, pause = waited + pause, min(2 * pause, LONGEST_LOOK)
@@ -233,6 +235,7 @@ class SyncWork:
             self._taken += 1
             self.tally.counts["replaced" if replaces else "uploaded"] += 1
             self.tally.counts["verified"] += copy.state is PageStatus.ACTIVE
+            self._processed = self._processed or _is_processed(copy)
         elif isinstance(error, SinkRefused):
             self._refused.append(copy)
             self._tried.add(copy.id)
@@ -250,21 +253,15 @@ class SyncWork:
 
     # ---- what is under way
 
-    async def _looks(self) -> bool:
-        """Look at what the store processes; whether it is worth to look again soon."""
-        busy = False
+    async def _looks(self) -> None:
+        """Look at what the store processes."""
         async for batch in self._steps(Step.LOOK):
             results = await self._together([partial(self._look, wanted.copy) for wanted in batch])
             failpoint("sync.looked")
             await self._record(results)
             self.tally.counts["verified"] += sum(copy.state is PageStatus.ACTIVE for copy in results)
-            busy = busy or any(
-                copy.state is PageStatus.READY_FOR_INDEXING
-                or (copy.state is PageStatus.PROCESSING and copy.next_try_at is None)
-                for copy in results
-            )
+            self._processed = self._processed or any(map(_is_processed, results))
             self._tell()
-        return busy
 
     async def _look(self, copy: Copy) -> Copy:
         remote = await self.calls.make(
@@ -318,3 +315,7 @@ class SyncWork:
 
 def _held_some(copy: Copy) -> bool:
     return copy.remote_id is not None or bool(copy.former or copy.leftovers)
+
+
+def _is_processed(copy: Copy) -> bool:
+    return copy.state is PageStatus.PROCESSING and copy.next_try_at is None

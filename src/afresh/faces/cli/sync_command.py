@@ -68,7 +68,7 @@ def draw(report: SyncReport) -> "Text":
     text.append("  " + ", ".join(f"{count(getattr(report, name))} {name}" for name in names) + "\n")
     if report.stuck:
         text.append(f"  {count(report.stuck)} of those that wait are stuck: afresh pages NAME\n", "yellow")
-    if report.audit is not None:
+    if report.audit is not None and is_telling(report.audit):
         text.append(f"  {audit_line(report.audit)}\n", "dim")
         for name in report.audit.foreign_names:
             text.append(f"  not ours: {clean(name)}\n", "dim")
@@ -80,6 +80,11 @@ def draw(report: SyncReport) -> "Text":
         text.append(f"  {clean(note)}\n", "dim")
     text.rstrip()
     return text
+
+
+def is_telling(audit: AuditView) -> bool:
+    """Whether a listing showed anything at all."""
+    return bool(audit.listed or audit.missing)
 
 
 def audit_line(audit: AuditView) -> str:
