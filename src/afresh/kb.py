@@ -337,6 +337,10 @@ class KnowledgeBase(Work):
             raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
         return await confirm_run(self._store, found, source, self._clock())
 
+    async def ready(self) -> None:
+        """Whether the store answers; it raises why not."""
+        await self._store.serving_model()
+
     async def doctor(self) -> list[Finding]:
         """What is well and what is not, with what to do about it."""
         return await self._tools.examine()

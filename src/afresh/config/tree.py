@@ -16,6 +16,7 @@ from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
+from afresh.config.server import ServerSettings
 from afresh.config.sinks import SECTION as SINKS
 from afresh.config.sinks import SinkSettings, built
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
@@ -247,6 +248,7 @@ class Config:
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
+    server: ServerSettings = field(default_factory=ServerSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -272,6 +274,7 @@ SECTIONS = {
     "links": LinksSettings,
     "github": GithubSettings,
     "kb": KbSettings,
+    "server": ServerSettings,
     "log": LogSettings,
 }
 

@@ -3,6 +3,7 @@
 AfreshError
 ├── ConfigError        a setting is wrong: names key, line and the nearest valid key
 ├── UsageError         the call makes no sense: names what to type instead
+│   └── Unknown        what it names is not there
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
 ├── ExtractError       a body could not be read into a document
@@ -56,12 +57,20 @@ class UsageError(AfreshError):
     """The call makes no sense as it is."""
 
 
+class Unknown(UsageError):
+    """What the call names is not there."""
+
+
 class SourceError(AfreshError):
     """A source cannot be listed or opened."""
 
 
 class RunBusy(AfreshError):
     """The source is being looked at by another process."""
+
+    def __init__(self, message: str, run: int | None = None) -> None:
+        super().__init__(message)
+        self.run = run  # that is in the way
 
 
 class ExtractError(AfreshError):

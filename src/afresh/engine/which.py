@@ -6,7 +6,7 @@ A library is what shares the first part of a name: `react/site` and `react/repo`
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import Unknown
 from afresh.core.labels import parse_label
 from afresh.core.model import Source
 from afresh.core.versions import choose, newest_first
@@ -69,18 +69,18 @@ def stand_in_note(found: FoundVersion) -> str | None:
     return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
 
 
-async def _unknown(store: Library, label: str, name: str, version: str | None) -> UsageError:
+async def _unknown(store: Library, label: str, name: str, version: str | None) -> Unknown:
     """What to type instead of a label that names nothing."""
     others = labels_of(await store.sources(name))
     if others:
-        return UsageError(f"there is no {label}, but {', '.join(others)}")
+        return Unknown(f"there is no {label}, but {', '.join(others)}")
     library = await _library(store, name)
     if library:
-        return UsageError(_of_library(label, name, version, library))
+        return Unknown(_of_library(label, name, version, library))
     names = list(dict.fromkeys(source.name for source in await store.sources()))
     near = get_close_matches(name, names, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
-    return UsageError(f"there is no source {label}{meant}")
+    return Unknown(f"there is no source {label}{meant}")
 
 
 def _of_library(label: str, name: str, version: str | None, library: Sequence[Source]) -> str:

@@ -129,7 +129,8 @@ class Runs:
     ) -> bool:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
-            raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
+            told = f"run {run.id} is under way in another process ({run.worker}); wait or stop it"
+            raise RunBusy(told, run.id)
         if run.mode is RunMode.CHECK:
             return False  # whoever wanted it is gone
         if mode is RunMode.CHECK:

@@ -152,7 +152,8 @@ class MemoryRuns(MemoryEndings):
 
     def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
-            raise RunBusy(f"run {run.id} is under way in another process ({run.worker}); wait or stop it")
+            told = f"run {run.id} is under way in another process ({run.worker}); wait or stop it"
+            raise RunBusy(told, run.id)
         if run.mode is RunMode.CHECK:
             return False
         if mode is RunMode.CHECK:

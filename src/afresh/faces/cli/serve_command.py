@@ -1,0 +1,56 @@
+"""The command that serves: REST, with a worker of its own."""
+
+import click
+
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import command, option, switch
+from afresh.faces.cli.watch_command import calmly
+from afresh.ports import Access
+
+
+@command(
+    "Keep fresh",
+    "afresh serve                        # then open http://127.0.0.1:8000/docs",
+    "afresh serve --port 9000 --read-only",
+    "afresh serve --store postgresql://db.internal/afresh --workers-here 0",
+)
+@option("--host", metavar="ADDRESS", text="Where to listen (127.0.0.1: only this machine).")
+@option("--port", metavar="N", type=click.IntRange(0, 65_535), text="The port (8000); 0: any that is free.")
+@switch("--read-only", text="Answer, and change nothing: no runs, no new sources.")
+@option(
+    "--workers-here",
+    metavar="0|1",
+    type=click.IntRange(0, 1),
+    default=1,
+    text="0: leave runs to `afresh worker` (1).",
+)
+def serve(session: Session, host: str | None, port: int | None, read_only: bool, workers_here: int) -> None:
+    """Serve the knowledge base as a REST API, until Ctrl-C.
+
+    The API is described at /docs. Runs that it starts are worked on by this process. Told to stop, it
+    finishes answers under way; a run that is open goes on at the next start.
+    """
+    import asyncio
+
+    with session.logged():
+        asyncio.run(_serve(session, host, port, read_only, works=bool(workers_here)))
+
+
+async def _serve(
+    session: Session, host: str | None, port: int | None, read_only: bool, *, works: bool
+) -> None:
+    from afresh.app import build
+    from afresh.faces.cli.running import Brake, signals
+    from afresh.faces.http.app import make_app
+    from afresh.faces.http.serving import Server
+
+    settings = session.config.server
+    kb = await build(session.config, access=Access.READ if read_only else Access.CREATE)
+    try:
+        app = make_app(kb, session.config, read_only=read_only, works=works)
+        server = Server(app, host or settings.host, settings.port if port is None else port)
+        with calmly(session) as watch, signals(Brake(server.leave, watch)):
+            session.say(f"afresh serves at {server.url} (API: {server.url}/docs); Ctrl-C ends it")
+            await server.work()
+    finally:
+        await kb.close()

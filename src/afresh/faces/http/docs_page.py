@@ -1,0 +1,63 @@
+"""`/docs`: Swagger UI from files of our own, so that it works without any other host."""
+
+import gzip
+from functools import cache
+from importlib.resources import files
+
+from fastapi import APIRouter, HTTPException, Request, Response
+
+OPENAPI = "/api/v1/openapi.json"
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>afresh API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+"""
+START = f"""SwaggerUIBundle({{
+  url: "{OPENAPI}", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null, tryItOutEnabled: true
+}});
+"""
+# Swagger UI draws its icons from data: addresses and styles elements by itself.
+POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+PACKED = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/docs")
+async def docs() -> Response:
+    """The page that shows the API."""
+    return Response(PAGE, media_type="text/html", headers={"content-security-policy": POLICY})
+
+
+@router.get("/docs/start.js")
+async def start() -> Response:
+    """What starts it."""
+    return Response(START, media_type="text/javascript")
+
+
+@router.get("/docs/{name}")
+async def asset(name: str, request: Request) -> Response:
+    """A file of Swagger UI."""
+    if name not in PACKED:
+        raise HTTPException(404)
+    headers = {"cache-control": "max-age=86400", "vary": "accept-encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(
+            _packed(name), media_type=PACKED[name], headers={**headers, "content-encoding": "gzip"}
+        )
+    return Response(gzip.decompress(_packed(name)), media_type=PACKED[name], headers=headers)
+
+
+@cache
+def _packed(name: str) -> bytes:
+    return files("afresh.faces.http").joinpath("swagger", f"{name}.gz").read_bytes()

@@ -1,0 +1,40 @@
+"""Whether the server lives, and whether it can work."""
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from afresh import __version__
+from afresh.faces.http.parts import Kb
+from afresh.faces.http.replies import as_json
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    """The process answers."""
+
+    status: str
+    version: str
+
+
+class Ready(BaseModel):
+    """The store answers, and runs are worked on."""
+
+    status: str
+    store: str
+    worker: str
+
+
+@router.get("/health", response_model=Health)
+async def health() -> Response:
+    """The process lives; nothing else is asked."""
+    return Response(as_json({"status": "ok", "version": __version__}), media_type="application/json")
+
+
+@router.get("/ready", response_model=Ready)
+async def ready(request: Request, kb: Kb) -> Response:
+    """The store answers, so that requests can be answered; 503 if not."""
+    await kb.ready()
+    worker = request.app.state.desk.worker
+    body = {"status": "ok", "store": "ok", "worker": worker}
+    return Response(as_json(body), media_type="application/json")

@@ -1,0 +1,87 @@
+"""Search: the same questions as `afresh search`."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from afresh.core.asking import Mode
+from afresh.core.durations import read_duration
+from afresh.core.errors import UsageError
+from afresh.core.language import normalise_tag
+from afresh.core.views import Answer
+from afresh.faces.http.parts import Kb, Label, Text
+from afresh.faces.http.replies import reply
+
+router = APIRouter(tags=["search"])
+Length = Annotated[str | None, Query(max_length=40, description="A length of time such as 15m, 1h or 7d.")]
+
+
+@router.get("/search", response_model=Answer)
+async def search(
+    request: Request,
+    kb: Kb,
+    q: Annotated[Text, Query(description="What to look for; quotes keep words together.")],
+    within: Annotated[
+        list[Label] | None,
+        Query(
+            alias="in", max_length=50, description="Only these sources, as NAME, NAME@VERSION or NAME@RANGE."
+        ),
+    ] = None,
+    language: Annotated[str | None, Query(max_length=40, description="As en or pt-BR.")] = None,
+    path: Annotated[str | None, Query(max_length=1_000, description="Only paths like '/guide/*'.")] = None,
+    changed_within: Length = None,
+    checked_within: Length = None,
+    mode: Mode = Mode.HYBRID,
+    max_age: Annotated[
+        str | None,
+        Query(max_length=40, description="First look again at found pages that were checked longer ago."),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    all_passages: bool = False,
+    context: bool = False,
+) -> Response:
+    """The passages that answer best by their words and their meaning, with how fresh each is."""
+    if not q.strip():
+        raise UsageError("q: name some words to look for")
+    if max_age is not None and request.app.state.read_only:
+        raise UsageError("max_age: this server only reads, and looks at no page again")
+    found = await kb.search(
+        q,
+        within=tuple(dict.fromkeys(within or ())),
+        language=_language(language),
+        path=_glob(path),
+        changed_within=_time("changed_within", changed_within, least=timedelta(seconds=1)),
+        checked_within=_time("checked_within", checked_within, least=timedelta(seconds=1)),
+        mode=mode,
+        max_age=_time("max_age", max_age),
+        limit=limit,
+        every_chunk=all_passages,
+        context=context,
+    )
+    return reply(request, found)
+
+
+def _language(typed: str | None) -> str | None:
+    tag = normalise_tag(typed) if typed is not None else None
+    if typed is not None and tag is None:
+        raise UsageError(f"language: expected a tag such as en or pt-BR, got {typed!r}")
+    return tag
+
+
+def _glob(typed: str | None) -> str | None:
+    if typed is not None and not typed.strip():
+        raise UsageError("path: expected a pattern such as '/guide/*', got nothing")
+    return typed
+
+
+def _time(field: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
+    if typed is None:
+        return None
+    try:
+        length = read_duration(typed)
+    except UsageError as error:
+        raise UsageError(f"{field}: {error}") from None
+    if length < least:
+        raise UsageError(f"{field}: expected a longer time such as 7d")
+    return length
