@@ -51,6 +51,7 @@ from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
     from afresh.core.cron import Cron
+    from afresh.core.glimpse import Glimpse
 
 UNBOUNDED = 10_000_000
 # What a person wrote down is read whatever it says of itself, and believed.
@@ -200,6 +201,19 @@ class Workshop(Outlets):
             if offload is not self._warm:
                 await offload.close()
             await web.close()
+
+    async def glance(self, url: str) -> "Glimpse":
+        """The text at a web address as it is now, through the same guarded client as a run."""
+        from afresh.engine.glance import glance
+
+        offload = Offload()
+        web = Looking(self.config, Rules(root=url), self.clock, offload, None).anywhere()
+        extract = partial(offload.call, Named("afresh.extractors", "extract"))
+        try:
+            return await glance(web, extract, url, self.clock)
+        finally:
+            await web.close()
+            await offload.close()
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""

@@ -40,7 +40,7 @@ from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
 from afresh.engine.side_by_side import side_by_side
-from afresh.engine.status import alive_workers, status_of, view_of, whole_view_of
+from afresh.engine.status import status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
@@ -352,9 +352,6 @@ class KnowledgeBase(Work):
     async def close(self) -> None:
         """Close the store."""
         await self._store.close()
-
-    async def _alive(self) -> set[str]:
-        return await alive_workers(self._store, *self._tools.identity(), self._clock())
 
     async def _next_time(self, source: Source) -> datetime | None:
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())

@@ -15,7 +15,7 @@ from afresh.engine.report import report_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
-from afresh.kb_sync import Syncing
+from afresh.kb_runs import RunsOnRecord
 from afresh.ports import Clock, Library
 
 
@@ -23,7 +23,7 @@ def _nobody(report: RunReport) -> None:
     """Nobody looks on."""
 
 
-class Work(Syncing):
+class Work(RunsOnRecord):
     """Runs that wait in the store, and who works on them."""
 
     _store: Library

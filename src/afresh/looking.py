@@ -116,6 +116,15 @@ class Looking:
         self.tells_news = lister.tells_news
         return HintedWeb(gate, lister.hints, markdown=self._own.crawl.markdown == "auto"), lister
 
+    def anywhere(self) -> "RobotsGate":
+        """What looks at any address of the web that is not private."""
+
+        async def refusal(url: str) -> Refused | Failed | None:
+            return await gate.refusal(url)
+
+        gate = self._gate(refusal)
+        return gate
+
     def _gate(self, refusal: Refusal) -> "RobotsGate":
         """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""
         from afresh.fetchers.http import HttpFetcher
@@ -172,10 +181,7 @@ class Looking:
         from afresh.sources.later_gate import LaterGate
         from afresh.sources.links import LinkedWeb, LinkLister
 
-        async def refusal(url: str) -> Refused | Failed | None:
-            return await gate.refusal(url)  # a listed address may lead to any site
-
-        gate = LaterGate(partial(self._gate, refusal))
+        gate = LaterGate(self.anywhere)  # a listed address may lead to any site
         file = Path(path_of(self._rules.root))
         lister = LinkLister(file, expects_links=listed, may_be_empty=self._for_kb)
         web = LinkedWeb(gate, lister)

@@ -271,3 +271,20 @@ async def test_a_run_that_is_handed_over_keeps_its_queue(desk: Desk) -> None:
         await store.finish_run(
             replace(left, state=RunState.RUNNING), Ending(state=RunState.FAILED, counts={}), desk.clock()
         )
+
+
+async def test_a_run_that_waits_or_works_can_be_cancelled_once_and_goes_on_later(desk: Desk) -> None:
+    store, clock = desk.store, desk.clock
+    queued, _ = await store.start_run(desk.source.id, RunMode.REFRESH, full=False, worker=None, now=clock())
+    cancelled = await store.cancel_run(queued, clock.advance(1))
+    assert cancelled == replace(queued, state=RunState.CANCELLED, finished_at=clock())
+    assert await store.cancel_run(queued, clock()) is None
+    again, resumed = await store.start_run(
+        desk.source.id, RunMode.REFRESH, full=False, worker="w", now=clock()
+    )
+    assert (again.id, again.state, resumed) == (queued.id, RunState.RUNNING, True)
+    stopped = await store.cancel_run(again, clock())
+    assert stopped is not None
+    assert stopped.state is RunState.CANCELLED
+    with pytest.raises(RunBusy):
+        await store.finish_run(again, Ending(state=RunState.COMPLETED, counts={}), clock())

@@ -41,7 +41,7 @@ LIFE: dict[PageStatus, frozenset[PageStatus]] = {
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING, RunState.CANCELLED)
 
 RUN: dict[RunState, frozenset[RunState]] = {
-    RunState.QUEUED: frozenset({RunState.RUNNING}),
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.CANCELLED}),
     RunState.RUNNING: frozenset(
         {
             RunState.QUEUED,  # its worker leaves, another goes on

@@ -61,6 +61,7 @@ async def run_source(
     await fill(course, pages)
     failpoint("run.filled")
     worker = await _worked(course)
+    await _reload(course)  # cancelled meanwhile: nothing is judged
     gone = run.mode is RunMode.CHECK and (await _reload(course)).counts.get("gone")
     if gone and course.starts_at_root:
         await kit.store.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
@@ -95,7 +96,7 @@ async def _worked(course: Course) -> Worker:
     async with scoring.beside(course.run):
         worker = await _work(course)
         best = best_first.BestFirst(course, scoring)
-        while course.kit.best_first and worker.waits_until is None and await best.admit():
+        while course.kit.best_first and not worker.over and not worker.waits_until and await best.admit():
             worker = await _work(course)
     return worker
 
@@ -320,6 +321,8 @@ async def _reload(course: Course) -> Run:
     run = await course.kit.store.run_by_id(course.run.id)
     if run is None:
         raise SourceError(f"{course.source.label} was removed while it was being read")
+    if run.state is RunState.CANCELLED:
+        raise RunBusy(f"run {run.id} was cancelled; `afresh refresh {course.source.label}` goes on with it")
     if run.worker != course.kit.worker or run.state is not RunState.RUNNING:
         raise RunBusy(f"run {run.id} was taken over by another process while this one slept")
     return run

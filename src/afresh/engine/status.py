@@ -33,7 +33,7 @@ async def status_of(
     for run in await store.live_runs():
         source = await store.source_by_id(run.source_id)
         if source is not None:
-            reports.append(_report(run, source, alive, now))
+            reports.append(live_report(run, source, alive, now))
     return StoreStatus(
         store=mask_secrets(store.url),
         sources=totals["sources"],
@@ -121,7 +121,8 @@ async def whole_view_of(store: Library, source: Source, alive: set[str]) -> Sour
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
 
 
-def _report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+def live_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+    """What a run has done so far; one whose process is gone is shown as interrupted."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:

@@ -18,6 +18,7 @@ from afresh.ports import Embedder, Library, Lookout
 if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
     from afresh.core.cron import Cron
+    from afresh.core.glimpse import Glimpse
     from afresh.engine.sync import Syncs
     from afresh.engine.sync_work import Outlet
 
@@ -84,6 +85,10 @@ class Tools(Protocol):
         ...
 
     async def examine(self) -> list[Finding]: ...
+
+    async def glance(self, url: str) -> "Glimpse":
+        """The text at a web address as it is now; SourceError says why there is none."""
+        ...
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""

@@ -43,6 +43,7 @@ class Worker:
         self.leads = leads  # else another worker judges and ends the run, and this one only lends a hand
         self.left_waiting = 0  # rows given up because their host asks for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be looked at
+        self.over = False  # the run was cancelled, or taken over by another worker
         self._claims: asyncio.Queue[tuple[int, Claim]] = asyncio.Queue()
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
@@ -60,6 +61,10 @@ class Worker:
         self._done = 0
         self._last_progress = 0.0
         self._started = asyncio.get_running_loop().time()
+
+    @property
+    def _stops(self) -> bool:
+        return self.over or self.stopping.is_set()
 
     @property
     def _lanes(self) -> int:
@@ -83,7 +88,7 @@ class Worker:
 
     async def _feed(self, tasks: asyncio.TaskGroup) -> None:
         """Keep the lanes supplied until the run has nothing open or is stopped."""
-        while not self.stopping.is_set():
+        while not self._stops:
             await self._give_back()
             if self._claims.qsize() >= self._lanes:
                 await self._until_moved()
@@ -143,10 +148,9 @@ class Worker:
     async def _wait_for_backlog(self) -> bool:
         """Wait for rows that are not due yet or that another worker holds; False when none are left."""
         kit = self.kit
-        if not self.leads:
-            self._heed(await kit.store.run_by_id(self.run.id))
+        self._heed(await kit.store.run_by_id(self.run.id))
         backlog = await kit.store.backlog(self.run.id)
-        if backlog.open == 0 or self.stopping.is_set():
+        if backlog.open == 0 or self._stops:
             return False
         if backlog.held == len(self._undecided) and backlog.next_at is not None:
             pause = (backlog.next_at - kit.clock()).total_seconds()
@@ -158,6 +162,7 @@ class Worker:
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
             if pause > 0:
                 await self._pause(pause)
+                self._heed(await kit.store.run_by_id(self.run.id))
             else:  # somebody else is at the host: alive?
                 await kit.vigil.reclaim()
                 await self._pause(self._turn)
@@ -177,7 +182,7 @@ class Worker:
             lapses, claim = await self._claims.get()
             if self._claims.qsize() < self._lanes:
                 self._moved.set()
-            if self.stopping.is_set():
+            if self._stops:
                 self._held -= 1
                 continue
             if lapses != self.kit.vigil.lapses:
@@ -297,8 +302,7 @@ class Worker:
             return
         self._last_progress = now
         run = await self.kit.store.run_by_id(self.run.id)
-        if not self.leads:
-            self._heed(run)
+        self._heed(run)
         if run is not None:
             checked = run.counts.get("checked", 0)
             self.kit.listener(
@@ -313,9 +317,10 @@ class Worker:
             )
 
     def _heed(self, run: Run | None) -> None:
-        """A run that was ended by who leads it is over for those who help."""
+        """A run that was cancelled is over for all, and one that its leader ended for those who help."""
         if run is None or run.state not in (RunState.QUEUED, RunState.RUNNING):
-            self.stopping.set()
+            self.over = True
+        self.over = self.over or (self.leads and run is not None and run.worker != self.kit.worker)
 
     async def _drain(self) -> None:
         """After a stop: let visits under way finish for a while, then write what is finished."""

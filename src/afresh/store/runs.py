@@ -138,6 +138,12 @@ class Runs:
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
+    async def cancel_run(self, run: Run, now: datetime) -> Run | None:
+        """Stop a run that is queued or under way; None if it is neither."""
+        async with self.db.write(run.source_id) as tx:
+            row = await tx.one("cancel_run", run=run.id, now=now)
+            return run_from(row) if row else None
+
     async def run_by_id(self, run: RunId) -> Run | None:
         """One run."""
         async with self.db.read() as tx:

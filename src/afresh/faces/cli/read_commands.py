@@ -8,6 +8,7 @@ from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.views import ChangeView, LinkView, PageView, SourceView
 from afresh.faces.cli import open_commands, search_commands
+from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
@@ -178,6 +179,7 @@ def _status(word: str | None) -> PageStatus | None:
 
 COMMANDS = (
     *search_commands.COMMANDS,
+    mcp,
     *open_commands.COMMANDS,
     sources,
     show,

@@ -44,6 +44,9 @@ update runs set state = :state, finished_at = :now, counts = :counts, notes = :n
 where id = :run and coalesce(worker, '') = coalesce(:worker, '') and state = :was
 returning *
 
+-- cancel_run
+update runs set state = 'cancelled', finished_at = :now where id = :run and state in ('queued', 'running') returning *
+
 -- supersede_waiting
 update runs set state = 'partial', error = 'a later run looked again'
 where source_id = :source and id <> :run and state = 'needs_confirmation'

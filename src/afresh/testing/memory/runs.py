@@ -170,6 +170,14 @@ class MemoryRuns(MemoryEndings):
                 self.tables.runs[run.id] = given_up
                 self._free_rows(run.id, now)
 
+    async def cancel_run(self, run: Run, now: datetime) -> Run | None:
+        """Stop a run that is queued or under way; None if it is neither."""
+        found = self.tables.runs.get(run.id)
+        if found is None or found.state not in (RunState.QUEUED, RunState.RUNNING):
+            return None
+        self.tables.runs[run.id] = replace(found, state=RunState.CANCELLED, finished_at=now)
+        return self.tables.runs[run.id]
+
     async def run_by_id(self, run: RunId) -> Run | None:
         """One run."""
         return self.tables.runs.get(run)

@@ -1,0 +1,51 @@
+"""Runs as they are on record: listed, told, and cancelled."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from afresh.core.errors import UsageError
+from afresh.core.model import Run, RunId, RunState, Source
+from afresh.core.views import RunReport
+from afresh.engine.report import report_of
+from afresh.engine.status import live_report
+from afresh.ports import Library
+
+LISTED = 200  # runs of one source that are looked through
+
+
+async def runs_of(
+    store: Library, sources: Sequence[Source], alive: set[str], now: datetime
+) -> list[RunReport]:
+    """The runs of some sources, newest first."""
+    found = [
+        (run.id, live_report(run, source, alive, now))
+        for source in sources
+        for run in await store.last_runs(source.id, LISTED)
+    ]
+    return [report for _, report in sorted(found, key=lambda each: each[0], reverse=True)]
+
+
+async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
+    """One run with its source."""
+    run = await store.run_by_id(RunId(number))
+    source = await store.source_by_id(run.source_id) if run else None
+    if run is None or source is None:
+        raise UsageError(f"there is no run {number}; `afresh status` lists those that are open")
+    return run, source
+
+
+async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
+    """Stop a run that waits or is under way, in whatever process; what it has read stays."""
+    run, source = await run_and_source(store, number)
+    cancelled = await store.cancel_run(run, now)
+    if cancelled is None:
+        raise UsageError(f"run {number} is not under way: it is {run.state}")
+    return report_of(cancelled, source)
+
+
+async def waits_for_work(store: Library, alive: set[str]) -> bool:
+    """Whether a run is open that no process works on."""
+    return any(
+        run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker not in alive)
+        for run in await store.live_runs()
+    )

@@ -1,0 +1,254 @@
+"""The tools that read: search, libraries, versions, changes, and one page as it is now."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from afresh.core.durations import read_duration
+from afresh.core.errors import UsageError
+from afresh.core.views import Answer, ChangeView, Hit, SourceView
+from afresh.faces.mcp.answers import (
+    ROOM,
+    Change,
+    Changes,
+    Libraries,
+    LibraryEntry,
+    LibraryVersion,
+    Passage,
+    Passages,
+    Version,
+    answered,
+    freshness,
+    when,
+)
+from afresh.faces.mcp.cursors import make_cursor, read_cursor
+from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line, weight
+from afresh.faces.mcp.trouble import told
+from afresh.kb import KnowledgeBase
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+MOST_HITS = 100  # of one question, over all its parts
+MOST_CHANGES = 1_000
+PASSAGE = 6_000  # bytes of one passage
+DIFF = 4_000
+LIBRARIES = 50
+_MARKS = str.maketrans("", "", "\x02\x03")  # around matched words
+
+Name = Annotated[str, Field(max_length=100, description="Name of a library, as list_libraries tells it")]
+Wanted = Annotated[
+    str | None,
+    Field(max_length=100, description="A version or a range (18, ^18, 18.x, latest); else the newest"),
+]
+Cursor = Annotated[
+    str | None, Field(max_length=200, description="nextCursor of the answer before, with the same arguments")
+]
+
+
+def label_of(library: str, version: str | None) -> str:
+    """The label that a library and a version make; a version may stand in the name already."""
+    return f"{library}@{version}" if version else library
+
+
+def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+    """Make the tools known that only read the store."""
+
+    @server.tool(annotations=READS)
+    async def search_docs(
+        query: Annotated[str, Field(min_length=1, max_length=1_000, description="A question or words")],
+        library: Annotated[
+            str | None, Field(max_length=100, description="Only in this library; else in all")
+        ] = None,
+        version: Wanted = None,
+        limit: Annotated[int, Field(ge=1, le=50, description="Passages at most")] = 5,
+        cursor: Cursor = None,
+    ) -> Annotated[CallToolResult, Passages]:
+        """Search the indexed documentation by words and meaning; passages with source and freshness."""
+        with told():
+            question = ("search", query, library, version)
+            first = read_cursor(cursor, *question)
+            if version and not library:
+                raise UsageError("version needs a library: name both, or leave both out")
+            within = [label_of(library, version)] if library else []
+            most = min(MOST_HITS, first + limit)
+            found = await kb.search(query, within=within, limit=most, context=True)
+        return _passages(found, first, limit, question)
+
+    @server.tool(annotations=READS)
+    async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, Libraries]:
+        """List the indexed libraries with their versions, sizes and freshness."""
+        with told():
+            first = read_cursor(cursor, "libraries")
+            entries = _entries(await kb.sources())
+        shown = entries[first : first + LIBRARIES]
+        more = make_cursor(first + LIBRARIES, "libraries") if entries[first + LIBRARIES :] else None
+        lines = [_version_line(each) for entry in shown for each in entry.versions]
+        none = "Nothing is indexed yet; scrape_docs adds a library."
+        return answered(Libraries(libraries=shown, nextCursor=more), lines or [none])
+
+    @server.tool(annotations=READS)
+    async def find_version(
+        library: Name,
+        targetVersion: Wanted = None,
+    ) -> Annotated[CallToolResult, Version]:
+        """Tell which indexed version of a library fits best, and which there are."""
+        with told():
+            found = await kb.find_version(label_of(library, targetVersion))
+        answer = Version(
+            library=found.source,
+            wanted=found.wanted,
+            version=found.version,
+            match=str(found.match),
+            url=one_line(found.url, 2_000),
+            versions=list(found.versions),
+            unversioned=found.unversioned,
+        )
+        there = ", ".join(found.versions) or "none"
+        best = found.version or "the one without a version"
+        return answered(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
+
+    @server.tool(annotations=READS)
+    async def what_changed(
+        library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
+        version: Annotated[str | None, Field(max_length=100, description="Its exact version")] = None,
+        since: Annotated[str | None, Field(max_length=20, description="Only lately, as 7d or 12h")] = None,
+        kind: Annotated[
+            Literal["new", "changed", "deleted", "moved"] | None, Field(description="Only these")
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=100, description="Changes at most")] = 20,
+        cursor: Cursor = None,
+    ) -> Annotated[CallToolResult, Changes]:
+        """Tell which pages are new, changed, deleted or moved, newest first, with diffs."""
+        with told():
+            question = ("changes", library, version, since, kind)
+            before = read_cursor(cursor, *question)
+            after = datetime.now(UTC) - read_duration(since) if since else None
+            label = label_of(library, version) if library else None
+            seen = await kb.changes(label, limit=MOST_CHANGES)
+        fitting = [
+            each
+            for each in seen
+            if (not before or each.id < before)
+            and (kind is None or each.kind == kind)
+            and (after is None or each.at >= after)
+        ]
+        return _changes(fitting, limit, question, cut=len(seen) == MOST_CHANGES)
+
+
+def _passages(found: Answer, first: int, limit: int, question: Sequence[object]) -> CallToolResult:
+    results: list[Passage] = []
+    room = ROOM
+    for hit in found.hits[first : first + limit]:
+        passage = _passage(hit)
+        room -= weight(passage.text)
+        if results and room < 0:
+            break
+        results.append(passage)
+    after = first + len(results)
+    more = make_cursor(after, *question) if results and _may_go_on(found, after, first + limit) else None
+    notes = [one_line(note) for note in found.notes]
+    lines = [NOTICE, *notes, *(_passage_text(each) for each in results)]
+    if not results:
+        lines.append("Nothing more was found." if first else "Nothing was found; try other words.")
+    return answered(Passages(results=results, notes=notes, nextCursor=more), lines)
+
+
+def _may_go_on(found: Answer, after: int, asked: int) -> bool:
+    """Whether hits were left out for room, or as many came as were asked for."""
+    return after < len(found.hits) or (len(found.hits) == asked < MOST_HITS)
+
+
+def _passage(hit: Hit) -> Passage:
+    text = beginning(harmless((hit.context or hit.text).translate(_MARKS)), PASSAGE)
+    title = one_line(hit.title)
+    return Passage(
+        url=one_line(hit.url, 2_000),
+        title=title,
+        library=hit.source,
+        version=hit.version,
+        path=[one_line(each) for each in hit.path],
+        language=hit.language,
+        score=round(hit.score, 4),
+        checked_at=hit.checked_at,
+        changed_at=hit.changed_at,
+        text=framed(f"{title}\n\n{text}", hit.url, freshness(hit.checked_at, hit.changed_at)),
+    )
+
+
+def _passage_text(passage: Passage) -> str:
+    return f"\n{label_of(passage.library, passage.version)}\n{passage.text}"
+
+
+def _entries(sources: Sequence[SourceView]) -> list[LibraryEntry]:
+    """Sources by library, which is what shares the first part of a name."""
+    entries: dict[str, LibraryEntry] = {}
+    for view in sources:
+        name = view.name.partition("/")[0]
+        entry = entries.setdefault(name, LibraryEntry(library=name, versions=[]))
+        entry.versions.append(
+            LibraryVersion(
+                source=label_of(view.name, view.version),
+                version=view.version,
+                kind=view.kind,
+                url=one_line(view.url, 2_000),
+                pages=view.pages,
+                read_at=view.crawl_time,
+                checked_at=view.oldest_check,
+                status=view.last_state,
+            )
+        )
+    return list(entries.values())
+
+
+def _version_line(version: LibraryVersion) -> str:
+    checked = when(version.checked_at)
+    return f"{version.source}: {version.pages} pages of {version.url}, checked {checked}, {version.status}"
+
+
+def _changes(
+    fitting: Sequence[ChangeView], limit: int, question: Sequence[object], *, cut: bool
+) -> CallToolResult:
+    shown: list[Change] = []
+    room = ROOM
+    for each in fitting[:limit]:
+        change = _change(each)
+        room -= weight(change.diff or "") + 2 * weight(change.url)
+        if shown and room < 0:
+            break
+        shown.append(change)
+    more = make_cursor(shown[-1].id, *question) if shown and len(shown) < len(fitting) else None
+    notes = [f"only the newest {MOST_CHANGES:,} changes are looked through"] if cut and not more else []
+    lines = [NOTICE, *notes, *(_change_text(each) for each in shown)]
+    return answered(
+        Changes(changes=shown, notes=notes, nextCursor=more), lines if shown else [*lines, "Nothing changed."]
+    )
+
+
+def _change(view: ChangeView) -> Change:
+    diff = (
+        framed(beginning(harmless(view.diff), DIFF), view.url, f"changed {when(view.at)}")
+        if view.diff
+        else None
+    )
+    return Change(
+        id=view.id,
+        library=view.source,
+        version=view.version,
+        url=one_line(view.url, 2_000),
+        kind=str(view.kind),
+        at=view.at,
+        jobId=view.run,
+        moved_to=one_line(view.moved_to, 2_000) if view.moved_to else None,
+        diff=diff,
+    )
+
+
+def _change_text(change: Change) -> str:
+    moved = f" to {change.moved_to}" if change.moved_to else ""
+    head = (
+        f"\n{when(change.at)} {change.kind}{moved}: {change.url} ({label_of(change.library, change.version)})"
+    )
+    return f"{head}\n{change.diff}" if change.diff else head

@@ -1,0 +1,71 @@
+"""The tool that reads one page of the web as it is now, part by part."""
+
+from collections import OrderedDict
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp_types import CallToolResult, ToolAnnotations
+from pydantic import Field
+
+from afresh.core.glimpse import Glimpse
+from afresh.faces.mcp.answers import ROOM, PageText, answered, freshness
+from afresh.faces.mcp.cursors import make_cursor, read_cursor
+from afresh.faces.mcp.find_tools import Cursor
+from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line
+from afresh.faces.mcp.trouble import told
+from afresh.kb import KnowledgeBase
+
+KEPT = 8  # pages that are read on without being fetched again
+LONGEST = 2_000_000  # characters kept of one
+
+
+def add_page_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+    """Make the tool known that looks at the web."""
+    seen: OrderedDict[str, Glimpse] = OrderedDict()
+
+    async def look(url: str, *, anew: bool) -> Glimpse:
+        if anew or url not in seen:
+            glimpse = await kb.glance(url)
+            if len(glimpse.markdown) > LONGEST:
+                return glimpse
+            seen[url] = glimpse
+        seen.move_to_end(url)
+        while len(seen) > KEPT:
+            seen.popitem(last=False)
+        return seen[url]
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
+    async def fetch_url(
+        url: Annotated[str, Field(max_length=2_000, description="A web address, http or https")],
+        cursor: Cursor = None,
+    ) -> Annotated[CallToolResult, PageText]:
+        """Fetch one web page as Markdown, as it is now; nothing is indexed. Private addresses are refused."""
+        with told():
+            glimpse = await look(url, anew=not cursor)
+            begins = read_cursor(cursor, "fetch", url, glimpse.content_hash)
+        page = PageText(
+            url=one_line(glimpse.url, 2_000),
+            title=one_line(glimpse.title),
+            language=glimpse.language,
+            checked_at=glimpse.looked_at,
+            changed_at=None,
+            **part(glimpse.markdown, begins, glimpse.url, freshness(glimpse.looked_at, None)),
+        )
+        if page.ends < page.characters:
+            page.nextCursor = make_cursor(page.ends, "fetch", url, glimpse.content_hash)
+        return answered(
+            page, [NOTICE, f"{page.url}, characters {begins} to {page.ends} of {page.characters}", page.text]
+        )
+
+
+def part(markdown: str, begins: int, url: str, about: str, room: int = ROOM) -> dict[str, Any]:
+    """A part of a text that fits into an answer, framed, with where it begins and ends."""
+    text = harmless(markdown)
+    begins = min(begins, len(text))
+    shown = beginning(text[begins : begins + room], room)
+    return {
+        "begins": begins,
+        "ends": begins + len(shown),
+        "characters": len(text),
+        "text": framed(shown, url, about),
+    }

@@ -1,0 +1,54 @@
+"""The use cases around runs on record, and a look at an address that is none."""
+
+import asyncio
+from collections.abc import Sequence
+
+from afresh.core.errors import UsageError
+from afresh.core.glimpse import Glimpse
+from afresh.core.model import Source
+from afresh.core.views import RunReport
+from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
+from afresh.engine.status import alive_workers, live_report
+from afresh.engine.tools import Tools
+from afresh.engine.which import exact_sources
+from afresh.kb_sync import Syncing
+from afresh.ports import Clock, Library
+
+
+class RunsOnRecord(Syncing):
+    """What was done, is being done and waits to be done."""
+
+    _store: Library
+    _tools: Tools
+    _clock: Clock
+    _stopping: asyncio.Event
+
+    async def runs(self, label: str | None = None) -> list[RunReport]:
+        """The latest runs of all sources, or of those a label means, newest first."""
+        sources: Sequence[Source] = (
+            await exact_sources(self._store, label) if label else await self._store.sources()
+        )
+        return await runs_of(self._store, sources, await self._alive(), self._clock())
+
+    async def run(self, number: int) -> RunReport:
+        """One run, as far as it is."""
+        run, source = await run_and_source(self._store, number)
+        return live_report(run, source, await self._alive(), self._clock())
+
+    async def cancel(self, number: int) -> RunReport:
+        """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""
+        return await cancel_run(self._store, number, self._clock())
+
+    async def has_work(self) -> bool:
+        """Whether a run is open that no process works on."""
+        return await waits_for_work(self._store, await self._alive())
+
+    async def glance(self, url: str) -> Glimpse:
+        """The text at a web address as it is now; nothing is kept."""
+        address = self._tools.address(url) if "://" in url else ""
+        if not address.startswith(("http://", "https://")):
+            raise UsageError(f"{url!r} is no web address: begin it with https:// or http://")
+        return await self._tools.glance(address)
+
+    async def _alive(self) -> set[str]:
+        return await alive_workers(self._store, *self._tools.identity(), self._clock())
