@@ -5,6 +5,7 @@ AfreshError
 ├── UsageError         the call makes no sense: names what to type instead
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
+├── Forbidden          whoever asks may not have that
 ├── ExtractError       a body could not be read into a document
 │   ├── ParserCrashed  the process that read it ended or had to be ended
 │   │   └── ParserLate     because it took too long
@@ -62,6 +63,10 @@ class SourceError(AfreshError):
 
 class RunBusy(AfreshError):
     """The source is being looked at by another process."""
+
+
+class Forbidden(AfreshError):
+    """Whoever asks may not have that."""
 
 
 class ExtractError(AfreshError):
