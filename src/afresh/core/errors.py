@@ -6,6 +6,7 @@ AfreshError
 │   └── Unknown        what it names is not there
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
+├── Forbidden          whoever asks may not have that
 ├── ExtractError       a body could not be read into a document
 │   ├── ParserCrashed  the process that read it ended or had to be ended
 │   │   └── ParserLate     because it took too long
@@ -71,6 +72,10 @@ class RunBusy(AfreshError):
     def __init__(self, message: str, run: int | None = None) -> None:
         super().__init__(message)
         self.run = run  # that is in the way
+
+
+class Forbidden(AfreshError):
+    """Whoever asks may not have that."""
 
 
 class ExtractError(AfreshError):

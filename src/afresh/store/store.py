@@ -20,6 +20,7 @@ from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
+from afresh.store.tokens import TokenRecords
 from afresh.store.vectors import Vectors
 
 
@@ -37,6 +38,7 @@ class SqlStore(
     KbRecords,
     LinkScores,
     CopyRecords,
+    TokenRecords,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

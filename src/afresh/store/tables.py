@@ -25,6 +25,7 @@ _BY_NAME = {
     "sources": _OF_SOURCES.format(column="id", sources="{sources}"),
     "page_crawls": f"(page_id in ({_PAGES}) or page_id is null and run_id in "
     "(select id from runs where source_id in (select value from {sources})))",
+    "outbox": "run_id in (select id from runs where source_id in (select value from {sources}))",
     "models": "true",
     "sinks": "true",
     "store_ids": "true",

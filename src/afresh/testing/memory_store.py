@@ -7,11 +7,19 @@ from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
 from afresh.testing.memory.tables import Tables
+from afresh.testing.memory.tokens import MemoryTokens
 from afresh.testing.memory.vectors import MemoryVectors
 
 
 class MemoryStore(
-    MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores, MemoryCopies
+    MemoryRuns,
+    MemoryReads,
+    MemorySearches,
+    MemoryVectors,
+    MemoryKb,
+    MemoryLinkScores,
+    MemoryCopies,
+    MemoryTokens,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Protocol
 
 from afresh.config import Config
+from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.sync_views import SyncReport
@@ -176,6 +177,19 @@ class Knowledge(Protocol):
     async def confirm(self, run: int) -> RunReport: ...
 
     async def doctor(self) -> list[Finding]: ...
+
+    async def create_token(
+        self,
+        scope: Scope,
+        *,
+        sources: Sequence[str] = (),
+        expires: timedelta | None = None,
+        name: str = "",
+    ) -> MadeToken: ...
+
+    async def tokens(self) -> list[Token]: ...
+
+    async def revoke_token(self, token: int) -> None: ...
 
     def stop(self) -> None: ...
 

@@ -4,7 +4,7 @@ import click
 
 from afresh import __version__
 from afresh.core.errors import UsageError
-from afresh.faces.cli import care_commands, read_commands, run_commands, store_commands
+from afresh.faces.cli import care_commands, read_commands, run_commands, store_commands, token_commands
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import Group
 
@@ -45,5 +45,6 @@ for each in (
     *read_commands.COMMANDS,
     *care_commands.COMMANDS,
     *store_commands.COMMANDS,
+    *token_commands.COMMANDS,
 ):
     program.add_command(each)

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
+from afresh.core.access import Token
 from afresh.core.copies import Copy, SinkRecord
 from afresh.core.embedding import Model
 from afresh.core.kb_pages import Told
@@ -128,6 +129,7 @@ class Tables:
     copies: dict[int, Copy] = field(default_factory=dict)  # pages in external stores
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
+    tokens: dict[str, Token] = field(default_factory=dict)  # by digest
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 

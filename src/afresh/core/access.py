@@ -1,0 +1,106 @@
+"""Who may ask for what: tokens as they are on record, and what one request is allowed."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from afresh.core.errors import Forbidden
+
+PREFIX = "afresh_"  # so that scanners for leaked secrets can know one
+LONGEST = 200  # characters of what may be a token
+
+
+class Scope(StrEnum):
+    """How much a token allows."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A token as it is on record: never its text."""
+
+    id: int
+    name: str
+    scope: Scope
+    sources: tuple[str, ...]  # labels; none: all of them
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def state(self, now: datetime) -> str:
+        """`good`, `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "good"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeToken:
+    """A new token with its text, which is shown once and kept nowhere."""
+
+    token: str
+    id: int
+    name: str
+    scope: Scope
+    sources: tuple[str, ...]
+    expires_at: datetime | None
+
+
+def digest_of(text: str) -> str:
+    """What is kept of a token.
+
+    A plain SHA-256 is enough: the text is 32 random bytes, so there is no list of likely ones to try, which
+    is all that a slow hash would hinder.
+    """
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def same(one: str | bytes, other: str | bytes) -> bool:
+    """Whether two secrets are equal, in a time that does not tell how far they are."""
+    pair = [each.encode("utf-8", "surrogatepass") if isinstance(each, str) else each for each in (one, other)]
+    return hmac.compare_digest(*pair)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """What one request may do; every route and tool asks it."""
+
+    who: str  # for logs and limits: a token's number or the peer
+    scope: Scope = Scope.READ
+    sources: frozenset[str] | None = None  # labels; None: all of them
+
+    @property
+    def may_write(self) -> bool:
+        """Whether anything may be changed."""
+        return self.scope is Scope.WRITE
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is bound to no source."""
+        return self.sources is None
+
+    def sees(self, label: str) -> bool:
+        """Whether a source is open to it: `react` opens every version, `react@18` just that one."""
+        return self.sources is None or label in self.sources or label.partition("@")[0] in self.sources
+
+    def seen(self, labels: Iterable[str]) -> list[str]:
+        """Those of some sources that are open to it."""
+        return [label for label in labels if self.sees(label)]
+
+    def check_write(self) -> None:
+        """Forbidden, unless it may write."""
+        if not self.may_write:
+            raise Forbidden("this token may only read: use one that was made with --scope write")
+
+    def check_everywhere(self) -> None:
+        """Forbidden, unless it is bound to no source."""
+        if not self.everywhere:
+            raise Forbidden("this token is bound to some sources, and this concerns all of them")
+
+
+EVERYTHING = Allowed(who="loopback", scope=Scope.WRITE)

@@ -1,0 +1,76 @@
+"""The use cases around access: making, listing and revoking tokens, and knowing one."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+
+from afresh.core.access import LONGEST, PREFIX, Allowed, MadeToken, Scope, Token, digest_of
+from afresh.core.errors import UsageError
+from afresh.core.masking import one_line
+from afresh.engine.which import exact_sources
+from afresh.ports import Clock, Library
+
+RANDOM_BYTES = 32
+LONGEST_NAME = 100
+
+
+class Admission:
+    """Who may ask."""
+
+    _store: Library
+    _clock: Clock
+
+    async def create_token(
+        self,
+        scope: Scope,
+        *,
+        sources: Sequence[str] = (),
+        expires: timedelta | None = None,
+        name: str = "",
+    ) -> MadeToken:
+        """A new token; its text is in the answer and nowhere else."""
+        for label in sources:
+            await exact_sources(self._store, label)
+        if len(name) > LONGEST_NAME:
+            raise UsageError(f"a name has at most {LONGEST_NAME} characters")
+        now = self._clock()
+        text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+        made = await self._store.add_token(
+            name=one_line(name),
+            digest=digest_of(text),
+            scope=scope,
+            sources=tuple(dict.fromkeys(sources)),
+            expires_at=now + expires if expires is not None else None,
+            now=now,
+        )
+        return MadeToken(
+            token=text,
+            id=made.id,
+            name=made.name,
+            scope=made.scope,
+            sources=made.sources,
+            expires_at=made.expires_at,
+        )
+
+    async def tokens(self) -> list[Token]:
+        """All tokens, in the order in which they were made."""
+        return list(await self._store.tokens())
+
+    async def revoke_token(self, token: int) -> None:
+        """Make a token useless at once."""
+        if not await self._store.revoke_token(token, self._clock()):
+            raise UsageError(f"there is no token {token}; `afresh token list` shows them")
+
+    async def has_tokens(self) -> bool:
+        """Whether a token was ever made: from then on one is asked for."""
+        return await self._store.has_tokens()
+
+    async def admitted(self, text: str) -> Allowed | None:
+        """What the holder of a token may do; None if it is unknown, revoked or expired."""
+        if not text.startswith(PREFIX) or len(text) > LONGEST:
+            return None
+        token = await self._store.token_of(digest_of(text))
+        if token is None or token.state(self._clock()) != "good":
+            return None
+        sources = frozenset(token.sources) if token.sources else None
+        return Allowed(who=f"token {token.id}", scope=token.scope, sources=sources)
