@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from afresh.config import Config
 from afresh.core.events import Listener, Notice, Progress, Remaking, ignore
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId
+from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
 from afresh.core.versions import Match
 from afresh.core.views import (
     Answer,
@@ -80,6 +80,7 @@ def hit(**more: object) -> Hit:
 def source(**more: object) -> SourceView:
     """The source harbor@2."""
     values: dict[str, object] = {
+        "id": SourceId(3),
         "name": "harbor",
         "version": "2",
         "kind": "web",
@@ -104,6 +105,7 @@ def page(**more: object) -> PageView:
     """The page about retries."""
     values: dict[str, object] = {
         "id": PageId(1),
+        "source_id": SourceId(3),
         "url": URL,
         "status": PageStatus.ACTIVE,
         "title": "Retries",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId
+from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId, SourceId
 from afresh.core.sync_views import CopyView, SinkView
 from afresh.core.versions import Match
 
@@ -155,6 +155,7 @@ class FoundVersion:
 class SourceView:
     """A source with its numbers."""
 
+    id: SourceId
     name: str
     version: str | None
     kind: str
@@ -183,6 +184,7 @@ class PageView:
     """A page as it is listed."""
 
     id: PageId
+    source_id: SourceId
     url: str
     status: PageStatus
     title: str | None

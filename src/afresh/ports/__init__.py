@@ -35,6 +35,8 @@ from afresh.core.model import (
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
+from afresh.ports.by_hand import Handled as Handled
+from afresh.ports.by_number import Numbered as Numbered
 from afresh.ports.copies import Copies as Copies
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
@@ -307,7 +309,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Protocol):
+class Library(Store, Tokens, Numbered, Handled, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -30,7 +30,9 @@ class Endings:
                 failpoint("finish.missing")
             if ending.dropped:
                 doomed = {page["id"] for page in await tx.all("doomed", source=run.source_id)}
-                await drop(tx, run, [page for page in ending.dropped if page.id in doomed], now)
+                await drop(
+                    tx, run.source_id, run.id, [page for page in ending.dropped if page.id in doomed], now
+                )
                 failpoint("finish.drop")
             if ending.state not in UNFINISHED:
                 await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)

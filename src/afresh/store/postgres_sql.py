@@ -13,7 +13,8 @@ _LOCK = re.compile(r"\{(for update[\w ]*)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 _NUMBERS = """
-    admitted after attempts audit changed chunk copy crashes crawl depth dimensions doomed_by doubt_run
+    admitted after everywhere top
+    attempts audit changed chunk copy crashes crawl depth dimensions doomed_by doubt_run
     doubtful everything failures flagged follow full gone_count had_turn length limit link links_left_out
     listed max_depth missing_count model most mtime_ns number open page page_id partly pid position priority
     putting rank run run_id size sort_order source status_code times whole
@@ -27,7 +28,7 @@ TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
     **dict.fromkeys(("blocked", "domains", "hashes", "matches", "urls", "workers"), "text[]"),
     **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "sources"), "bigint[]"),
-    **dict.fromkeys(("least", "score"), "float8"),
+    **dict.fromkeys(("after_score", "least", "score"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),
 }
 

@@ -29,6 +29,7 @@ class Reads:
             run = await tx.one("last_run", source=source.id)
             assert numbers is not None  # noqa: S101 - an aggregate always has a row
             return SourceView(
+                id=source.id,
                 name=source.name,
                 version=source.version,
                 kind=source.kind,
@@ -158,7 +159,7 @@ class Reads:
     ) -> list[ChangeView]:
         """What changed, newest first."""
         async with self.db.read() as tx:
-            return [_change(row) for row in await tx.all("changes", source=source, run=run, limit=limit)]
+            return [change_from(row) for row in await tx.all("changes", source=source, run=run, limit=limit)]
 
     async def held(self, page: PageId) -> Held:
         """The content on record of a page."""
@@ -249,7 +250,8 @@ def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequen
     )
 
 
-def _change(row: Row) -> ChangeView:
+def change_from(row: Row) -> ChangeView:
+    """A row of `changes` with its source."""
     return ChangeView(
         id=row["id"],
         source=row["source_name"],

@@ -132,6 +132,7 @@ def page_view(row: Row) -> PageView:
     crawl_time, last_seen, checked_at = looked_at(row)
     return PageView(
         id=PageId(row["id"]),
+        source_id=SourceId(row["source_id"]),
         url=row["url"],
         status=PageStatus(row["status"]),
         title=row["title"],

@@ -4,6 +4,9 @@ import asyncio
 from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, SourceId
+from afresh.store.answers import Answers
+from afresh.store.by_hand import ByHand
+from afresh.store.by_number import ByNumber
 from afresh.store.commit import Commits
 from afresh.store.copies import CopyRecords
 from afresh.store.dialect import Database
@@ -32,6 +35,9 @@ class SqlStore(
     Endings,
     Frontiers,
     Reads,
+    ByNumber,
+    ByHand,
+    Answers,
     Searches,
     Vectors,
     Recutting,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, Run, SourceId
+from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, RunId, SourceId
 from afresh.core.sweep import by_reason, final_status, leads_on
 from afresh.store.dialect import Database, Session
 from afresh.store.records import attempt_from, page_from
@@ -86,8 +86,10 @@ async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], n
     await tx.run("mark_graph", source=source, changed=0)
 
 
-async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> None:
-    """Take pages out of the index; their history stays."""
+async def drop(
+    tx: Session, source: SourceId, run: RunId | None, pages: Sequence[Page], now: datetime
+) -> None:
+    """Take pages out of the index, in a run or by hand; their history stays."""
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
     await tx.run("drop_chunks", pages=ids)
@@ -96,10 +98,10 @@ async def drop(tx: Session, run: Run, pages: Sequence[Page], now: datetime) -> N
     await tx.run("drop_page_links", pages=[page.id for page in pages if not leads_on(page)])
     for reason, gone in by_reason([page for page in pages if page.moved_to is None]).items():
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
-    await tx.run("unseal_links", source=run.source_id)
+    await tx.run("unseal_links", source=source)
     await tx.many("drop_page", [_dropped(page, now) for page in pages])
-    await tx.many("insert_change", [_change(run, page, now) for page in pages])
-    await tx.run("mark_graph", source=run.source_id, changed=1)
+    await tx.many("insert_change", [_change(source, run, page, now) for page in pages])
+    await tx.run("mark_graph", source=source, changed=1)
 
 
 def _dropped(page: Page, now: datetime) -> dict[str, object]:
@@ -107,13 +109,13 @@ def _dropped(page: Page, now: datetime) -> dict[str, object]:
     return {"page": page.id, "status": status, "now": now}
 
 
-def _change(run: Run, page: Page, now: datetime) -> dict[str, object]:
+def _change(source: SourceId, run: RunId | None, page: Page, now: datetime) -> dict[str, object]:
     return {
-        "source": run.source_id,
+        "source": source,
         "page": page.id,
         "url": page.url,
         "kind": ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED,
-        "run": run.id,
+        "run": run,
         "now": now,
         "old_hash": page.content_hash,
         "new_hash": None,

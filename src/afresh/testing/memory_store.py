@@ -1,5 +1,8 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
+from afresh.testing.memory.answers import MemoryAnswers
+from afresh.testing.memory.by_hand import MemoryByHand
+from afresh.testing.memory.by_number import MemoryByNumber
 from afresh.testing.memory.copies import MemoryCopies
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
@@ -20,6 +23,9 @@ class MemoryStore(
     MemoryLinkScores,
     MemoryCopies,
     MemoryTokens,
+    MemoryByHand,
+    MemoryByNumber,
+    MemoryAnswers,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunMode, Visit
+from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunId, RunMode, Visit
 from afresh.core.tally import change_of, tally, total
 from afresh.core.views import ChangeView
 from afresh.testing.memory.kb import tell
@@ -135,11 +135,11 @@ class MemoryCommits(MemoryQueue):
         kind = change_of(visit)
         if kind is not None:
             new_hash, diff = visit.decision.page.content_hash, visit.harvest.diff if keep_body else None
-            self.note_change(run, visit.claim.page, kind, now, new_hash=new_hash, diff=diff)
+            self.note_change(run.id, visit.claim.page, kind, now, new_hash=new_hash, diff=diff)
 
     def note_change(
         self,
-        run: Run,
+        run: RunId | None,
         page: Page,
         kind: ChangeKind,
         now: datetime,
@@ -149,17 +149,17 @@ class MemoryCommits(MemoryQueue):
         moved_to: str | None = None,
     ) -> None:
         """Tell the readers of the index what happened to a page."""
-        source = self.tables.sources[run.source_id].source
+        source = self.tables.sources[page.source_id].source
         number = next(self.tables.numbers)
         self.tables.changes[number] = (
-            run.source_id,
+            page.source_id,
             ChangeView(
                 id=number,
                 source=source.name,
                 version=source.version,
                 url=page.url,
                 kind=kind,
-                run=run.id,
+                run=run,
                 at=now,
                 old_hash=page.content_hash,
                 new_hash=new_hash,

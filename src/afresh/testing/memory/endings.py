@@ -32,7 +32,7 @@ class MemoryEndings(MemorySweeps, MemoryListings):
                 self.record_missing(run.source_id, ending.missing)
             for page in ending.dropped:
                 if self.tables.pages[page.id].page.doomed_by is not None:
-                    self.drop(run, page, now)
+                    self.drop(run.source_id, run.id, page, now)
             if ending.state not in UNFINISHED:
                 self._free_rows(run.id, now)
             if ending.mark is not None:

@@ -30,6 +30,7 @@ class MemoryReads:
         looks: list[Run | None] = [run for run in runs if run.mode is not RunMode.CHECK]
         last = [None, *looks][-1]
         return SourceView(
+            id=source.id,
             name=source.name,
             version=source.version,
             kind=source.kind,
@@ -230,6 +231,7 @@ def view_of(page: Page) -> PageView:
     """A page as it is listed."""
     return PageView(
         id=page.id,
+        source_id=page.source_id,
         url=page.url,
         status=page.status,
         title=page.title,

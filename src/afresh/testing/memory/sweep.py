@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.looks import Outcome, Validators
-from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, Run, SourceId
+from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, RunId, SourceId
 from afresh.core.sweep import by_reason, final_status, leads_on
 from afresh.testing.memory.commit import MemoryCommits
 from afresh.testing.memory.tables import Edge
@@ -138,11 +138,11 @@ class MemorySweeps(MemoryCommits):
         """How many pages have content."""
         return sum(row.page.content_hash is not None for row in self.tables.pages_of(source))
 
-    def drop(self, run: Run, page: Page, now: datetime) -> None:
+    def drop(self, source: SourceId, run: RunId | None, page: Page, now: datetime) -> None:
         """Take a page out of the index; its history stays."""
         tables = self.tables
         tables.leave_vectors(page.id, now)
-        tables.unseal_links(run.source_id)
+        tables.unseal_links(source)
         tables.pieces.pop(page.id, None)
         tables.documents.pop(page.id, None)
         tables.told.pop(page.id, None)

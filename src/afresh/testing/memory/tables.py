@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from afresh.core.access import Token
+from afresh.core.answers import KeptAnswer
 from afresh.core.copies import Copy, SinkRecord
 from afresh.core.embedding import Model
 from afresh.core.kb_pages import Told
@@ -122,6 +123,7 @@ class Tables:
     vectors: dict[tuple[str, str], bytes] = field(default_factory=dict)  # by model and hash of the text
     used: dict[str, datetime] = field(default_factory=dict)  # when a text last had a chunk, or was embedded
     links: dict[tuple[SourceId, str], bool] = field(default_factory=dict)  # is it part of the source?
+    link_ids: dict[tuple[SourceId, str], int] = field(default_factory=dict)  # given when first shown
     edges: dict[PageId, tuple[Edge, ...]] = field(default_factory=dict)
     answers: dict[tuple[SourceId, AskedLink], Answered] = field(default_factory=dict)
     worths: dict[tuple[SourceId, str], Worth] = field(default_factory=dict)  # of links with a keyword
@@ -130,6 +132,9 @@ class Tables:
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
     tokens: dict[str, Token] = field(default_factory=dict)  # by digest
+    kept: dict[tuple[str, str], tuple[KeptAnswer, datetime]] = field(
+        default_factory=dict
+    )  # by caller and name
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 

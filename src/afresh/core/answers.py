@@ -1,0 +1,17 @@
+"""Answers that are kept, so that a request that is made twice is done once."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+KEPT = timedelta(hours=24)  # how long an answer is given again
+GIVEN_UP = timedelta(minutes=1)  # after which who began and never ended is taken for dead
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """What was asked under a name, and what was answered; no status while it is being answered."""
+
+    asked: str  # a fingerprint
+    status: int | None = None
+    location: str | None = None
+    body: str | None = None

@@ -1,0 +1,45 @@
+"""What is asked of a store by numbers: records, and lists that go on where the last part ended."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from afresh.core.model import Attempt, PageId, PageStatus, Run, RunState
+from afresh.core.records import LinkPlace, LinkRecord, Sources
+from afresh.core.views import ChangeView, PageView
+
+
+class Numbered(Protocol):
+    """Pages, links, runs, changes and attempts by their numbers."""
+
+    async def page_records(
+        self,
+        sources: Sources,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        doubtful: bool = False,
+        after: int = 0,
+        limit: int,
+    ) -> Sequence[PageView]: ...
+    async def page_record(self, page: PageId) -> PageView | None: ...
+    async def link_records(
+        self,
+        sources: Sources,
+        *,
+        page: PageId | None = None,
+        url: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        after: LinkPlace | None = None,
+        limit: int,
+    ) -> Sequence[LinkRecord]: ...
+    async def link_record(self, link: int) -> LinkRecord | None: ...
+    async def run_records(
+        self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
+    ) -> Sequence[Run]: ...
+    async def change_records(
+        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+    ) -> Sequence[ChangeView]: ...
+    async def attempt_records(
+        self, page: PageId, *, below: int | None = None, limit: int
+    ) -> Sequence[Attempt]: ...

@@ -1,0 +1,134 @@
+"""Records by their numbers: lists that go on where the last part ended, whatever was written meanwhile."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from afresh.core.model import Attempt, PageId, PageStatus, Run, RunState
+from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
+from afresh.core.views import ChangeView, PageView
+from afresh.store.dialect import Database, Row, Session
+from afresh.store.reads import SHOWN_PAGES, change_from
+from afresh.store.records import at, attempt_from, page_view, run_from
+
+
+class ByNumber:
+    """Pages, links, runs, changes and attempts."""
+
+    db: Database
+
+    async def page_records(
+        self,
+        sources: Sources,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        doubtful: bool = False,
+        after: int = 0,
+        limit: int,
+    ) -> list[PageView]:
+        """Pages with a number above `after`, in the order of their numbers."""
+        async with self.db.read() as tx:
+            rows = await tx.all(
+                "page_records",
+                **_among(sources),
+                status=status,
+                everything=int(everything),
+                doubtful=int(doubtful),
+                after=after,
+                limit=limit,
+            )
+            return [page_view(row) for row in rows]
+
+    async def page_record(self, page: PageId) -> PageView | None:
+        """One page."""
+        async with self.db.read() as tx:
+            row = await tx.one("page_record", page=page)
+            return page_view(row) if row else None
+
+    async def link_records(
+        self,
+        sources: Sources,
+        *,
+        page: PageId | None = None,
+        url: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        after: LinkPlace | None = None,
+        limit: int,
+    ) -> list[LinkRecord]:
+        """Links behind a place, those worth most first."""
+        async with self.db.read() as tx:
+            rows = await tx.all(
+                "link_records",
+                **_among(sources),
+                page=page,
+                url=url,
+                keyword=keyword,
+                least=min_score,
+                after=after.id if after else None,
+                after_score=after.score if after else None,
+                after_url=after.url if after else None,
+                limit=limit,
+            )
+            return await _joined(tx, rows)
+
+    async def link_record(self, link: int) -> LinkRecord | None:
+        """One link."""
+        async with self.db.read() as tx:
+            row = await tx.one("link_record", link=link)
+            return (await _joined(tx, [row]))[0] if row else None
+
+    async def run_records(
+        self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
+    ) -> list[Run]:
+        """Runs with a number below, newest first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("run_records", **_among(sources), state=state, top=below, limit=limit)
+            return [run_from(row) for row in rows]
+
+    async def change_records(
+        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+    ) -> list[ChangeView]:
+        """Changes with a number below, newest first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("change_records", **_among(sources), run=run, top=below, limit=limit)
+            return [change_from(row) for row in rows]
+
+    async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
+        """Attempts of a page with a number below, newest first."""
+        async with self.db.read() as tx:
+            rows = await tx.all("attempt_records", page=page, top=below, limit=limit)
+            return [attempt_from(row) for row in rows]
+
+
+def _among(sources: Sources) -> dict[str, object]:
+    return {"everywhere": int(sources is None), "sources": list(sources or ())}
+
+
+async def _joined(tx: Session, rows: Sequence[Row]) -> list[LinkRecord]:
+    """Links with their keywords and the pages they stand on."""
+    ids = [row["id"] for row in rows]
+    keywords: dict[int, dict[str, float]] = defaultdict(dict)
+    for row in await tx.all("keywords_of_links", links=ids):
+        keywords[row["link_id"]][row["keyword"]] = row["score"]
+    places: dict[int, list[Row]] = defaultdict(list)
+    for row in await tx.all("places_of_links", links=ids, most=SHOWN_PAGES):
+        places[row["link_id"]].append(row)
+    return [_link(row, places[row["id"]], keywords[row["id"]]) for row in rows]
+
+
+def _link(row: Row, places: list[Row], keywords: dict[str, float]) -> LinkRecord:
+    return LinkRecord(
+        id=row["id"],
+        source_id=row["source_id"],
+        url=row["url"],
+        score=row["score"],
+        keywords=keywords,
+        comment=row["comment"],
+        crawl_time=at(places[0]["crawl_time"]) if places else None,
+        page_count=places[0]["places"] if places else 0,
+        pages=tuple(
+            LinkedPage(id=PageId(each["page_id"]), url=each["url"], title=each["title"], text=each["text"])
+            for each in places
+        ),
+    )

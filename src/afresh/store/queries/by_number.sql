@@ -1,0 +1,59 @@
+-- page_records
+select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
+where p.id > :after and (:everywhere = 1 or p.source_id in {list sources})
+    and (:status is null or p.status = :status)
+    and (:everything = 1 or :status is not null or p.status <> 'deleted')
+    and (:doubtful = 0 or p.doubt is not null)
+order by p.id
+limit :limit
+
+-- page_record
+select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id where p.id = :page
+
+-- link_records
+select l.id, l.source_id, l.url, l.score, l.comment from links l
+where (:everywhere = 1 or l.source_id in {list sources})
+    and exists (select 1 from page_links e where e.link_id = l.id)
+    and (:page is null or l.id in (select e.link_id from page_links e where e.page_id = :page))
+    and (:url is null or l.url = :url)
+    and (:least is null or l.score >= :least)
+    and (:keyword is null or exists (
+        select 1 from link_keywords k where k.link_id = l.id and k.keyword = :keyword
+    ))
+    and (
+        :after is null or coalesce(l.score, 0) < :after_score
+        or (coalesce(l.score, 0) = :after_score and (l.url > :after_url or (l.url = :after_url and l.id > :after)))
+    )
+order by coalesce(l.score, 0) desc, l.url, l.id
+limit :limit
+
+-- link_record
+select l.id, l.source_id, l.url, l.score, l.comment from links l
+where l.id = :link and exists (select 1 from page_links e where e.link_id = l.id)
+
+-- places_of_links
+select link_id, page_id, url, title, text, place, places, crawl_time from (
+    select e.link_id, e.page_id, f.url, f.title, e.text, max(f.crawl_time) over (partition by e.link_id) as crawl_time,
+        row_number() over (partition by e.link_id order by f.depth, f.url) as place,
+        count(*) over (partition by e.link_id) as places
+    from page_links e join pages f on f.id = e.page_id where e.link_id in {list links}
+) placed
+where place <= :most order by link_id, place
+
+-- run_records
+select * from runs
+where (:top is null or id < :top) and (:everywhere = 1 or source_id in {list sources})
+    and (:state is null or state = :state)
+order by id desc
+limit :limit
+
+-- change_records
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list sources})
+    and (:run is null or c.run_id = :run)
+order by c.id desc
+limit :limit
+
+-- attempt_records
+select * from page_crawls where page_id = :page and (:top is null or id < :top) order by id desc limit :limit

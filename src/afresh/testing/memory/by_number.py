@@ -1,0 +1,125 @@
+"""Records by their numbers, in memory."""
+
+from afresh.core.link_score import Worth
+from afresh.core.model import Attempt, Page, PageId, PageStatus, Run, RunState, SourceId
+from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
+from afresh.core.views import ChangeView, PageView
+from afresh.testing.memory.reads import SHOWN_PAGES, view_of
+from afresh.testing.memory.tables import Tables
+
+
+class MemoryByNumber:
+    """Pages, links, runs, changes and attempts."""
+
+    tables: Tables
+
+    async def page_records(
+        self,
+        sources: Sources,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        doubtful: bool = False,
+        after: int = 0,
+        limit: int,
+    ) -> list[PageView]:
+        """Pages with a number above `after`, in the order of their numbers."""
+        pages = [row.page for row in self.tables.pages.values() if _is_among(row.page.source_id, sources)]
+        if status is not None:
+            pages = [page for page in pages if page.status is status]
+        elif not everything:
+            pages = [page for page in pages if page.status is not PageStatus.DELETED]
+        found = [page for page in pages if page.id > after and (page.doubt is not None or not doubtful)]
+        return [view_of(page) for page in sorted(found, key=lambda page: page.id)][:limit]
+
+    async def page_record(self, page: PageId) -> PageView | None:
+        """One page."""
+        row = self.tables.pages.get(page)
+        return view_of(row.page) if row else None
+
+    async def link_records(
+        self,
+        sources: Sources,
+        *,
+        page: PageId | None = None,
+        url: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        after: LinkPlace | None = None,
+        limit: int,
+    ) -> list[LinkRecord]:
+        """Links behind a place, those worth most first."""
+        found = [each for each in self._all_links() if _is_among(each.source_id, sources)]
+        found = [each for each in found if url in (None, each.url)]
+        if page is not None:
+            urls = {edge.url for edge in self.tables.edges.get(page, ())}
+            owner = self.tables.pages[page].page.source_id if page in self.tables.pages else None
+            found = [each for each in found if each.source_id == owner and each.url in urls]
+        found = [each for each in found if keyword is None or keyword in each.keywords]
+        if min_score is not None:
+            found = [each for each in found if each.score is not None and each.score >= min_score]
+        found = [each for each in found if after is None or _rank(each) > (-after.score, after.url, after.id)]
+        return sorted(found, key=_rank)[:limit]
+
+    async def link_record(self, link: int) -> LinkRecord | None:
+        """One link."""
+        return next((each for each in self._all_links() if each.id == link), None)
+
+    def _all_links(self) -> list[LinkRecord]:
+        owners: dict[tuple[SourceId, str], list[Page]] = {}
+        for row in self.tables.pages.values():
+            for edge in self.tables.edges.get(row.page.id, ()):
+                owners.setdefault((row.page.source_id, edge.url), []).append(row.page)
+        return [self._record(*key, pages) for key, pages in owners.items()]
+
+    def _record(self, source: SourceId, url: str, pages: list[Page]) -> LinkRecord:
+        if (source, url) not in self.tables.link_ids:
+            self.tables.link_ids[source, url] = next(self.tables.numbers)
+        nearest = sorted(pages, key=lambda page: (page.depth, page.url))
+        worth = self.tables.worths.get((source, url), Worth())
+        times = [page.crawl_time for page in pages if page.crawl_time is not None]
+        return LinkRecord(
+            id=self.tables.link_ids[source, url],
+            source_id=source,
+            url=url,
+            score=worth.score,
+            keywords=worth.keywords,
+            comment=worth.comment,
+            crawl_time=max(times, default=None),
+            page_count=len(pages),
+            pages=tuple(self._place(page, url) for page in nearest[:SHOWN_PAGES]),
+        )
+
+    def _place(self, page: Page, url: str) -> LinkedPage:
+        text = next(edge.text for edge in self.tables.edges[page.id] if edge.url == url)
+        return LinkedPage(id=page.id, url=page.url, title=page.title, text=text)
+
+    async def run_records(
+        self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
+    ) -> list[Run]:
+        """Runs with a number below, newest first."""
+        runs = [run for run in self.tables.runs.values() if _is_among(run.source_id, sources)]
+        runs = [run for run in runs if state in (None, run.state) and (below is None or run.id < below)]
+        return sorted(runs, key=lambda run: -run.id)[:limit]
+
+    async def change_records(
+        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+    ) -> list[ChangeView]:
+        """Changes with a number below, newest first."""
+        rows = [view for owner, view in self.tables.changes.values() if _is_among(owner, sources)]
+        rows = [view for view in rows if run in (None, view.run) and (below is None or view.id < below)]
+        return sorted(rows, key=lambda view: -view.id)[:limit]
+
+    async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
+        """Attempts of a page with a number below, newest first."""
+        rows = [row for row in self.tables.crawls.values() if row.page_id == page]
+        rows = [row for row in rows if below is None or row.id < below]
+        return sorted(rows, key=lambda row: -row.id)[:limit]
+
+
+def _is_among(source: SourceId, sources: Sources) -> bool:
+    return sources is None or source in sources
+
+
+def _rank(link: LinkRecord) -> tuple[float, str, int]:
+    return -(link.score or 0.0), link.url, link.id

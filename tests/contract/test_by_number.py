@@ -1,0 +1,121 @@
+"""Records by their numbers: lists in parts, changes by hand, and answers that are given again."""
+
+from datetime import timedelta
+
+from tests.contract.desk import ROOT, Desk, at, read
+
+from afresh.core.answers import KeptAnswer
+from afresh.core.looks import Seen
+from afresh.core.model import ChangeKind, PageId, PageStatus, RunState, SourceId
+from afresh.core.records import LinkPlace
+from afresh.ports import Library
+from afresh.testing import FrozenClock
+
+SITE: dict[str, Seen] = {
+    "": read("Root", "b", "a", "c"),
+    "a": read("Page a", "c", "b"),
+    "b": read("Page b", "a"),
+    "c": read("Page c"),
+}
+
+
+async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    here, store = [desk.source.id], desk.store
+    first = await store.page_records(here, limit=3)
+    assert await store.drop_page(first[0].id, desk.clock()) is True
+    rest = await store.page_records(here, after=first[-1].id, limit=3)
+    assert len({page.url for page in (*first, *rest)}) == 4
+    assert [page.id for page in (*first, *rest)] == sorted(page.id for page in (*first, *rest))
+    assert await store.page_records([SourceId(99)], limit=3) == []
+    assert len(await store.page_records(None, everything=True, limit=10)) == 4
+    deleted = await store.page_records(None, status=PageStatus.DELETED, limit=10)
+    assert [page.id for page in deleted] == [first[0].id]
+
+    changes = await store.change_records(None, limit=2)
+    older = await store.change_records(here, below=changes[-1].id, limit=10)
+    assert [change.id for change in (*changes, *older)] == sorted(
+        (change.id for change in (*changes, *older)), reverse=True
+    )
+    assert (changes[0].kind, changes[0].run) == (ChangeKind.DELETED, None)
+    assert await store.change_records(here, run=99, limit=10) == []
+
+    [run] = await store.run_records(here, limit=10)
+    assert await store.run_records(here, state=RunState.QUEUED, limit=10) == []
+    assert await store.run_records(None, below=run.id, limit=10) == []
+    attempts = await store.attempt_records(first[1].id, limit=10)
+    assert [a.id for a in attempts] == sorted((a.id for a in attempts), reverse=True)
+    assert await store.attempt_records(first[1].id, below=attempts[-1].id, limit=10) == []
+
+
+async def test_links_come_with_their_pages_and_best_first(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    store, here = desk.store, [desk.source.id]
+    links = {link.url: link for link in await store.link_records(here, limit=10)}
+    assert {url: [page.url for page in link.pages] for url, link in links.items()} == {
+        at("a"): [ROOT, at("b")],
+        at("b"): [ROOT, at("a")],
+        at("c"): [ROOT, at("a")],
+    }
+    assert await store.set_link(links[at("c")].id, 0.75, "by hand") is True
+    [best] = await store.link_records(here, limit=1)
+    assert (best.url, best.score, best.comment, best.page_count) == (at("c"), 0.75, "by hand", 2)
+    behind = LinkPlace(best.score or 0.0, best.url, best.id)
+    assert [link.url for link in await store.link_records(None, after=behind, limit=10)] == [at("a"), at("b")]
+    page_b = next(page for page in await store.page_records(here, limit=10) if page.url == at("b"))
+    assert [link.url for link in await store.link_records(None, page=page_b.id, limit=10)] == [at("a")]
+    assert [link.id for link in await store.link_records(None, url=at("c"), limit=10)] == [best.id]
+    assert await store.link_records(None, min_score=0.8, limit=10) == []
+    assert await store.link_record(best.id) == best
+
+    added = await store.add_link(page_b.id, "https://other.example/", "Other")
+    assert added is not None
+    found = await store.link_record(added)
+    assert found is not None
+    assert [(page.id, page.text) for page in found.pages] == [(page_b.id, "Other")]
+    assert await store.remove_link(added) is True
+    assert await store.link_record(added) is None
+    assert await store.remove_link(added) is False
+    assert await store.add_link(PageId(999), "https://other.example/", "") is None
+    assert await store.set_link(999, None, None) is False
+
+
+async def test_a_page_is_added_put_off_and_let_go_by_hand(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    store, now = desk.store, desk.clock()
+    added = await store.add_page(desk.source.id, at("new"), 1, now)
+    assert await store.add_page(desk.source.id, at("new"), 1, now) == added
+    later = now + timedelta(days=3)
+    assert await store.look_at(added, later, now) is True
+    assert {each.url: each.next_at for each in await store.waiting(desk.source.id)}[at("new")] == later
+    assert await store.look_at(PageId(999), later, now) is False
+    page = await store.page_record(added)
+    assert page is not None
+    assert (page.status, page.source_id) == (PageStatus.PENDING, desk.source.id)
+    assert await store.drop_page(added, now) is True
+    assert await store.drop_page(added, now) is False
+    assert await store.drop_page(PageId(999), now) is False
+    assert await store.page_record(PageId(999)) is None
+
+
+async def test_rules_are_replaced_whole(desk: Desk) -> None:
+    changed = await desk.store.replace_rules(desk.source.id, {"max_pages": 5}, {}, desk.clock())
+    assert changed is not None
+    assert (changed.rules, changed.policy) == ({"max_pages": 5}, {})
+    assert await desk.store.replace_rules(SourceId(999), {}, {}, desk.clock()) is None
+
+
+async def test_an_answer_is_given_again_for_a_day(store: Library, clock: FrozenClock) -> None:
+    begin = store.begin_answer
+    assert await begin("me", "key", "asked", clock()) is None
+    assert await begin("me", "key", "asked", clock()) == KeptAnswer("asked")
+    assert await begin("you", "key", "asked", clock()) is None
+    answer = KeptAnswer("asked", 201, "/x", "{}")
+    await store.keep_answer("me", "key", answer)
+    clock.advance(hours=23)
+    assert await begin("me", "key", "other", clock()) == answer
+    assert await begin("you", "key", "asked", clock()) is None, "who began and never ended is dead"
+    await store.forget_answer("you", "key")
+    assert await begin("you", "key", "asked", clock()) is None
+    clock.advance(hours=2)
+    assert await begin("me", "key", "asked", clock()) is None
