@@ -112,6 +112,22 @@ class Workshop(Outlets):
 
         return address(typed)
 
+    def recognise_from_afar(self, target: str) -> tuple[str, str]:
+        """The same for a target that a caller of the server names: files only where the settings allow."""
+        from afresh.sources.afar import recognise_from_afar
+
+        return recognise_from_afar(target, self.config.server.allowed_roots, self.config.github.web_urls)
+
+    def web_address(self, typed: str) -> str:
+        """The address of a page that a caller of the server names; UsageError if it is none of the web."""
+        from afresh.sources.afar import web_address
+
+        return web_address(typed)
+
+    def check_settings(self, settings: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings."""
+        self.config.with_overrides(settings)
+
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
         return self._own(source).storage.body == "markdown"

@@ -9,7 +9,7 @@ from tests.contract.conftest import STORES
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
-from afresh.core.model import Limits, PageId, RunState
+from afresh.core.model import Limits, PageId, RunState, SourceId
 from afresh.ports import Library
 from afresh.testing import FrozenClock, MemoryStore
 
@@ -62,7 +62,7 @@ async def _told(desk: Desk) -> dict[str, object]:
     changes = await desk.store.changes(desk.source.id, run=desk.run.id)
     run = await desk.reload()
     return {
-        "pages": [replace(page, id=PageId(0)) for page in pages],
+        "pages": [replace(page, id=PageId(0), source_id=SourceId(0)) for page in pages],
         "links": sorted((link.url, link.pages, link.text) for link in links),
         "changes": sorted((c.url, c.kind, c.old_hash or "", c.new_hash or "") for c in changes),
         "counts": {key: count for key, count in run.counts.items() if count},

@@ -50,6 +50,18 @@ class Tools(Protocol):
         """The address of a page that is meant by what was typed."""
         ...
 
+    def recognise_from_afar(self, target: str) -> tuple[str, str]:
+        """The same for a target that a caller of the server names: files only where the settings allow."""
+        ...
+
+    def web_address(self, typed: str) -> str:
+        """The address of a page that a caller of the server names; UsageError if it is none of the web."""
+        ...
+
+    def check_settings(self, settings: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings."""
+        ...
+
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
         ...

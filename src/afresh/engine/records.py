@@ -1,0 +1,86 @@
+"""Records by their numbers: what is asked for, or that it is not there."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from afresh.core.errors import RunBusy, Unknown, UsageError
+from afresh.core.model import PageId, PageStatus, RunState, Source, SourceId
+from afresh.core.records import LinkRecord
+from afresh.core.scope import Rules
+from afresh.core.views import PageView
+from afresh.ports import Library
+
+# The keys of a source's settings that are rules; all others are policy.
+RULES = (
+    *("scope", "include", "exclude"),
+    *("max_depth", "max_pages", "max_params", "max_components", "max_per_pattern"),
+)
+
+
+def split(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """The rules and the policy among the settings of a source."""
+    rules = {key: value for key, value in settings.items() if key in RULES}
+    return rules, {key: value for key, value in settings.items() if key not in RULES}
+
+
+async def source_of(store: Library, number: int) -> Source:
+    """The source with this number."""
+    source = await store.source_by_id(SourceId(number))
+    if source is None:
+        raise Unknown(f"there is no source {number}")
+    return source
+
+
+async def page_of(store: Library, number: int) -> PageView:
+    """The page with this number."""
+    page = await store.page_record(PageId(number))
+    if page is None:
+        raise Unknown(f"there is no page {number}")
+    return page
+
+
+async def link_of(store: Library, number: int) -> LinkRecord:
+    """The link with this number."""
+    link = await store.link_record(number)
+    if link is None:
+        raise Unknown(f"there is no link {number} on any page")
+    return link
+
+
+async def check_idle(store: Library, source: Source, alive: set[str]) -> None:
+    """RunBusy, if a run of the source waits for a worker or is under way."""
+    for run in await store.live_runs():
+        busy = run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
+        if run.source_id == source.id and busy:
+            word = "waits for a worker" if run.state is RunState.QUEUED else "is under way"
+            raise RunBusy(f"run {run.id} of {source.label} {word}: wait for it or cancel it", run.id)
+
+
+async def change_settings(
+    store: Library,
+    source: Source,
+    settings: Mapping[str, object],
+    reset: Sequence[str],
+    now: datetime,
+) -> None:
+    """Lay settings over those of a source, and let some be as everywhere again."""
+    rules, policy = split(settings)
+    kept = [
+        {key: value for key, value in {**own, **new}.items() if key not in reset}
+        for own, new in ((source.rules, rules), (source.policy, policy))
+    ]
+    if await store.replace_rules(source.id, kept[0], kept[1], now) is None:
+        raise Unknown(f"there is no source {source.id}")
+
+
+async def add_page(store: Library, source: Source, rules: Rules, url: str, now: datetime) -> PageView:
+    """Make an address of a source known, to be looked at when what is due is."""
+    why = rules.refusal(url, 1)
+    if why is not None:
+        raise UsageError(f"url: {url} is no part of {source.label}: {why}")
+    for page, _, _, _ in await store.find_pages(url, source.id):
+        if page.status is PageStatus.DELETED:
+            raise UsageError(f"url: {url} was deleted: a refresh brings it back where something links to it")
+        await store.look_at(page.id, now, now)
+        return await page_of(store, page.id)
+    return await page_of(store, await store.add_page(source.id, url, 1, now))

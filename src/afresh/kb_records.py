@@ -1,0 +1,191 @@
+"""The use cases of records by their numbers: lists in parts, and single records changed by hand."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from afresh.core.answers import KeptAnswer
+from afresh.core.errors import RunBusy, Unknown
+from afresh.core.link_score import usual
+from afresh.core.model import Attempt, PageId, PageStatus, RunId, RunMode, RunState, Source
+from afresh.core.records import LinkPlace, LinkRecord, Sources
+from afresh.core.views import ChangeView, PageView, RunReport
+from afresh.engine.adding import add_source
+from afresh.engine.records import (
+    add_page,
+    change_settings,
+    check_idle,
+    link_of,
+    page_of,
+    source_of,
+    split,
+)
+from afresh.engine.status import live_report
+from afresh.kb_work import Work
+
+
+class Records(Work):
+    """Sources, pages, links and runs as records."""
+
+    async def all_sources(self) -> Sequence[Source]:
+        """Every source, by name and version."""
+        return await self._store.sources()
+
+    async def source(self, number: int) -> Source:
+        """One source."""
+        return await source_of(self._store, number)
+
+    async def add(
+        self, target: str, *, name: str | None, version: str | None, settings: Mapping[str, object]
+    ) -> tuple[Source, bool]:
+        """Add a source that somebody names from afar, and whether it is new; nothing is read yet."""
+        kind, url = self._tools.recognise_from_afar(target)
+        self._tools.check_settings(settings)
+        known = {source.id for source in await self._store.sources()}
+        rules, policy = split(settings)
+        source = await add_source(self._store, kind, url, name, version, rules, policy, self._clock())
+        return source, source.id not in known
+
+    async def change_settings(
+        self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
+    ) -> Source:
+        """Lay settings over those of a source, and let some be as everywhere again."""
+        self._tools.check_settings(settings)
+        await change_settings(self._store, source, settings, reset, self._clock())
+        return await source_of(self._store, source.id)
+
+    async def start(self, source: Source, mode: RunMode, *, full: bool = False) -> RunReport:
+        """Queue a run of a source for whoever works; RunBusy names one that is open."""
+        await check_idle(self._store, source, await self._alive())
+        return await self._queue(source, mode, full)
+
+    async def page_list(
+        self,
+        sources: Sources,
+        *,
+        url: str | None = None,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        doubtful: bool = False,
+        after: int = 0,
+        limit: int,
+    ) -> list[PageView]:
+        """Pages in the order of their numbers; with `url` just those at that address."""
+        if url is not None:
+            found = await self._store.find_pages(url)
+            views = [view for _, view, _, _ in found if sources is None or view.source_id in sources]
+            return sorted((view for view in views if view.id > after), key=lambda view: view.id)[:limit]
+        found_pages = await self._store.page_records(
+            sources, status=status, everything=everything, doubtful=doubtful, after=after, limit=limit
+        )
+        return list(found_pages)
+
+    async def page(self, number: int) -> PageView:
+        """One page with its copies."""
+        view = await page_of(self._store, number)
+        return await self._with_its_copies(await self._store.source_by_id(view.source_id), view)
+
+    async def add_page(self, source: Source, url: str) -> PageView:
+        """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
+        rules, _ = self._tools.bounds(source)
+        page = await add_page(self._store, source, rules, self._tools.web_address(url), self._clock())
+        with suppress(RunBusy):  # else it waits for the next
+            await self.start(source, RunMode.DUE)
+        return page
+
+    async def set_next_look(self, number: int, at: datetime) -> PageView:
+        """Set when a page is looked at next."""
+        view = await page_of(self._store, number)
+        if not await self._store.look_at(PageId(number), at, self._clock()):
+            raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
+        return view
+
+    async def drop_page(self, number: int) -> None:
+        """Take a page out of the index now; it comes back if a later run finds it."""
+        if not await self._store.drop_page(PageId(number), self._clock()):
+            raise Unknown(f"there is no page {number} in the index")
+
+    async def attempts(self, number: int, *, below: int | None, limit: int) -> list[Attempt]:
+        """The attempts of a page, newest first."""
+        await page_of(self._store, number)
+        return list(await self._store.attempt_records(PageId(number), below=below, limit=limit))
+
+    async def link_list(
+        self,
+        sources: Sources,
+        *,
+        page: int | None = None,
+        url: str | None = None,
+        keyword: str | None = None,
+        min_score: float | None = None,
+        after: LinkPlace | None = None,
+        limit: int,
+    ) -> list[LinkRecord]:
+        """Links with the pages they stand on, those worth most first."""
+        found = await self._store.link_records(
+            sources,
+            page=PageId(page) if page is not None else None,
+            url=url,
+            keyword=usual(keyword) if keyword else None,
+            min_score=min_score,
+            after=after,
+            limit=limit,
+        )
+        return list(found)
+
+    async def link(self, number: int) -> LinkRecord:
+        """One link."""
+        return await link_of(self._store, number)
+
+    async def add_link(self, page: int, url: str, text: str) -> LinkRecord:
+        """Put a link on a page, until the links of the page change."""
+        made = await self._store.add_link(PageId(page), self._tools.web_address(url), text)
+        if made is None:
+            raise Unknown(f"there is no page {page}")
+        return await link_of(self._store, made)
+
+    async def set_link(self, number: int, score: float | None, comment: str | None) -> LinkRecord:
+        """Set what a link is worth, until it is scored anew."""
+        await link_of(self._store, number)
+        await self._store.set_link(number, score, comment)
+        return await link_of(self._store, number)
+
+    async def remove_link(self, number: int) -> None:
+        """Take a link off all pages, until the links of one change."""
+        if not await self._store.remove_link(number):
+            raise Unknown(f"there is no link {number} on any page")
+
+    async def run_list(
+        self, sources: Sources, *, state: RunState | None = None, below: int | None, limit: int
+    ) -> list[RunReport]:
+        """Runs as far as they are, newest first."""
+        by_id = {source.id: source for source in await self._store.sources()}
+        runs = await self._store.run_records(sources, state=state, below=below, limit=limit)
+        alive, now = await self._alive(), self._clock()
+        owned = [(run, by_id.get(run.source_id)) for run in runs]
+        return [live_report(run, source, alive, now) for run, source in owned if source is not None]
+
+    async def run_source(self, number: int) -> Source:
+        """The source of a run."""
+        found = await self._store.run_by_id(RunId(number))
+        if found is None:
+            raise Unknown(f"there is no run {number}")
+        return await source_of(self._store, found.source_id)
+
+    async def change_list(
+        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+    ) -> list[ChangeView]:
+        """Changes, newest first."""
+        return list(await self._store.change_records(sources, run=run, below=below, limit=limit))
+
+    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | None:
+        """What was answered to a request with this name; None: it is the caller's to answer."""
+        return await self._store.begin_answer(caller, name, asked, self._clock())
+
+    async def keep_answer(self, caller: str, name: str, answer: KeptAnswer) -> None:
+        """Remember an answer for a day."""
+        await self._store.keep_answer(caller, name, answer)
+
+    async def forget_answer(self, caller: str, name: str) -> None:
+        """Let the request be made again: it came to nothing."""
+        await self._store.forget_answer(caller, name)

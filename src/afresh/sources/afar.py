@@ -1,0 +1,47 @@
+"""What somebody means who calls the server: on the web, or in a folder that the settings open."""
+
+import os
+from collections.abc import Sequence
+
+from afresh.core.errors import UsageError
+from afresh.core.file_urls import is_file_url, path_of
+from afresh.core.git_address import is_git, parse_git
+from afresh.core.github_address import PUBLIC_WEB, github_address
+from afresh.core.typed import typed_address
+from afresh.sources.recognise import Target, recognise
+
+CLOSED = "files of the server are open only below a folder that server.allowed_roots names"
+
+
+def recognise_from_afar(
+    text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,)
+) -> Target:
+    """The source that is meant; nothing of this machine is looked at outside of the roots."""
+    typed = text.strip()
+    if is_file_url(typed) or typed.startswith(("/", "~", ".", "\\")):
+        path = os.path.realpath(path_of(typed) if is_file_url(typed) else typed)
+        if not os.path.isabs(typed if not is_file_url(typed) else path) or not is_below(path, roots):
+            raise UsageError(f"target: {CLOSED}")
+        return recognise(path, github_urls)
+    if is_git(typed):
+        address = parse_git(typed).url
+        if not address.startswith(("git+https://", "git+http://", "git+ssh://")):
+            raise UsageError(f"target: {CLOSED}; a repository is named as git+https://…")
+        return Target("git", address)
+    if on_github := github_address(typed, github_urls):
+        return Target("github", on_github.url)
+    return Target("web", web_address(typed))
+
+
+def web_address(typed: str) -> str:
+    """An address of the web from what was typed."""
+    address = typed_address(typed.strip())
+    if not address.startswith(("http://", "https://")):
+        raise UsageError(f"{typed[:200]!r} is no web address: begin it with https:// or http://")
+    return address
+
+
+def is_below(path: str, roots: Sequence[str]) -> bool:
+    """Whether a real path is one of some folders or inside of one."""
+    places = [os.path.realpath(os.path.expanduser(root)) for root in roots]
+    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
