@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh import __version__
 from afresh.config import forms
+from afresh.config.access import AccessSettings
 from afresh.config.ai import AiSettings
 from afresh.config.browser import BrowserSettings
 from afresh.config.embedding import EmbeddingSettings
@@ -247,6 +248,7 @@ class Config:
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
+    access: AccessSettings = field(default_factory=AccessSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -272,6 +274,7 @@ SECTIONS = {
     "links": LinksSettings,
     "github": GithubSettings,
     "kb": KbSettings,
+    "access": AccessSettings,
     "log": LogSettings,
 }
 

@@ -1,0 +1,1 @@
+"""The server: REST, and what is mounted beside it."""
