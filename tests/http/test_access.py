@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import uvicorn
@@ -19,7 +20,7 @@ from afresh.faces.http.wire import Receive, Scope, Send, answer_json
 from afresh.kb_access import Admission
 from afresh.testing import FrozenClock, MemoryStore
 
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "paths": {
         "/health": {"get": {}},
         "/api/v1/sources": {"get": {}, "post": {}},
@@ -156,7 +157,7 @@ async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
         "type": "http", "method": "POST", "path": "/x",
         "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1),
     }  # fmt: skip
-    await late(scope, never, send)  # type: ignore[arg-type]
+    await late(scope, never, send)
     assert sent[0]["status"] == 408
 
 
