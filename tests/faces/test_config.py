@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.config import Config, describe, load, tell, usual_places
+from afresh.config import Config, describe, load, secret_values, tell, usual_places
 from afresh.config.forms import mask
 from afresh.config.places import network_place
 from afresh.config.spec import WrongValue
@@ -332,8 +332,8 @@ def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
     config = settings(tmp_path, env={"AFRESH_STORE": "sqlite:///kb.db?password=hush"})
     told = describe(config)
     assert told["store"]["url"] == "sqlite:///kb.db?password=***"
-    sections = "store network crawl browser files git github policy storage embedding ai links log kb"
-    assert set(told) == {*sections.split(), "sinks", "server"}
+    sections = "store network crawl browser files git github policy storage embedding ai links log kb access"
+    assert set(told) == {*sections.split(), "sinks", "webhooks", "server"}
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
     assert "hush" not in repr(config)
@@ -383,3 +383,26 @@ def test_F87_a_place_that_could_never_match_is_refused(typed: str) -> None:
 
 def test_settings_travel_to_other_processes() -> None:
     assert pickle.loads(pickle.dumps(Config())) == Config()
+
+
+def test_F100_webhooks_have_names_and_secrets_that_are_not_blank(tmp_path: Path) -> None:
+    text = "webhooks: {ops: {secret: hush-hush, url: 'https://ops.example/x', events: [run.braked]}}\n"
+    env = {"AFRESH_WEBHOOKS__GITHUB__SECRET": "It's a Secret to Everybody"}
+    config = settings(tmp_path, text, env=env)
+    assert config.webhooks["github"].secret == env["AFRESH_WEBHOOKS__GITHUB__SECRET"]
+    assert config.webhooks["ops"].tells("run.braked")
+    assert not config.webhooks["ops"].tells("run.finished")
+    assert not config.webhooks["github"].tells("run.braked")
+    assert "Everybody" not in repr(config)
+    assert describe(config)["webhooks"]["github"]["secret"] == "***"
+    assert set(secret_values(config)) >= {"hush-hush", env["AFRESH_WEBHOOKS__GITHUB__SECRET"]}
+    for wrong in (
+        "webhooks: {github: {secret: ''}}",
+        "webhooks: {github: {secret: '  '}}",
+        "webhooks: {ops: {url: 'https://ops.example/x'}}",
+        "webhooks: {github: {secret: s, url: 'https://ops.example/x'}}",
+        "webhooks: {ops: {secret: s, events: [run.ended]}}",
+        "webhooks: {Ops: {secret: s}}",
+    ):
+        with pytest.raises(ConfigError, match="webhooks"):
+            settings(tmp_path, wrong + "\n")

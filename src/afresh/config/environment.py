@@ -1,22 +1,20 @@
 """Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE and AFRESH_LOG for short.
 
-Those of an external store have its name in between: AFRESH_SINKS__<NAME>__<KEY>.
+Those of an entry with a name have it in between: AFRESH_SINKS__<NAME>__<KEY>.
 """
 
 from collections.abc import Collection, Mapping
 
-from afresh.config import sinks
 from afresh.config.spec import Scalar, Spec, WrongValue, nearest
-from afresh.config.tree import Found, Place
+from afresh.config.tree import NAMED, Found, Place
 from afresh.core.errors import ConfigError
 
 PREFIX = "AFRESH_"
-SINKS = f"{PREFIX}SINKS__"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
 
 
 def from_environment(
-    env: Mapping[str, str], table: Mapping[Place, Spec], stores: Collection[str] = ()
+    env: Mapping[str, str], table: Mapping[Place, Spec], entries: Collection[str] = ()
 ) -> Found:
     """The settings that variables give; an empty variable counts as not set."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in table} | SHORT
@@ -25,12 +23,12 @@ def from_environment(
     # The short names are read first, so that the full name wins where both are set.
     for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
         try:
-            if variable.startswith(SINKS):
-                dotted = sinks.from_variable(variable.removeprefix(SINKS), stores)
-                _, spec = sinks.place_of(dotted)
+            section = variable.removeprefix(PREFIX).partition("__")[0].lower()
+            if variable.startswith(PREFIX) and section in NAMED:
+                dotted = NAMED[section].from_variable(variable[len(PREFIX) + len(section) + 2 :], entries)
+                spec = NAMED[section].spec_of(dotted)
                 if env[variable]:
-                    place_of_store = (sinks.SECTION, dotted)
-                    found.add(place_of_store, _read(env[variable], spec), f"environment {variable}")
+                    found.add((section, dotted), _read(env[variable], spec), f"environment {variable}")
                 continue
             place = _place(variable, names)
             if place is not None and env[variable]:

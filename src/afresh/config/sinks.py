@@ -1,15 +1,14 @@
 """The section `sinks`: external stores by their names, each with the settings of its kind."""
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from afresh.config import forms
-from afresh.config.spec import Spec, WrongValue, nearest, number, text, texts, whole
+from afresh.config.named import NamedSection
+from afresh.config.spec import Spec, WrongValue, number, text, texts, whole
 
 SECTION = "sinks"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 NEEDED = {"folder": ("path",), "gemini": ("store",), "openai": ("store",)}
 
 
@@ -68,44 +67,13 @@ class SinkSettings:
         return " ".join(filter(None, (self.kind, self.path, self.base_url, self.store)))
 
 
-def specs() -> dict[str, Spec]:
-    """What can be set of every external store."""
-    return {item.name: item.metadata["spec"] for item in fields(SinkSettings)}
-
-
-def place_of(dotted: str) -> tuple[str, Spec]:
-    """The name of the store and the spec of its setting that `NAME.key` means."""
-    name, _, key = dotted.rpartition(".")
-    if not _NAME.fullmatch(name):
-        raise WrongValue(
-            f"{SECTION}.{name or key}: expected a name of small letters, digits, - and _, its settings below"
-        )
-    if key not in specs():
-        raise WrongValue(f"unknown key {SECTION}.{dotted}{nearest(key, list(specs()))}")
-    return name, specs()[key]
-
-
-def from_variable(rest: str, names: Iterable[str]) -> str:
-    """`NAME.key` for the rest of a variable, `NAME__KEY`; known names may hold a hyphen."""
-    name, _, key = rest.lower().rpartition("__")
-    known = {each.replace("-", "_"): each for each in names}
-    return f"{known.get(name, name)}.{key}"
-
-
-def built(values: Mapping[str, object]) -> dict[str, SinkSettings]:
-    """The stores that settings `NAME.key` describe; ValueError where one is not enough to be used."""
-    by_name: dict[str, dict[str, Any]] = {}
-    for dotted, value in values.items():
-        name, _, key = dotted.rpartition(".")
-        by_name.setdefault(name, {})[key] = value
-    return {name: _checked(name, given) for name, given in by_name.items()}
-
-
-def _checked(name: str, given: Mapping[str, Any]) -> SinkSettings:
+def _check(name: str, given: Mapping[str, Any]) -> None:
     kind = given.get("kind")
     if kind is None:
         raise WrongValue(f"{SECTION}.{name}.kind is missing: one of {', '.join(NEEDED)}")
     for key in NEEDED[kind]:
         if not given.get(key):
             raise WrongValue(f"{SECTION}.{name}.{key} is missing: kind: {kind} needs it")
-    return SinkSettings(**given)
+
+
+SINKS = NamedSection(SECTION, SinkSettings, _check)

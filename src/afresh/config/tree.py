@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh import __version__
 from afresh.config import forms
+from afresh.config.access import AccessSettings
 from afresh.config.ai import AiSettings
 from afresh.config.browser import BrowserSettings
 from afresh.config.embedding import EmbeddingSettings
@@ -17,9 +18,9 @@ from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
 from afresh.config.server import ServerSettings
-from afresh.config.sinks import SECTION as SINKS
-from afresh.config.sinks import SinkSettings, built
+from afresh.config.sinks import SINKS, SinkSettings
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
+from afresh.config.webhooks import WEBHOOKS, WebhookSettings
 
 DAY = 86_400
 YEAR = 366 * DAY
@@ -249,6 +250,8 @@ class Config:
     kb: KbSettings = field(default_factory=KbSettings)
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
+    webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    access: AccessSettings = field(default_factory=AccessSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -275,9 +278,11 @@ SECTIONS = {
     "github": GithubSettings,
     "kb": KbSettings,
     "server": ServerSettings,
+    "access": AccessSettings,
     "log": LogSettings,
 }
 
+NAMED = {section.name: section for section in (SINKS, WEBHOOKS)}
 
 Place = tuple[str, str]  # section and key
 
@@ -312,20 +317,15 @@ def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
     if same:
         return f"; did you mean {'.'.join(same)}?"
     return nearest(
-        dotted, [".".join(place) for place in table] + ([*SECTIONS, SINKS] if "." not in dotted else [])
+        dotted, [".".join(place) for place in table] + ([*SECTIONS, *NAMED] if "." not in dotted else [])
     )
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:
     """A copy of the tree with the given leaves changed; values are already checked."""
-    stores = {key: value for (section, key), value in values.items() if section == SINKS}
-    if stores:
-        config = replace(config, sinks=built(stores))
-    by_section: dict[str, dict[str, Any]] = {}
-    for (section, key), value in values.items():
-        if section != SINKS:
-            by_section.setdefault(section, {})[key] = value
-    changed: dict[str, Any] = {
-        name: replace(getattr(config, name), **new) for name, new in by_section.items()
-    }
+    changed: dict[str, Any] = {}
+    for name in dict.fromkeys(section for section, _ in values):
+        own = {key: value for (section, key), value in values.items() if section == name}
+        named = NAMED.get(name)
+        changed[name] = named.built(own) if named else replace(getattr(config, name), **own)
     return replace(config, **changed)

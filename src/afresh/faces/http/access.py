@@ -1,0 +1,180 @@
+"""The door of the server: who may ask for what. It stands before every route, whatever app it is.
+
+In this order: the name it was called by and the page that asks (`names.py`), how often this caller asks
+(`limits.py`), the token, what that allows, and the body's size and time. What is allowed is `Allowed`, in the
+state of the request. A token that is bound to sources gets no answer from a route that does not look at it.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from afresh.config.access import AccessSettings
+from afresh.core.access import EVERYTHING, Allowed
+from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
+from afresh.faces.http.names import check_host, check_origin, is_local, peer_of
+from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
+
+OPEN = "/health"
+HOOKS = "/api/v1/webhooks/"
+JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
+SAFE = ("GET", "HEAD", "OPTIONS")
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+}
+
+
+class Keeper(Protocol):
+    """Knows tokens."""
+
+    async def has_tokens(self) -> bool: ...
+
+    async def admitted(self, text: str) -> Allowed | None: ...
+
+
+def allowed_of(scope: Scope) -> Allowed:
+    """What the request under way may do; nothing is allowed where nobody stood at the door."""
+    state = scope["state"]
+    state["asked"] = True
+    found: Allowed = state["allowed"]
+    return found
+
+
+class Door:
+    """An ASGI application in front of another one; `hooks` answers what webhooks sign instead of a token."""
+
+    def __init__(
+        self,
+        app: App,
+        keeper: Keeper,
+        settings: AccessSettings,
+        *,
+        hooks: App | None = None,
+        names: Collection[str] = (),
+    ) -> None:
+        self._app = app
+        self._keeper = keeper
+        self._settings = settings
+        self._hooks = hooks
+        self._names = frozenset((*settings.hosts, *names))
+        self._asked = Buckets(settings.requests_per_second, settings.burst)
+        self._failed = Buckets(settings.requests_per_second, settings.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or say why not."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            guarded = _Guarded(send)
+            try:
+                await self._let_in(scope, receive, guarded)
+            except Refused as refused:
+                await refuse(guarded, refused)
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
+        has_tokens = await self._checked(scope)
+        if self._hooks is not None and scope["method"] == "POST" and scope["path"].startswith(HOOKS):
+            self._take(caller(peer_of(scope)))
+            body = await self._body(scope, receive)
+            await self._hooks(scope, replayed(body, receive), send)
+            return
+        allowed = await self._allowed(scope, has_tokens=has_tokens)
+        scope.setdefault("state", {}).update(allowed=allowed, asked=False)
+        if allowed.sources is not None:
+            send.only_if_asked = scope["state"]
+        if scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        body = await self._body(scope, receive)
+        await self._app(scope, replayed(body, receive), send)
+
+    async def _checked(self, scope: Scope) -> bool:
+        """Refuse a wrong name and a foreign page before anything is looked up; whether there are tokens."""
+        check_origin(scope, self._settings.origins)
+        check_host(scope, self._names, addresses=True)
+        has_tokens = await self._keeper.has_tokens()
+        if not has_tokens:
+            check_host(scope, self._names, addresses=False)
+        return has_tokens
+
+    async def _allowed(self, scope: Scope, *, has_tokens: bool) -> Allowed:
+        peer = caller(peer_of(scope))
+        if scope["path"] == OPEN and scope["method"] in SAFE:
+            self._take(peer)
+            return Allowed(who=peer, sources=frozenset())
+        text = _bearer(scope)
+        if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
+            return EVERYTHING
+        if wait := self._failed.wait(peer):
+            raise too_many(wait)
+        allowed = await self._keeper.admitted(text) if text is not None else None
+        if allowed is None:
+            self._failed.take(peer)
+            raise _unknown(has_tokens=has_tokens, given=text is not None)
+        self._take(allowed.who)
+        if scope["method"] not in SAFE and not allowed.may_write and not _judges_itself(scope["path"]):
+            raise Refused(403, "this token may only read: use one that was made with --scope write")
+        return allowed
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        return await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)
+
+    def _take(self, who: str) -> None:
+        if wait := self._asked.take(who):
+            raise too_many(wait)
+
+
+def _judges_itself(path: str) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in JUDGES_ITSELF)
+
+
+def _bearer(scope: Scope) -> str | None:
+    """The token that a request carries; None: none at all."""
+    if not values(scope, b"authorization"):
+        return None
+    kind, _, text = (value(scope, b"authorization") or "").partition(" ")
+    return text.strip() if kind.lower() == "bearer" else ""
+
+
+def _unknown(*, has_tokens: bool, given: bool) -> Refused:
+    if given:
+        return Refused(401, "this token is unknown, expired or revoked", www_authenticate="Bearer")
+    how = "send Authorization: Bearer and a token"
+    if not has_tokens:
+        how = "without tokens only this machine itself is answered: `afresh token create` makes one"
+    return Refused(401, how, www_authenticate="Bearer")
+
+
+class _Guarded:
+    """Sends with the headers of every answer; keeps back what nobody checked for a token bound to sources."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._withheld = False
+        self.only_if_asked: dict[str, object] | None = None
+
+    async def __call__(self, message: Message) -> None:
+        """Pass a message on."""
+        if self._withheld:
+            return
+        if message["type"] == "http.response.start":
+            state = self.only_if_asked
+            if state is not None and not state["asked"] and message["status"] < 400:
+                self.only_if_asked, self._withheld = None, True
+                told = Refused(403, "this token is bound to some sources, and this concerns all of them")
+                await refuse(_Guarded(self._send), told)
+                return
+            message = {**message, "headers": _with_ours(message.get("headers", ()))}
+        await self._send(message)
+
+
+def _with_ours(given: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """What an answer says of itself stays."""
+    there = {name.lower() for name, _ in given}
+    return [*given, *(each for each in encoded(HEADERS.items()) if each[0] not in there)]

@@ -1,0 +1,217 @@
+"""The door of the server, in front of a small application of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import uvicorn
+from tests.http.asking import REMOTE, ask
+from tests.http.closed import Tokens, prove_closed
+
+from afresh.config.access import AccessSettings
+from afresh.core.access import Scope as Reach
+from afresh.faces.http.access import Door, allowed_of
+from afresh.faces.http.limits import Buckets, caller
+from afresh.faces.http.slow import server_limits
+from afresh.faces.http.wire import Receive, Scope, Send, answer_json
+from afresh.kb_access import Admission
+from afresh.testing import FrozenClock, MemoryStore
+
+DOCUMENT: dict[str, Any] = {
+    "paths": {
+        "/health": {"get": {}},
+        "/api/v1/sources": {"get": {}, "post": {}},
+        "/api/v1/sources/{id}": {"get": {}, "put": {}, "patch": {}, "delete": {}},
+        "/api/v1/search": {"get": {}},
+    }
+}
+MORE = [("POST", "/mcp"), ("GET", "/"), ("GET", "/docs"), ("GET", "/metrics"), ("OPTIONS", "/api/v1/sources")]
+
+
+class Keeper(Admission):
+    """Knows the tokens of a store in memory."""
+
+    def __init__(self) -> None:
+        self._store = MemoryStore()
+        self._clock = self.clock = FrozenClock()
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tells what came through; `/api/v1/all` does not look who asks."""
+    if scope["path"] == "/api/v1/all":
+        await answer_json(send, 200, {"secret": "of every source"})
+        return
+    allowed = allowed_of(scope)
+    body = (await receive())["body"] if scope["method"] != "GET" else b""
+    seen = allowed.seen(["react", "react@18", "vue@3", "vue"])
+    await answer_json(send, 200, {"who": allowed.who, "size": len(body), "seen": seen})
+
+
+@pytest.fixture
+def keeper() -> Keeper:
+    return Keeper()
+
+
+async def made(keeper: Keeper, scope: Reach = Reach.READ, *sources: str, days: int | None = None) -> str:
+    for label in sources:
+        name, _, version = label.partition("@")
+        await keeper._store.add_source(
+            name=name, version=version or None, kind="web", url=f"https://{name}.example/{version}",
+            rules={}, policy={}, now=keeper.clock(),
+        )  # fmt: skip
+    expires = timedelta(days=days) if days else None
+    return (await keeper.create_token(scope, sources=sources, expires=expires)).token
+
+
+def door(keeper: Keeper, **settings: object) -> Door:
+    return Door(echo, keeper, AccessSettings(**settings))  # type: ignore[arg-type]
+
+
+async def test_F102_F103_every_route_is_closed_but_health(keeper: Keeper) -> None:
+    read, revoked, expired = await made(keeper), await made(keeper), await made(keeper, days=1)
+    await keeper.revoke_token(2)
+    keeper.clock.advance(days=2)
+    tokens = Tokens(read=read, dead=(revoked, expired, "afresh_" + "x" * 43, read[:-1], read.upper(), "\xff"))
+    app = door(keeper, burst=100_000)
+    assert await prove_closed(app, DOCUMENT, tokens, MORE) == 13
+    assert (await ask(app, "GET", "/health", client=REMOTE)).status == 200
+    assert (await ask(app, "GET", "/api/v1/search", token=read, client=REMOTE)).status == 200
+    assert (await ask(app, "POST", "/mcp", token=read)).status == 200  # its tools ask what is allowed
+    assert (await ask(app, "GET", "/health/../api/v1/search")).status == 401
+
+
+async def test_F102_without_tokens_only_this_machine_is_answered(keeper: Keeper) -> None:
+    app = door(keeper, hosts=("docs.internal",))
+    assert (await ask(app, "POST", "/x", body=b"ab")).told == {
+        "who": "loopback", "size": 2, "seen": ["react", "react@18", "vue@3", "vue"],
+    }  # fmt: skip
+    for host in ("localhost:8000", "[::1]:8000", "127.1.2.3", "LOCALHOST."):
+        assert (await ask(app, "GET", "/x", {"host": host}, client=("::1", 1))).status == 200, host
+    assert (await ask(app, "GET", "/x", client=REMOTE)).status == 401
+    assert (await ask(app, "GET", "/x", client=None)).status == 401
+    assert (await ask(app, "GET", "/x", {"host": "203.0.113.1"})).status == 421
+    # a proxy on this machine passes on what comes from elsewhere
+    for name in ("x-forwarded-for", "forwarded", "x-real-ip", "via"):
+        assert (await ask(app, "GET", "/x", {"host": "docs.internal", name: "203.0.113.9"})).status == 401
+
+    token = await made(keeper, Reach.WRITE)  # from the first token on this machine needs one as well
+    assert (await ask(app, "GET", "/x")).status == 401
+    assert (await ask(app, "GET", "/x", {"host": "203.0.113.1"}, token=token, client=REMOTE)).status == 200
+    assert (await ask(door(keeper, loopback_open=True), "GET", "/x")).status == 200
+    assert (await ask(door(keeper, loopback_open=True), "GET", "/x", token="wrong")).status == 401
+    await keeper.revoke_token(1)
+    assert (await ask(app, "GET", "/x", token=token)).status == 401
+    assert (await ask(app, "GET", "/x")).status == 401, "the last token's end opens nothing"
+
+
+async def test_F102_a_bound_token_sees_its_sources_and_nothing_that_forgets_to_ask(keeper: Keeper) -> None:
+    bound = await made(keeper, Reach.WRITE, "react", "vue@3")
+    app = door(keeper)
+    assert (await ask(app, "GET", "/x", token=bound)).told["seen"] == ["react", "react@18", "vue@3"]
+    refused = await ask(app, "GET", "/api/v1/all", token=bound)
+    assert refused.status == 403
+    assert b"of every source" not in refused.body
+    assert (await ask(app, "GET", "/api/v1/all", token=await made(keeper))).status == 200
+
+
+async def test_F103_a_page_of_ours_or_a_listed_site_may_ask_and_a_person_may_follow_a_link(
+    keeper: Keeper,
+) -> None:
+    app = door(keeper, origins=("https://docs.example.org",))
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    for headers in (
+        {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"},
+        {"origin": "https://docs.example.org", "sec-fetch-site": "cross-site"},
+        link,
+    ):
+        answered = await ask(app, "GET", "/x", headers)
+        assert answered.status == 200, headers
+        assert not [name for name in answered.headers if name.startswith("access-control-")]
+        assert answered.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'none'" in answered.headers["content-security-policy"]
+    assert (await ask(app, "POST", "/x", link)).status == 403
+    assert (await ask(app, "GET", "/x", {**link, "sec-fetch-dest": "iframe"})).status == 403
+
+
+async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
+    app = door(keeper, max_body_bytes=1_024)
+    assert (await ask(app, "POST", "/x", body=b"x" * 1_024)).told["size"] == 1_024
+    assert (await ask(app, "POST", "/x", body=b"x" * 1_025)).status == 413
+    assert (await ask(app, "POST", "/x", body=[b"x" * 600, b"x" * 600])).status == 413  # no length told
+    assert (await ask(app, "POST", "/x", {"content-length": "9" * 30}, body=[b"x"])).status == 413
+
+    async def never() -> dict[str, object]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    late = Door(echo, keeper, AccessSettings(body_seconds=0.1))
+    sent: list[dict[str, object]] = []
+
+    async def send(message: object) -> None:
+        sent.append(message)  # type: ignore[arg-type]
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/x",
+        "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1),
+    }  # fmt: skip
+    await late(scope, never, send)
+    assert sent[0]["status"] == 408
+
+
+async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keeper) -> None:
+    token, other = await made(keeper), await made(keeper)
+    app = door(keeper, burst=5, requests_per_second=0.01)
+    statuses = [(await ask(app, "GET", "/x", token=token)).status for _ in range(7)]
+    assert statuses == [200] * 5 + [429] * 2
+    assert int((await ask(app, "GET", "/x", token=token)).headers["retry-after"]) > 1
+    assert (await ask(app, "GET", "/x", token=other)).status == 200
+    guesses = [(await ask(app, "GET", "/x", token="afresh_no", client=REMOTE)).status for _ in range(7)]
+    assert guesses == [401] * 5 + [429] * 2
+
+    time = [0.0]
+    buckets = Buckets(2.0, 1, lambda: time[0])
+    assert (buckets.take("a"), buckets.take("a"), buckets.take("b")) == (0.0, 0.5, 0.0)
+    time[0] = 0.5
+    assert buckets.take("a") == 0.0
+    assert caller("2001:db8::1") == caller("2001:db8::ffff") != caller("2001:db8:0:1::1")
+
+
+async def test_F103_there_are_no_websockets(keeper: Keeper) -> None:
+    sent: list[dict[str, object]] = []
+
+    async def send(message: object) -> None:
+        sent.append(message)  # type: ignore[arg-type]
+
+    await door(keeper)({"type": "websocket", "headers": []}, send, send)  # type: ignore[arg-type]
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+@asynccontextmanager
+async def served(app: Door, settings: AccessSettings) -> AsyncIterator[int]:
+    """A real server on loopback."""
+    config = uvicorn.Config(app, port=0, log_config=None, lifespan="off", **server_limits(settings))
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server._serve(None))
+    while not server.started:  # noqa: ASYNC110 - another task of ours
+        await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await task
+
+
+async def test_F102_a_head_that_never_comes_ends_the_connection(keeper: Keeper) -> None:
+    settings = AccessSettings(header_seconds=0.2)
+    async with served(door(keeper), settings) as port:
+        for before in (b"", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(before)
+            if before:
+                assert b"200" in await reader.readline()
+                await reader.readuntil(b"}")
+            writer.write(b"GET /health HTTP/1.1\r\nx-slow: ")
+            async with asyncio.timeout(5):
+                assert await reader.read() == b""
+            writer.close()
