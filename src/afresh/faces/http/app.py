@@ -2,24 +2,39 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import Route
 
 from afresh import __version__
 from afresh.config import Config
+from afresh.core.access import Allowed
 from afresh.core.events import Event, Notice
-from afresh.faces.http import docs_page, health, searching, sources
+from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
+from afresh.faces.http.access import Door
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.kb import KnowledgeBase
+
+if TYPE_CHECKING:
+    from afresh.faces.mcp.http import McpApp
 
 log = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
 PAUSE = 5.0  # seconds before a worker that fell is put to work again
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
-ROUTERS: tuple[APIRouter, ...] = (sources.router, searching.router)
+ROUTERS: tuple[APIRouter, ...] = (
+    sources.router,
+    pages.router,
+    links.router,
+    runs.router,
+    searching.router,
+    changes.router,
+    overview.router,
+)
 
 
 class Desk:
@@ -33,12 +48,14 @@ class Desk:
 def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
     """The application over a knowledge base; where it `works`, it works on the runs that are open."""
     desk = Desk()
+    mcp = _mcp(kb, config, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         worker = asyncio.create_task(_work(kb, desk)) if works and not read_only else None
         try:
-            yield
+            async with mcp.running():
+                yield
         finally:
             stop(app)
             if worker is not None:
@@ -60,7 +77,19 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     app.include_router(docs_page.router)
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
+    app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+    app.add_middleware(Door, keeper=kb, settings=config.access)
     return app
+
+
+def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp":
+    from afresh.faces.mcp.http import asgi_app
+
+    def may_write(scope: MutableMapping[str, Any]) -> bool:
+        allowed: Allowed = scope["state"]["allowed"]  # not marked as asked: tools look at no source
+        return allowed.may_write
+
+    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, may_write=may_write)
 
 
 def stop(app: FastAPI) -> None:

@@ -14,6 +14,7 @@ from afresh.core.errors import (
     AfreshError,
     ConfigError,
     EmbedError,
+    Forbidden,
     KbError,
     RunBusy,
     SinkError,
@@ -36,6 +37,7 @@ LONGEST = 2_000  # characters of a sentence
 # The first that fits; whatever is not named is trouble of our own.
 STATUS: tuple[tuple[type[AfreshError], int], ...] = (
     (Unknown, 404),
+    (Forbidden, 403),
     (UsageError, 422),
     (ConfigError, 422),
     (SourceError, 422),

@@ -10,7 +10,8 @@ from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
 from afresh.core.language import normalise_tag
 from afresh.core.views import Answer
-from afresh.faces.http.parts import Kb, Label, Text
+from afresh.faces.http.parts import Label, Text
+from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import reply
 
 router = APIRouter(tags=["search"])
@@ -20,7 +21,7 @@ Length = Annotated[str | None, Query(max_length=40, description="A length of tim
 @router.get("/search", response_model=Answer)
 async def search(
     request: Request,
-    kb: Kb,
+    reach: Reached,
     q: Annotated[Text, Query(description="What to look for; quotes keep words together.")],
     within: Annotated[
         list[Label] | None,
@@ -44,11 +45,16 @@ async def search(
     """The passages that answer best by their words and their meaning, with how fresh each is."""
     if not q.strip():
         raise UsageError("q: name some words to look for")
-    if max_age is not None and request.app.state.read_only:
-        raise UsageError("max_age: this server only reads, and looks at no page again")
-    found = await kb.search(
+    if max_age is not None:
+        reach.allowed.check_write()
+        if request.app.state.read_only:
+            raise UsageError("max_age: this server only reads, and looks at no page again")
+    labels = await reach.labels(list(dict.fromkeys(within or ())))
+    if not labels and not reach.allowed.everywhere:
+        return reply(request, Answer())
+    found = await reach.kb.search(
         q,
-        within=tuple(dict.fromkeys(within or ())),
+        within=labels,
         language=_language(language),
         path=_glob(path),
         changed_within=_time("changed_within", changed_within, least=timedelta(seconds=1)),

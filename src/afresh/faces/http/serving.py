@@ -10,10 +10,10 @@ from fastapi import FastAPI
 
 from afresh.core.errors import UsageError
 from afresh.faces.http.app import stop
+from afresh.faces.http.slow import server_limits
 
 BACKLOG = 512
 GRACE = 5  # seconds that answers under way are given at the end
-TOGETHER = 512  # requests at a time; more are told to come back
 
 
 class Server(uvicorn.Server):
@@ -27,16 +27,11 @@ class Server(uvicorn.Server):
                 app,
                 log_config=None,
                 access_log=False,
-                server_header=False,
                 date_header=True,
                 backlog=BACKLOG,
-                limit_concurrency=TOGETHER,
-                timeout_keep_alive=20,
                 timeout_graceful_shutdown=GRACE,
-                h11_max_incomplete_event_size=65_536,
-                proxy_headers=False,
-                ws="none",
                 lifespan="on",
+                **server_limits(app.state.config.access),
             )
         )
 

@@ -1,15 +1,105 @@
 """Sources: what is kept fresh."""
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated, Any
 
-from afresh.core.views import SourceView
-from afresh.faces.http.parts import Kb
-from afresh.faces.http.replies import reply
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
-router = APIRouter(tags=["sources"])
+from afresh.core.model import RunMode
+from afresh.core.views import Plan, SourceView
+from afresh.faces.http.cursors import read_number
+from afresh.faces.http.listing import Listing, by_id, part
+from afresh.faces.http.once import Key, OnceRoute
+from afresh.faces.http.parts import USUAL, Address, Cursor, Id, Limit
+from afresh.faces.http.reach import Reached
+from afresh.faces.http.replies import made, reply
+
+router = APIRouter(tags=["sources"], route_class=OnceRoute)
+Settings = Annotated[
+    dict[Annotated[str, Field(max_length=100)], Any],
+    Field(max_length=100, description="As the flags of `afresh crawl` name them, such as max_pages."),
+]
 
 
-@router.get("/sources", response_model=list[SourceView])
-async def sources(request: Request, kb: Kb) -> Response:
-    """All sources with their numbers."""
-    return reply(request, await kb.sources())
+class NewSource(BaseModel):
+    """A source to add."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Address = Field(description="An address, owner/repo, git+https://…, or a folder that is open.")
+    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    settings: Settings = {}
+    run: bool = Field(True, description="Also start a run.")
+
+
+class ChangedSource(BaseModel):
+    """Settings to change."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    settings: Settings = {}
+    reset: list[Annotated[str, Field(max_length=100)]] = Field(
+        [], max_length=100, description="Settings that shall be as everywhere again."
+    )
+
+
+@router.get("/sources", response_model=Listing[SourceView])
+async def list_sources(
+    request: Request,
+    reach: Reached,
+    url: Annotated[str | None, Query(max_length=2_000, description="Just the source with this root.")] = None,
+    name: Annotated[str | None, Query(max_length=100)] = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """Sources with their numbers, in the order they were added."""
+    after = read_number(cursor) or 0
+    sources = sorted(await reach.visible(), key=lambda source: source.id)
+    found = [
+        source
+        for source in sources
+        if source.id > after and url in (None, source.url) and name in (None, source.name)
+    ]
+    views = [await reach.kb.show(source.label) for source in found[: limit + 1]]
+    return reply(request, part(views, limit, by_id))
+
+
+@router.post("/sources", status_code=201, response_model=SourceView)
+async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Response:
+    """Add a source, and start to read it unless `run` is false; 200 if it was there."""
+    reach.allowed.check_everywhere()
+    source, is_new = await reach.kb.add(
+        body.target, name=body.name, version=body.version, settings=body.settings
+    )
+    if body.run:
+        await reach.kb.start(source, RunMode.CRAWL)
+    view = await reach.kb.show(source.label)
+    return made(view, 201 if is_new else 200, f"/api/v1/sources/{source.id}")
+
+
+@router.get("/sources/{number}", response_model=SourceView)
+async def show_source(request: Request, reach: Reached, number: Id) -> Response:
+    """One source with its numbers, settings and external stores."""
+    return reply(request, await reach.kb.show((await reach.source(number)).label))
+
+
+@router.patch("/sources/{number}", response_model=SourceView)
+async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Response:
+    """Change settings of a source; what is not named stays."""
+    source = await reach.source(number)
+    changed = await reach.kb.change_settings(source, body.settings, body.reset)
+    return made(await reach.kb.show(changed.label), 200)
+
+
+@router.delete("/sources/{number}", status_code=204)
+async def remove_source(reach: Reached, number: Id) -> Response:
+    """Delete a source with its pages; a run of it ends. The history of attempts stays."""
+    await reach.kb.remove((await reach.source(number)).label)
+    return Response(status_code=204)
+
+
+@router.get("/sources/{number}/plan", response_model=Plan)
+async def plan(request: Request, reach: Reached, number: Id) -> Response:
+    """What a refresh would look at and cost."""
+    return reply(request, await reach.kb.plan((await reach.source(number)).label))

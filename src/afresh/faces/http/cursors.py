@@ -1,0 +1,56 @@
+"""Cursors: where a list goes on, as a text that says nothing to others."""
+
+import base64
+import json
+from math import isfinite
+
+from afresh.core.errors import UsageError
+from afresh.core.records import LinkPlace
+
+LARGEST = 2**63 - 1
+WRONG = "cursor: this is none of ours: take `next` of the answer before, or leave it out"
+
+
+def number_cursor(number: int) -> str:
+    """A cursor behind the record with this number."""
+    return _packed([number])
+
+
+def read_number(cursor: str | None) -> int | None:
+    """The number that a cursor holds."""
+    if cursor is None:
+        return None
+    match _unpacked(cursor):
+        case [int(number)] if 0 <= number <= LARGEST and not isinstance(number, bool):
+            return number
+    raise UsageError(WRONG)
+
+
+def link_cursor(place: LinkPlace) -> str:
+    """A cursor behind a link."""
+    return _packed(list(place))
+
+
+def read_link(cursor: str | None) -> LinkPlace | None:
+    """The place that a cursor holds."""
+    if cursor is None:
+        return None
+    match _unpacked(cursor):
+        case [int() | float() as score, str(url), int(number)] if isfinite(score) and 0 <= number <= LARGEST:
+            return LinkPlace(float(score), url, number)
+    raise UsageError(WRONG)
+
+
+def _packed(parts: list[object]) -> str:
+    text = json.dumps(parts, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _unpacked(cursor: str) -> object:
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        found = json.loads(raw)
+        json.dumps(found, ensure_ascii=False).encode()  # no half characters
+    except (ValueError, RecursionError):
+        raise UsageError(WRONG) from None
+    return found

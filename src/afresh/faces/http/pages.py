@@ -1,0 +1,143 @@
+"""Pages: what a source holds."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from afresh.core.errors import UsageError
+from afresh.core.model import Attempt, PageStatus
+from afresh.core.views import OpenedPage, PageView, Why
+from afresh.faces.http.cursors import read_number
+from afresh.faces.http.listing import Listing, by_id, part
+from afresh.faces.http.once import Key, OnceRoute
+from afresh.faces.http.parts import LARGEST, USUAL, Address, Cursor, Id, Limit
+from afresh.faces.http.reach import Reached
+from afresh.faces.http.replies import made, reply
+
+router = APIRouter(tags=["pages"], route_class=OnceRoute)
+Url = Annotated[str | None, Query(max_length=2_000, description="Just the page at this address.")]
+Status = Annotated[PageStatus | None, Query(description="Only pages with this status.")]
+Deleted = Annotated[bool, Query(description="Also pages that were deleted.")]
+Doubtful = Annotated[bool, Query(description="Only pages whose last look is not believed.")]
+
+
+class NewPage(BaseModel):
+    """An address to look at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source_id: int = Field(ge=1, le=LARGEST)
+    url: Address
+
+
+class ChangedPage(BaseModel):
+    """When to look at a page again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    next_look: AwareDatetime
+
+
+@router.get("/pages", response_model=Listing[PageView])
+async def list_pages(
+    request: Request,
+    reach: Reached,
+    source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
+    url: Url = None,
+    status: Status = None,
+    deleted: Deleted = False,
+    doubtful: Doubtful = False,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """Pages in the order they were found; with `url` none or one of each source."""
+    pages = await reach.kb.page_list(
+        await reach.sources(source),
+        url=url,
+        status=status,
+        everything=deleted,
+        doubtful=doubtful,
+        after=read_number(cursor) or 0,
+        limit=limit + 1,
+    )
+    return reply(request, part(pages, limit, by_id))
+
+
+@router.get("/sources/{number}/pages", response_model=Listing[PageView])
+async def pages_of_source(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    url: Url = None,
+    status: Status = None,
+    deleted: Deleted = False,
+    doubtful: Doubtful = False,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """The pages of one source."""
+    return await list_pages(request, reach, number, url, status, deleted, doubtful, cursor, limit)
+
+
+@router.post("/pages", status_code=201, response_model=PageView)
+async def add_page(reach: Reached, body: NewPage, key: Key = None) -> Response:
+    """Make an address of a source known, and look at it with what is due."""
+    source = await reach.source(body.source_id)
+    page = await reach.kb.add_page(source, body.url)
+    return made(page, 201, f"/api/v1/pages/{page.id}")
+
+
+@router.get("/pages/{number}", response_model=PageView)
+async def show_page(request: Request, reach: Reached, number: Id) -> Response:
+    """One page, with its copies in external stores."""
+    page, _ = await reach.page(number)
+    return reply(request, page)
+
+
+@router.patch("/pages/{number}", response_model=PageView)
+async def change_page(reach: Reached, number: Id, body: ChangedPage) -> Response:
+    """Set when a page is looked at next."""
+    await reach.page(number)
+    return made(await reach.kb.set_next_look(number, _sane(body.next_look)), 200)
+
+
+@router.delete("/pages/{number}", status_code=204)
+async def remove_page(reach: Reached, number: Id) -> Response:
+    """Take a page out of the index; a later run that finds it brings it back. Rules keep it out."""
+    await reach.page(number)
+    await reach.kb.drop_page(number)
+    return Response(status_code=204)
+
+
+@router.get("/pages/{number}/text", response_model=OpenedPage)
+async def text_of_page(request: Request, reach: Reached, number: Id) -> Response:
+    """The stored text of a page, as Markdown."""
+    page, source = await reach.page(number)
+    return reply(request, await reach.kb.open(page.url, within=source.label))
+
+
+@router.get("/pages/{number}/history", response_model=Listing[Attempt])
+async def history_of_page(
+    request: Request, reach: Reached, number: Id, cursor: Cursor = None, limit: Limit = USUAL
+) -> Response:
+    """Every attempt to look at a page, newest first; the first is the latest."""
+    await reach.page(number)
+    attempts = await reach.kb.attempts(number, below=read_number(cursor), limit=limit + 1)
+    return reply(request, part(attempts, limit, by_id))
+
+
+@router.get("/pages/{number}/why", response_model=Why)
+async def why_of_page(request: Request, reach: Reached, number: Id) -> Response:
+    """The evidence behind the state of a page."""
+    page, source = await reach.page(number)
+    return reply(request, await reach.kb.why(page.url, within=source.label))
+
+
+def _sane(moment: datetime) -> datetime:
+    """A time that every store can hold."""
+
+    if not 1970 <= moment.year < 9000:
+        raise UsageError("next_look: expected a time from 1970 to 9000")
+    return moment.astimezone(UTC)

@@ -1,0 +1,134 @@
+"""Runs: started, watched, cancelled, confirmed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import StreamingResponse
+
+from afresh.core.errors import Unknown
+from afresh.core.model import RunMode, RunState
+from afresh.core.views import RunReport
+from afresh.faces.http.cursors import number_cursor, read_number
+from afresh.faces.http.listing import Listing, part
+from afresh.faces.http.once import Key, OnceRoute
+from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
+from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.http.replies import as_json, made, reply
+
+router = APIRouter(tags=["runs"], route_class=OnceRoute)
+GOING = (RunState.QUEUED, RunState.RUNNING)
+LOOK = 0.5  # seconds between looks at a run that is watched
+QUIET = 30  # looks without news after which a sign of life is sent
+State = Annotated[RunState | None, Query(description="Only runs in this state.")]
+
+
+class NewRun(BaseModel):
+    """A run to start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source_id: int = Field(ge=1, le=LARGEST)
+    due: bool = Field(False, description="Only pages whose time has come.")
+    full: bool = Field(False, description="Read every page again, changed or not.")
+
+
+@router.get("/runs", response_model=Listing[RunReport])
+async def list_runs(
+    request: Request,
+    reach: Reached,
+    source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
+    state: State = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """Runs, newest first."""
+    below = read_number(cursor)
+    runs = await reach.kb.run_list(await reach.sources(source), state=state, below=below, limit=limit + 1)
+    return reply(request, part(runs, limit, lambda run: number_cursor(run.run)))
+
+
+@router.get("/sources/{number}/runs", response_model=Listing[RunReport])
+async def runs_of_source(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    state: State = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """The runs of one source."""
+    return await list_runs(request, reach, number, state, cursor, limit)
+
+
+@router.post("/runs", status_code=202, response_model=RunReport)
+async def start_run(reach: Reached, body: NewRun, key: Key = None) -> Response:
+    """Start a run of a source; 409 names the run that is open already."""
+    source = await reach.source(body.source_id)
+    mode = RunMode.DUE if body.due else RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
+    run = await reach.kb.start(source, mode, full=body.full)
+    return made(run, 202, f"/api/v1/runs/{run.run}")
+
+
+@router.get("/runs/{number}", response_model=RunReport)
+async def show_run(request: Request, reach: Reached, number: Id) -> Response:
+    """One run, as far as it is."""
+    await reach.run(number)
+    return reply(request, await reach.kb.run(number))
+
+
+@router.post("/runs/{number}/cancel", response_model=RunReport)
+async def cancel_run(reach: Reached, number: Id, key: Key = None) -> Response:
+    """Stop a run; what it has read stays, and the next one goes on with it."""
+    await reach.run(number)
+    return made(await reach.kb.cancel(number), 200)
+
+
+@router.post("/runs/{number}/confirm", response_model=RunReport)
+async def confirm_run(reach: Reached, number: Id, key: Key = None) -> Response:
+    """Let a run that the brake holds delete what it found gone."""
+    await reach.run(number)
+    return made(await reach.kb.confirm(number), 200)
+
+
+@router.get(
+    "/runs/{number}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Server-sent events."}},
+)
+async def watch_run(request: Request, reach: Reached, number: Id) -> StreamingResponse:
+    """How far a run is, as server-sent events: `progress` whenever it moved, then `end`."""
+    await reach.run(number)
+    events = _events(reach, number, request.app.state.desk.stopping)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIterator[bytes]:
+    told, quiet = b"", 0
+    while not stopping.is_set():
+        try:
+            run = await reach.kb.run(number)
+        except Unknown:
+            yield b'event: end\ndata: {"state":"removed"}\n\n'
+            return
+        body = as_json({name: value for name, value in _fields(run).items() if name != "seconds"})
+        if run.state not in GOING:
+            yield b"event: end\ndata: " + as_json(run) + b"\n\n"
+            return
+        if body != told:
+            told, quiet = body, 0
+            yield b"event: progress\ndata: " + as_json(run) + b"\n\n"
+        elif (quiet := quiet + 1) % QUIET == 0:
+            yield b": still there\n\n"
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), LOOK)
+
+
+def _fields(run: RunReport) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(run)
