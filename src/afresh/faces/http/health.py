@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from afresh import __version__
+from afresh.faces.http.access import allowed_of
 from afresh.faces.http.parts import Kb
 from afresh.faces.http.replies import as_json
 
@@ -26,14 +27,16 @@ class Ready(BaseModel):
 
 
 @router.get("/health", response_model=Health)
-async def health() -> Response:
+async def health(request: Request) -> Response:
     """The process lives; nothing else is asked."""
+    allowed_of(request.scope)  # open to all
     return Response(as_json({"status": "ok", "version": __version__}), media_type="application/json")
 
 
 @router.get("/ready", response_model=Ready)
 async def ready(request: Request, kb: Kb) -> Response:
     """The store answers, so that requests can be answered; 503 if not."""
+    allowed_of(request.scope)  # tells of no source
     await kb.ready()
     worker = request.app.state.desk.worker
     body = {"status": "ok", "store": "ok", "worker": worker}

@@ -43,7 +43,10 @@ class Server(uvicorn.Server):
 
     async def work(self) -> None:
         """Answer until `leave`."""
-        await self.serve([self.socket])
+        try:
+            await self.serve([self.socket])
+        finally:
+            self.socket.close()
 
     def leave(self) -> None:
         """Take no more requests, finish those under way, and end."""
@@ -66,6 +69,7 @@ def listening(host: str, port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(place)
+        made.listen(BACKLOG)  # who connects before we answer waits
     except OSError as error:
         made.close()
         if error.errno == errno.EADDRINUSE:

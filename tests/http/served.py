@@ -1,0 +1,64 @@
+"""A server on a real port of this machine, and a client that asks it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from tests.e2e.library import settings
+
+from afresh.app import build
+from afresh.config import Config
+from afresh.faces.http.app import make_app
+from afresh.faces.http.serving import Server
+from afresh.kb import KnowledgeBase
+
+GOING = ("queued", "running")
+
+
+class Client:
+    """Asks a server, and waits for runs by their events."""
+
+    def __init__(self, session: aiohttp.ClientSession, kb: KnowledgeBase) -> None:
+        self.session = session
+        self.kb = kb
+
+    async def ask(self, method: str, path: str, **more: Any) -> tuple[int, Any]:
+        """Status and JSON of an answer."""
+        async with self.session.request(method, path, **more) as answer:
+            text = await answer.text()
+            return answer.status, await answer.json(content_type=None) if text else None
+
+    async def get(self, path: str, **more: Any) -> Any:
+        """What is read with 200."""
+        status, told = await self.ask("GET", path, **more)
+        assert status == 200, told
+        return told
+
+    async def events(self, run: int) -> list[str]:
+        """The events of a run until it ends."""
+        async with self.session.get(f"/api/v1/runs/{run}/events") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            return (await answer.text()).strip().split("\n\n")
+
+
+@asynccontextmanager
+async def served(
+    store: Path | str, *, read_only: bool = False, works: bool = True, config: Config | None = None
+) -> AsyncIterator[Client]:
+    """A server over a store, while it is open."""
+    kb = await build(config or settings(Path(store)))
+    try:
+        app = make_app(kb, config or settings(Path(store)), read_only=read_only, works=works)
+        server = Server(app, "127.0.0.1", 0)
+        serving = asyncio.create_task(server.work())
+        try:
+            async with aiohttp.ClientSession(server.url) as session:
+                yield Client(session, kb)
+        finally:
+            server.leave()
+            await serving
+    finally:
+        await kb.close()

@@ -1,0 +1,182 @@
+"""REST on a real port: what a team does with it, from the first source to the last page."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from tests.http.served import served
+
+from afresh.testing import TinySite
+
+API = "/api/v1"
+
+
+async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: Path, site: TinySite) -> None:
+    async with served(tmp_path / "kb.db") as client:
+        assert (await client.get("/health"))["status"] == "ok"
+        assert (await client.get("/ready"))["worker"] == "here"
+        new = {"target": site.url, "name": "harbor", "version": "2", "settings": {"max_pages": 50}}
+        status, source = await client.ask("POST", f"{API}/sources", json=new)
+        assert status == 201, source
+        number, run = source["id"], source["last_run"]
+        assert await client.events(run)
+        ended = await client.get(f"{API}/runs/{run}")
+        assert (ended["state"], ended["source"]) == ("completed", "harbor")
+
+        # pages, in parts
+        first = await client.get(f"{API}/sources/{number}/pages?limit=4")
+        rest = await client.get(f"{API}/pages?source={number}&cursor={first['next']}&limit=1000")
+        pages = first["items"] + rest["items"]
+        assert len({page["id"] for page in pages}) == len(pages)
+        assert sum(page["status"] == "active" for page in pages) == ended["new"]
+        assert rest["next"] is None
+        root = next(page for page in pages if page["url"] == site.url)
+        [found] = (await client.get(f"{API}/pages", params={"url": site.url}))["items"]
+        assert found == root == await client.get(f"{API}/pages/{root['id']}")
+        assert (await client.get(f"{API}/pages", params={"url": site.url + "nowhere"}))["items"] == []
+        assert "# " in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
+        attempts = (await client.get(f"{API}/pages/{root['id']}/history"))["items"]
+        assert "success" in {attempt["outcome"] for attempt in attempts}
+        assert (await client.get(f"{API}/pages/{root['id']}/why"))["page"]["id"] == root["id"]
+        assert (await client.get(f"{API}/pages/{root['id']}/copies"))["copies"] == []
+
+        # links, joined with the page they are on, best first
+        on_root = (await client.get(f"{API}/pages/{root['id']}/links"))["items"]
+        assert all(root["id"] in [page["id"] for page in link["pages"]] for link in on_root)
+        worst = on_root[-1]["id"]
+        status, link = await client.ask(
+            "PATCH", f"{API}/links/{worst}", json={"score": 0.9, "comment": "mine"}
+        )
+        assert (status, link["score"]) == (200, 0.9)
+        best = await client.get(f"{API}/sources/{number}/links?limit=1")
+        assert best["items"][0]["id"] == worst
+        behind = await client.get(f"{API}/links", params={"cursor": best["next"]})
+        assert worst not in [link["id"] for link in behind["items"]]
+        made = {"page_id": root["id"], "url": "https://example.org/x", "text": "X"}
+        status, added = await client.ask("POST", f"{API}/links", json=made)
+        assert (status, added["pages"][0]["text"]) == (201, "X")
+        assert (await client.ask("DELETE", f"{API}/links/{added['id']}"))[0] == 204
+        assert (await client.ask("GET", f"{API}/links/{added['id']}"))[0] == 404
+
+        # search and changes
+        answer = await client.get(f"{API}/search", params={"q": "retry", "in": "harbor@2", "limit": 3})
+        assert answer["hits"]
+        changes = await client.get(f"{API}/changes?limit=2")
+        older = await client.get(f"{API}/sources/{number}/changes", params={"cursor": changes["next"]})
+        assert min(each["id"] for each in changes["items"]) > max(each["id"] for each in older["items"])
+        async with client.session.get(f"{API}/changes.atom") as feed:
+            tree = ET.fromstring(await feed.text())
+        assert len(tree.findall("{http://www.w3.org/2005/Atom}entry")) == ended["new"]
+
+        # settings, and single pages by hand
+        changed = {"settings": {"max_pages": 60, "render": "never"}, "reset": ["render"]}
+        status, source = await client.ask("PATCH", f"{API}/sources/{number}", json=changed)
+        assert (status, source["rules"]["max_pages"], source["policy"]) == (200, 60, {})
+        status, told = await client.ask(
+            "PATCH", f"{API}/sources/{number}", json={"settings": {"max_page": 1}}
+        )
+        assert (status, "max_pages" in told["detail"]) == (422, True)
+        later = {"next_look": "2030-01-01T00:00:00Z"}
+        assert (await client.ask("PATCH", f"{API}/pages/{root['id']}", json=later))[0] == 200
+        assert (await client.get(f"{API}/pages/{root['id']}/why"))["next_look"] == later["next_look"]
+        assert (await client.ask("DELETE", f"{API}/pages/{root['id']}"))[0] == 204
+        assert (await client.get(f"{API}/pages/{root['id']}"))["status"] == "deleted"
+
+        assert (await client.ask("DELETE", f"{API}/sources/{number}"))[0] == 204
+        assert (await client.get(f"{API}/sources"))["items"] == []
+        assert (await client.ask("GET", f"{API}/pages/{root['id']}"))[0] == 404
+
+
+async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_fix(
+    tmp_path: Path, site: TinySite
+) -> None:
+    async with served(tmp_path / "kb.db", works=False) as client:
+        status, source = await client.ask("POST", f"{API}/sources", json={"target": site.url})
+        assert status == 201
+        number, run = source["id"], source["last_run"]
+
+        # a second start names the first
+        status, told = await client.ask("POST", f"{API}/runs", json={"source_id": number})
+        assert (status, told["run"]) == (409, run)
+        status, told = await client.ask("POST", f"{API}/runs/{run}/confirm")
+        assert (status, "does not wait" in told["detail"]) == (422, True)
+        status, told = await client.ask("POST", f"{API}/runs/{run}/cancel")
+        assert (status, told["state"]) == (200, "cancelled")
+        assert (await client.events(run))[0].startswith("event: end")
+        assert (await client.ask("POST", f"{API}/runs", json={"source_id": number}))[0] == 202
+
+        for wrong in (
+            "limit=-1",
+            "limit=1000000000000000000",
+            "limit=1000000000",
+            "cursor=abc",
+            "status=none",
+        ):
+            status, told = await client.ask("GET", f"{API}/pages?{wrong}")
+            assert (status, wrong.partition("=")[0] in told["detail"]) == (422, True), (wrong, told)
+        for path in ("pages/99", "links/99", "runs/99", "sources/99", "sources/99/pages", "pages?source=99"):
+            assert (await client.ask("GET", f"{API}/{path}"))[0] == 404, path
+        for path in ("pages/0", "links/9223372036854775808", "runs/x"):
+            assert (await client.ask("GET", f"{API}/{path}"))[0] == 422, path
+
+        # files of the server are closed unless the settings open them
+        for target in ("/etc", "file:///etc", "~/x", "./x", "git+file:///srv/x", str(tmp_path)):
+            status, told = await client.ask("POST", f"{API}/sources", json={"target": target})
+            assert (status, "allowed_roots" in told["detail"]) == (422, True), (target, told)
+        wrong_page = {"source_id": number, "url": "https://elsewhere.example/"}
+        status, told = await client.ask("POST", f"{API}/pages", json=wrong_page)
+        assert (status, told["detail"].startswith("url: ")) == (422, True)
+        status, page = await client.ask(
+            "POST", f"{API}/pages", json={**wrong_page, "url": site.url + "extra"}
+        )
+        assert (status, page["status"]) == (201, "pending")
+        deep = "[" * 100_000 + "]" * 100_000
+        for body in (deep, '{"target": "\\ud800"}', "{", "null", '{"target": "x", "proxy": "http://evil"}'):
+            status, told = await client.ask(
+                "POST", f"{API}/sources", data=body, headers={"content-type": "application/json"}
+            )
+            assert status in (400, 422), (body[:40], told)
+
+
+async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
+    tmp_path: Path, site: TinySite
+) -> None:
+    async with served(tmp_path / "kb.db", works=False) as client:
+        new = {"target": site.url, "run": False}
+        key = {"idempotency-key": "first"}
+        status, source = await client.ask("POST", f"{API}/sources", json=new, headers=key)
+        assert status == 201
+        assert await client.ask("POST", f"{API}/sources", json=new, headers=key) == (201, source)
+        status, told = await client.ask("POST", f"{API}/sources", json={**new, "name": "x"}, headers=key)
+        assert (status, "Idempotency-Key" in told["detail"]) == (422, True)
+        assert (await client.ask("POST", f"{API}/sources", json=new))[0] == 200, "known: not made again"
+        async with client.session.get(f"{API}/sources") as read:
+            tag = read.headers["etag"]
+        async with client.session.get(f"{API}/sources", headers={"if-none-match": f'"x", W/{tag}'}) as again:
+            assert (again.status, await again.read()) == (304, b"")
+        await client.ask("PATCH", f"{API}/sources/{source['id']}", json={"settings": {"max_depth": 3}})
+        async with client.session.get(f"{API}/sources", headers={"if-none-match": tag}) as changed:
+            assert (changed.status, json.loads(await changed.text())["items"][0]["rules"]) == (
+                200,
+                {"max_depth": 3},
+            )
+
+
+async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path) -> None:
+    async with served(tmp_path / "kb.db", read_only=True) as client:
+        document = await client.get(f"{API}/openapi.json")
+        methods = {method for item in document["paths"].values() for method in item}
+        assert methods == {"get"}
+        assert (await client.ask("POST", f"{API}/sources", json={"target": "https://x.example/"}))[0] == 405
+
+
+async def test_C1_the_page_that_shows_the_api_needs_no_other_host(tmp_path: Path) -> None:
+    async with served(tmp_path / "kb.db", works=False) as client:
+        async with client.session.get("/docs") as page:
+            shown = await page.text()
+            assert "default-src 'self'" in page.headers["content-security-policy"]
+        assert "http" not in shown
+        for name in ("swagger-ui.css", "swagger-ui-bundle.js", "start.js"):
+            assert f"/docs/{name}" in shown
+            async with client.session.get(f"/docs/{name}") as file:
+                assert (file.status, len(await file.text()) > 100) == (200, True)
