@@ -1,0 +1,174 @@
+"""Requests made from the OpenAPI document, valid and not, and naughty strings in every text field.
+
+No answer may be a 5xx, and every error has to be problem+json. The server stands on a real port; nothing is
+fetched, as nobody works on the runs that are started.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from schemathesis import Case
+from schemathesis.core.result import Ok
+from schemathesis.openapi import from_dict
+
+from afresh.app import build
+from afresh.config import Config, load
+from afresh.faces.http.app import make_app
+from afresh.faces.http.serving import Server
+from afresh.testing import TinySite
+
+NAUGHTY = Path(__file__).resolve().parents[2] / "shared" / "data" / "naughty" / "blns.json"
+SECONDS = 30
+STREAM = "/events"
+Numbers = Counter[str]
+NEEDED = {"q": "retry"}
+USUAL = {
+    "source_id": 1,
+    "page_id": 1,
+    "target": "x.example",
+    "url": "x.example",
+    "next_look": "2030-01-01T00:00Z",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve a small store, ask it, and tell what it answered."""
+    parser = argparse.ArgumentParser("python -m soak api", description=__doc__)
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", help="an empty store, as postgresql://…; else a file of its own")
+    given_ = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder, TinySite.docs() as site:
+        store = given_.store or f"sqlite:///{folder}/api.db"
+        flags = {"store.url": store, "network.allow": ["127.0.0.1/32"]}
+        with served(load(None, {}, flags, Path(folder)), site.url) as (url, document):
+            told = asyncio.run(naughty(url, document, texts()))
+            operations = len(list(_operations(document)))
+            each = max(1, (given_.requests - told.total()) // operations)
+            told += fuzz(url, document, each, given_.seed)
+    bad = {name: number for name, number in told.items() if name.startswith(("5", "wrong"))}
+    print(json.dumps({"requests": told.total(), "statuses": dict(sorted(told.items())), "bad": bad}))
+    return 1 if bad or told.total() < given_.requests * 0.9 else 0
+
+
+def texts() -> list[str]:
+    """Strings that are known to break things."""
+    found: list[str] = json.loads(NAUGHTY.read_text("utf-8"))
+    return found
+
+
+@contextmanager
+def served(config: Config, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A server in a thread of its own over a store with one site in it: its address, and its document."""
+    ready, held = threading.Event(), dict[str, Any]()
+
+    async def serve() -> None:
+        kb = await build(config)
+        try:
+            await kb.crawl(target, name="harbor")
+            app = make_app(kb, config, works=False)
+            server = Server(app, "127.0.0.1", 0)
+            held.update(server=server, loop=asyncio.get_running_loop(), document=app.openapi())
+            ready.set()
+            await server.work()
+        finally:
+            await kb.close()
+            ready.set()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    ready.wait()
+    try:
+        yield held["server"].url, held["document"]
+    finally:
+        held["loop"].call_soon_threadsafe(held["server"].leave)
+        thread.join()
+
+
+def fuzz(url: str, document: dict[str, Any], each: int, number: int) -> Numbers:
+    """Ask every operation a number of times, as schemathesis makes it up."""
+    told: Numbers = Counter()
+    schema = from_dict(document)
+    operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+    for operation in sorted(operations, key=lambda each: each.method == "delete"):
+        strategy = operation.as_strategy()
+
+        @seed(number)
+        @settings(
+            max_examples=each,
+            deadline=None,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+        )
+        @given(case=strategy)
+        def ask(case: Case[Any]) -> None:
+            if case.path.endswith(STREAM):  # has no end as long as nobody works on the run
+                return
+            answer = case.call(base_url=url, timeout=SECONDS)
+            told[str(answer.status_code)] += 1
+            if answer.status_code >= 500:
+                print(case.as_curl_command(), answer.status_code)
+            kind = answer.headers.get("content-type", ["?"])[0]
+            if answer.status_code >= 400 and not kind.startswith("application/problem+json"):
+                told[f"wrong {kind}"] += 1
+
+        ask()
+    return told
+
+
+async def naughty(url: str, document: Mapping[str, Any], strings: Sequence[str]) -> Numbers:
+    """Put every string into every text field, one field at a time."""
+    told: Numbers = Counter()
+    async with aiohttp.ClientSession(url) as session:
+        for method, path, sent_as, sent, field in _fields(document):
+            for text in strings:
+                given_: dict[str, Any] = {sent_as: {**sent, field: _shaped(field, text)}}
+                async with session.request(method, path, **given_) as answer:
+                    await answer.read()
+                    told[str(answer.status)] += 1
+                    if answer.status >= 500:
+                        print(method, path, field, repr(text)[:200], answer.status)
+    return told
+
+
+def _shaped(field: str, text: str) -> object:
+    """A text where a field takes one; settings and lists hold it."""
+    return {"settings": {"include": [text], text[:90]: text}, "reset": [text]}.get(field, text)
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Every operation, those that delete last."""
+    found = [
+        (method.upper(), path, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    ]
+    return iter(sorted(found, key=lambda each: each[0] == "DELETE"))
+
+
+def _fields(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Mapping[str, Any], str]]:
+    """Every text among the parameters and bodies; numbers in paths are those of the first record."""
+    for method, path, operation in _operations(document):
+        place = path.replace("{number}", "1")
+        for each in operation.get("parameters", ()):
+            if each["in"] == "query" and "string" in json.dumps(each["schema"]):
+                yield method, place, "params", NEEDED if path.endswith("/search") else {}, each["name"]
+        media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        name = media.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        schema = document["components"]["schemas"].get(name, {})
+        base = {field: USUAL[field] for field in schema.get("required", ())}
+        for field, kind in schema.get("properties", {}).items():
+            if '"string"' in json.dumps(kind) or field == "settings":
+                yield method, place, "json", base, field
