@@ -174,7 +174,11 @@ def _passage(hit: Hit) -> Passage:
         score=round(hit.score, 4),
         checked_at=hit.checked_at,
         changed_at=hit.changed_at,
-        text=framed(f"{title}\n\n{text}", hit.url, freshness(hit.checked_at, hit.changed_at)),
+        text=framed(
+            text if title in text[: len(title) + 4] else f"{title}\n\n{text}",
+            hit.url,
+            freshness(hit.checked_at, hit.changed_at),
+        ),
     )
 
 
