@@ -205,17 +205,20 @@ async def test_a_job_outlives_its_session_and_goes_on_with_the_next(store: Path)
     program = Program(store, in_process=True)
     with BusySite() as site:
         lay(site, star(30))
-        gate = site.hold("/p7")
+        held = ["/p0", "/p1", "/p2"]  # as many as are asked for at a time
+        gates = [site.hold(path) for path in held]
         with raw(program) as client:
             job = client.call("scrape_docs", url=site.url, library="docs")["structuredContent"]
             assert (job["jobId"], job["status"] in ("queued", "running")) == (1, True)
             client.send("tools/call", name="get_job_info", arguments={"jobId": 1, "wait": PATIENCE})
-            gate.wait(timeout=PATIENCE)
+            for gate in gates:
+                gate.wait(timeout=PATIENCE)
             client.process.send_signal(signal.SIGTERM)
+            for path in held:
+                site.release(path)
             assert client.process.wait(PATIENCE) == 0  # though the client still holds the line
         async with opened(store) as kb:
             assert (await kb.run(1)).state == "queued"
-        site.release("/p7")
         with raw(program) as client:
             done = client.call("get_job_info", jobId=1, wait=PATIENCE)["structuredContent"]
             assert (done["status"], done["new"]) == ("completed", 31)
