@@ -55,6 +55,12 @@ def label_of(library: str, version: str | None) -> str:
 
 def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
     """Make the tools known that only read the store."""
+    _add_search(server, kb)
+    _add_lists(server, kb)
+    _add_changes(server, kb)
+
+
+def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
 
     @server.tool(annotations=READS)
     async def search_docs(
@@ -77,6 +83,8 @@ def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
             found = await kb.search(query, within=within, limit=most, context=True)
         return _passages(found, first, limit, question)
 
+
+def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
     @server.tool(annotations=READS)
     async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, Libraries]:
         """List the indexed libraries with their versions, sizes and freshness."""
@@ -110,6 +118,8 @@ def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         best = found.version or "the one without a version"
         return answered(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
 
+
+def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
     @server.tool(annotations=READS)
     async def what_changed(
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
@@ -174,7 +184,11 @@ def _passage(hit: Hit) -> Passage:
         score=round(hit.score, 4),
         checked_at=hit.checked_at,
         changed_at=hit.changed_at,
-        text=framed(f"{title}\n\n{text}", hit.url, freshness(hit.checked_at, hit.changed_at)),
+        text=framed(
+            text if title in text[: len(title) + 4] else f"{title}\n\n{text}",
+            hit.url,
+            freshness(hit.checked_at, hit.changed_at),
+        ),
     )
 
 

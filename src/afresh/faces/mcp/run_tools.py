@@ -1,6 +1,8 @@
 """The tools around jobs, which are runs: what is done, started, cancelled; and removing."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -71,10 +73,14 @@ def add_job_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None
 def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None) -> None:
     """Make the tools known that start, stop and delete."""
 
-    async def started(run: RunReport, wait: float, ctx: Context[Any, Any]) -> CallToolResult:
+    async def started(
+        run: RunReport, wait: float, ctx: Context[Any, Any], others: Sequence[RunReport] = ()
+    ) -> CallToolResult:
         if hands is not None:
             hands.wake()
-        return _answered(await _awaited(kb, hands, run.run, wait, ctx))
+        now = await _awaited(kb, hands, run.run, wait, ctx)
+        beside = tuple(f"job {each.run} looks at {label_of(each.source, each.version)}" for each in others)
+        return _answered(replace(now, notes=(*beside, *now.notes)))
 
     @server.tool(annotations=WRITES)
     async def scrape_docs(
@@ -113,7 +119,7 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
             runs = await kb.queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
-            return await started(runs[0], wait, ctx)
+            return await started(runs[0], wait, ctx, runs[1:])
 
     @server.tool(annotations=WRITES)
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:

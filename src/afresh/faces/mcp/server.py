@@ -1,25 +1,26 @@
 """The MCP server: every tool and resource over one knowledge base."""
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
 from mcp.server import MCPServer
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, InputRequiredResult, Resource
-from pydantic import ValidationError
+from pydantic import AnyUrl, ValidationError
 
 from afresh import __version__
 from afresh.faces.mcp.find_tools import add_find_tools
 from afresh.faces.mcp.framing import one_line
 from afresh.faces.mcp.hands import Hands
 from afresh.faces.mcp.page_tools import add_page_tools
-from afresh.faces.mcp.resources import add_resources, listed
+from afresh.faces.mcp.resources import add_resources, listed, read
 from afresh.faces.mcp.run_tools import add_job_tools, add_write_tools
 from afresh.faces.mcp.trouble import told, wrong_arguments
 from afresh.kb import KnowledgeBase
@@ -65,6 +66,13 @@ class AfreshServer(MCPServer[None]):
         """The libraries there are."""
         with told():
             return await listed(self._kb)
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: Context[None, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        """A library or a page by its address."""
+        ours = await read(self._kb, str(uri))
+        return [ours] if ours is not None else await super().read_resource(uri, context)
 
     async def speak(self, stdin: Any, stdout: Any) -> None:
         """Serve one client over two streams of lines until the first ends."""

@@ -13,6 +13,7 @@ from afresh.faces.mcp.framing import one_line
 _WORDS = {  # commands that the sentences of the use cases name, and the tools that do the same
     "`afresh sources`": "list_libraries",
     "`afresh status`": "list_jobs",
+    "`afresh pages NAME`": "the resource afresh://library/NAME",
     "`afresh refresh`": "refresh_version",
 }
 LONGEST = 1_000

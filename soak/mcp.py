@@ -1,0 +1,124 @@
+"""The MCP inspector, a client that is not ours, lists and calls every tool over stdio and HTTP.
+
+`python -m soak mcp [--inspector FOLDER]`: FOLDER holds an npm install of the inspector; without it npm
+fetches one, which needs the network.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from afresh.app import build
+from afresh.config import load
+from afresh.faces.mcp.http import asgi_app
+from afresh.testing import TinySite
+
+INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
+SETTINGS = 'store: {{url: "sqlite:///{store}"}}\nnetwork: {{allow: ["127.0.0.1/32"]}}\n'
+PAGE = "<title>{0}</title><body><main><h1>{0}</h1><p>All about {0}.</p>{1}</main></body>"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 if every tool answers as it should over both transports."""
+    parser = argparse.ArgumentParser(prog="python -m soak mcp", description=__doc__)
+    parser.add_argument("--inspector", type=Path, metavar="FOLDER")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="afresh-mcp-") as folder:
+        return asyncio.run(_run(Path(folder), given.inspector or Path(folder)))
+
+
+async def _run(folder: Path, inspector: Path) -> int:
+    program = inspector / "node_modules" / ".bin" / "mcp-inspector"
+    if not program.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            print("npm is not installed: nothing was checked", file=sys.stderr)
+            return 1
+        await _output(npm, "install", "--no-audit", "--no-fund", "--prefix", str(inspector), INSPECTOR)
+    with TinySite() as site:
+        site.put("/", PAGE.format("Start", "".join(f'<a href="/p{n}">p{n}</a>' for n in range(20))))
+        for number in range(20):
+            site.put(f"/p{number}", PAGE.format(f"needle{number}", ""))
+        stdio = await _checked([str(program), "--cli", str(_starter(folder))], site)
+        async with _served(folder / "http.db") as url:
+            http = await _checked([str(program), "--cli", url, "--transport", "http"], site)
+    print(f"stdio: {stdio} tools, HTTP: {http} tools")
+    return 0 if stdio == http == 11 else 1
+
+
+def _starter(folder: Path) -> Path:
+    """A command without options, which the inspector would take for its own."""
+    (folder / "afresh.yaml").write_text(SETTINGS.format(store=folder / "stdio.db"))
+    starter = folder / "afresh-mcp"
+    config = folder / "afresh.yaml"
+    path = os.pathsep.join(sys.path)
+    starter.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{path}' exec '{sys.executable}' -m afresh mcp --config '{config}'\n"
+    )
+    starter.chmod(0o755)
+    return starter
+
+
+@asynccontextmanager
+async def _served(store: Path) -> AsyncIterator[str]:
+    flags = {"store.url": f"sqlite:///{store}", "network.allow": ["127.0.0.1/32"]}
+    kb = await build(load(None, {}, flags, store.parent))
+    app = asgi_app(kb, works=True)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", ws="none", log_config=None))
+    async with app.running():
+        serving = asyncio.create_task(server._serve())
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.05)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
+        server.should_exit = True
+        await serving
+    await kb.close()
+
+
+async def _checked(inspector: Sequence[str], site: TinySite) -> int:
+    """How many tools are listed and answer."""
+    calls: list[tuple[str, dict[str, object], str]] = [
+        ("scrape_docs", {"url": site.url, "library": "docs", "wait": 60}, '"status": "completed"'),
+        ("search_docs", {"query": "needle7", "library": "docs"}, "/p7"),
+        ("list_libraries", {}, "docs"),
+        ("find_version", {"library": "docs"}, "unversioned"),
+        ("what_changed", {"limit": 3}, "new"),
+        ("fetch_url", {"url": site.at("/p3")}, "needle3"),
+        ("list_jobs", {}, '"jobId": 1'),
+        ("get_job_info", {"jobId": 1}, "completed"),
+        ("refresh_version", {"library": "docs", "wait": 60}, '"jobId": 2'),
+        ("cancel_job", {"jobId": 1}, "not under way"),
+        ("remove_docs", {"library": "docs"}, '"pages": 21'),
+    ]
+    listed = json.loads(await _output(*inspector, "--method", "tools/list"))
+    names = {tool["name"] for tool in listed["tools"]}
+    well = 0
+    for tool, arguments, expected in calls:
+        pairs = [f"{key}={value}" for key, value in arguments.items()]
+        options = ["--tool-arg", *pairs] if pairs else []
+        told = await _output(*inspector, "--method", "tools/call", "--tool-name", tool, *options)
+        answer: dict[str, Any] = json.loads(told)
+        is_well = tool in names and expected in json.dumps(answer)
+        well += is_well
+        print(f"{'ok  ' if is_well else 'FAIL'} {tool}" + ("" if is_well else f": {told}"), flush=True)
+    return well if len(names) == len(calls) else 0
+
+
+async def _output(*words: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(words)} ended with {process.returncode}: {err.decode()[-2000:]}")
+    return out.decode()

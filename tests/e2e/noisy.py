@@ -1,0 +1,28 @@
+"""`python -m tests.e2e.noisy` is `afresh` with a library that prints whenever a version is looked up."""
+
+import os
+import subprocess
+
+from tests.e2e.inprocess import InProcess
+
+import afresh.app
+from afresh.core.views import FoundVersion
+from afresh.faces.cli import main
+from afresh.kb import KnowledgeBase
+
+NOISE = "noise-that-nobody-asked-for"
+_quiet = KnowledgeBase.find_version
+
+
+async def _noisy(self: KnowledgeBase, label: str) -> FoundVersion:
+    print(NOISE)  # kept back until the process ends, unless it is flushed
+    os.write(1, f"{NOISE}\n".encode())
+    subprocess.run(["echo", NOISE], check=True)  # noqa: ASYNC221
+    return await _quiet(self, label)
+
+
+if __name__ == "__main__":
+    vars(afresh.app)["Offload"] = InProcess
+    vars(KnowledgeBase)  # a class, so the method is set as an attribute
+    setattr(KnowledgeBase, "find_version", _noisy)  # noqa: B010
+    raise SystemExit(main())
