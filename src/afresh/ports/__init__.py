@@ -36,6 +36,7 @@ from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
 from afresh.ports.copies import Copies as Copies
+from afresh.ports.hooks import Inbox as Inbox
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
@@ -307,7 +308,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Protocol):
+class Library(Store, Tokens, Inbox, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -9,6 +9,7 @@ from afresh.store.copies import CopyRecords
 from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
+from afresh.store.hooks import HookRecords
 from afresh.store.kb import KbRecords
 from afresh.store.link_scores import LinkScores
 from afresh.store.links import LinkBook
@@ -39,6 +40,7 @@ class SqlStore(
     LinkScores,
     CopyRecords,
     TokenRecords,
+    HookRecords,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

@@ -1,6 +1,7 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
 from afresh.testing.memory.copies import MemoryCopies
+from afresh.testing.memory.hooks import MemoryHooks
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
@@ -20,6 +21,7 @@ class MemoryStore(
     MemoryLinkScores,
     MemoryCopies,
     MemoryTokens,
+    MemoryHooks,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

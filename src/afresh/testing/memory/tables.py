@@ -11,6 +11,7 @@ from typing import Any
 from afresh.core.access import Token
 from afresh.core.copies import Copy, SinkRecord
 from afresh.core.embedding import Model
+from afresh.core.hooks import Wish
 from afresh.core.kb_pages import Told
 from afresh.core.link_score import Answered, AskedLink, Worth
 from afresh.core.looks import Chunk, Outcome
@@ -129,6 +130,8 @@ class Tables:
     copies: dict[int, Copy] = field(default_factory=dict)  # pages in external stores
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
+    deliveries: dict[tuple[str, str], datetime] = field(default_factory=dict)  # of webhooks
+    wishes: dict[tuple[SourceId, str], Wish] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)  # by digest
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
