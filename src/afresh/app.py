@@ -181,7 +181,7 @@ class Workshop(Outlets):
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
-        kit.tells_news, kit.mark = looking.tells_news, mark
+        kit.tells_news, kit.mark, kit.targets = looking.tells_news, mark, self.targets()
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:

@@ -336,7 +336,7 @@ class KnowledgeBase(Hooks, Admission):
         source = await self._store.source_by_id(found.source_id) if found else None
         if found is None or source is None:
             raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
-        return await confirm_run(self._store, found, source, self._clock())
+        return await confirm_run(self._store, found, source, self._clock(), self._tools.targets())
 
     async def doctor(self) -> list[Finding]:
         """What is well and what is not, with what to do about it."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +15,7 @@ from afresh.core.git_address import parse_git
 from afresh.core.github_address import github_address
 from afresh.core.hooks import Heard, Push, Wish, concerns_git, concerns_github
 from afresh.core.model import Listed, RunMode, Source, SourceId
+from afresh.core.outbox import Letter, LetterState
 from afresh.core.views import RunReport
 from afresh.engine.tools import Tools
 from afresh.kb_work import Work
@@ -95,14 +97,25 @@ class Hooks(Work):
         return Heard(state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown)
 
     async def keep_promises(self, *, listener: Listener = ignore) -> None:
-        """Look at what messages wish for, until `stop`; trouble with one source leaves the others alone."""
-        while not self._stopping.is_set():
-            try:
-                await self.look_as_wished(listener=listener)
-            except AfreshError as error:
-                log.warning("webhooks wait: %s", error)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), POLL)
+        """Look at what messages wish for, and send what others are to know, until `stop`."""
+        async with self._tools.post_office() as postman:
+            while not self._stopping.is_set():
+                for work in (partial(self.look_as_wished, listener=listener), postman.deliver):
+                    try:
+                        await work()
+                    except AfreshError as error:  # trouble with one is no reason to leave the other alone
+                        log.warning("webhooks wait: %s", error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), POLL)
+
+    async def send_letters(self) -> int:
+        """Send what is due to be sent now; how many messages got there."""
+        async with self._tools.post_office() as postman:
+            return await postman.deliver()
+
+    async def letters(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
+        """Messages to others and what became of them, newest first."""
+        return list(await self._store.letters(state=state, limit=limit))
 
     async def look_as_wished(self, *, listener: Listener = ignore) -> list[RunReport]:
         """Look at what is wished for and has come to rest: one run for each source, however many messages."""

@@ -37,6 +37,7 @@ from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageV
 from afresh.ports.access import Tokens as Tokens
 from afresh.ports.copies import Copies as Copies
 from afresh.ports.hooks import Inbox as Inbox
+from afresh.ports.hooks import Outbox as Outbox
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
@@ -308,7 +309,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Inbox, Protocol):
+class Library(Store, Tokens, Inbox, Outbox, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -16,6 +16,7 @@ from afresh.store.links import LinkBook
 from afresh.store.listings import Listings
 from afresh.store.matching import Known
 from afresh.store.nearby import Nearby
+from afresh.store.outbox import OutboxRecords
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
@@ -41,6 +42,7 @@ class SqlStore(
     CopyRecords,
     TokenRecords,
     HookRecords,
+    OutboxRecords,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

@@ -28,6 +28,7 @@ from afresh.core.model import (
     SourceId,
     Worker,
 )
+from afresh.core.outbox import Letter
 from afresh.core.signals import only_signals
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
@@ -132,6 +133,7 @@ class Tables:
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
     deliveries: dict[tuple[str, str], datetime] = field(default_factory=dict)  # of webhooks
     wishes: dict[tuple[SourceId, str], Wish] = field(default_factory=dict)
+    letters: dict[int, Letter] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)  # by digest
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
