@@ -47,10 +47,11 @@ from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
 from afresh.kb_access import Admission
 from afresh.kb_hooks import Hooks
+from afresh.kb_measures import Measures, Sums
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Hooks, Admission):
+class KnowledgeBase(Hooks, Admission, Measures):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
@@ -59,6 +60,7 @@ class KnowledgeBase(Hooks, Admission):
         self._models = models
         self._clock = clock
         self._stopping = asyncio.Event()
+        self._sums = Sums()
 
     async def crawl(
         self,

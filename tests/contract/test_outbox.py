@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.conftest import Open
-from tests.contract.desk import Desk
+from tests.contract.desk import Desk, read
 
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
@@ -56,3 +56,23 @@ async def test_F101_one_sends_a_message_and_what_was_sent_is_forgotten_later(
     assert not await store.take_letter(second, lease)
     await store.settle_letter(second, LetterState.DEAD, clock.advance(days=8), again=None, error="a day old")
     assert [each.state for each in await store.letters()] == [LetterState.DEAD]
+
+
+async def test_runs_and_copies_are_counted_for_those_who_watch(desk: Desk) -> None:
+    store = desk.store
+    await desk.join()
+    await desk.crawl({"": read("Root", "a"), "a": read("Page a")})
+    first = desk.run.id
+    await desk.begin()
+    assert await store.runs_by_state() == {"completed": 1, "running": 1}
+    found = list(await store.counts_of_runs(0))
+    assert [(number, state) for number, state, _ in found] == [
+        (first, RunState.COMPLETED),
+        (desk.run.id, RunState.RUNNING),
+    ]
+    assert found[0][2]["new"] == 2
+    assert [number for number, *_ in await store.counts_of_runs(first)] == [desk.run.id]
+    assert len(await store.counts_of_runs(0, 1)) == 1
+    await store.take_sink("out", "there", desk.worker)
+    await store.add_copies("out", desk.worker, [desk.source.id], desk.clock())
+    assert await store.copies_by_state() == {("out", "ready_for_indexing"): 2}

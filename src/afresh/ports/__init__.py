@@ -40,6 +40,7 @@ from afresh.ports.hooks import Inbox as Inbox
 from afresh.ports.hooks import Outbox as Outbox
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
+from afresh.ports.measures import Measured as Measured
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
@@ -309,7 +310,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Inbox, Outbox, Protocol):
+class Library(Store, Tokens, Inbox, Outbox, Measured, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -15,6 +15,7 @@ from afresh.store.link_scores import LinkScores
 from afresh.store.links import LinkBook
 from afresh.store.listings import Listings
 from afresh.store.matching import Known
+from afresh.store.measures import Measures
 from afresh.store.nearby import Nearby
 from afresh.store.outbox import OutboxRecords
 from afresh.store.reads import Reads
@@ -43,6 +44,7 @@ class SqlStore(
     TokenRecords,
     HookRecords,
     OutboxRecords,
+    Measures,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

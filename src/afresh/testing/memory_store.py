@@ -4,6 +4,7 @@ from afresh.testing.memory.copies import MemoryCopies
 from afresh.testing.memory.hooks import MemoryHooks
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
+from afresh.testing.memory.measures import MemoryMeasures
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
@@ -22,6 +23,7 @@ class MemoryStore(
     MemoryCopies,
     MemoryTokens,
     MemoryHooks,
+    MemoryMeasures,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
