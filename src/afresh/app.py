@@ -44,6 +44,7 @@ from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
 from afresh.looking import Looking, is_filled, lookout_for, typed_links
 from afresh.modelling import Modelling
+from afresh.naming import Naming
 from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Library, Lister, Lookout
 from afresh.store.open import open_store
@@ -78,7 +79,7 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class Workshop(Outlets):
+class Workshop(Outlets, Naming):
     """Makes the tools of each run from the settings of its source."""
 
     def __init__(self, config: Config, store: SqlStore, models: Modelling, clock: Clock) -> None:
@@ -99,34 +100,6 @@ class Workshop(Outlets):
 
         own = self._own(source)
         return why_left_out(own, rules_for(source, own), source.kind, url)
-
-    def recognise(self, target: str) -> tuple[str, str]:
-        """The kind and the root of the source that is meant by what was typed."""
-        from afresh.sources.recognise import recognise
-
-        return recognise(target, self.config.github.web_urls)
-
-    def address(self, typed: str) -> str:
-        """The address of a page that is meant by what was typed."""
-        from afresh.sources.recognise import address
-
-        return address(typed)
-
-    def recognise_from_afar(self, target: str) -> tuple[str, str]:
-        """The same for a target that a caller of the server names: files only where the settings allow."""
-        from afresh.sources.afar import recognise_from_afar
-
-        return recognise_from_afar(target, self.config.server.allowed_roots, self.config.github.web_urls)
-
-    def web_address(self, typed: str) -> str:
-        """The address of a page that a caller of the server names; UsageError if it is none of the web."""
-        from afresh.sources.afar import web_address
-
-        return web_address(typed)
-
-    def check_settings(self, settings: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings."""
-        self.config.with_overrides(settings)
 
     def keeps_text(self, source: Source) -> bool:
         """Whether the text of its pages is stored."""
@@ -198,7 +171,7 @@ class Workshop(Outlets):
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
-        kit.tells_news, kit.mark = looking.tells_news, mark
+        kit.tells_news, kit.mark, kit.targets = looking.tells_news, mark, self.targets()
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:

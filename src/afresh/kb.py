@@ -46,11 +46,13 @@ from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
 from afresh.kb_access import Admission
+from afresh.kb_hooks import Hooks
+from afresh.kb_measures import Measures, Sums
 from afresh.kb_records import Records
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Records, Admission):
+class KnowledgeBase(Records, Hooks, Admission, Measures):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
@@ -59,6 +61,7 @@ class KnowledgeBase(Records, Admission):
         self._models = models
         self._clock = clock
         self._stopping = asyncio.Event()
+        self._sums = Sums()
 
     async def crawl(
         self,
@@ -336,7 +339,7 @@ class KnowledgeBase(Records, Admission):
         source = await self._store.source_by_id(found.source_id) if found else None
         if found is None or source is None:
             raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
-        return await confirm_run(self._store, found, source, self._clock())
+        return await confirm_run(self._store, found, source, self._clock(), self._tools.targets())
 
     async def ready(self) -> None:
         """Whether the store answers; it raises why not."""

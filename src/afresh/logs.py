@@ -127,12 +127,12 @@ class LogFile:
 
 
 @contextmanager
-def kept(config: Config, *, verbose: int = 0, quiet: bool = False) -> Iterator[None]:
+def kept(config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False) -> Iterator[None]:
     """Keep the log for a while: on stderr as loudly as asked, and in the file that the settings name."""
     secrets = secret_values(config)
     shown = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     with ExitStack() as stack:
-        _hang(stack, Unstoppable("stderr", to_stderr, shown, Lines(secrets=secrets)))
+        _hang(stack, Unstoppable("stderr", to_stderr, shown, Lines(as_json=as_json, secrets=secrets)))
         level = shown
         if config.log.file is not None:
             file = stack.enter_context(closing(LogFile(Path(config.log.file).expanduser())))

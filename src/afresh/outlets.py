@@ -14,12 +14,15 @@ from afresh.core.copies import Replace
 from afresh.core.errors import ConfigError, UsageError
 from afresh.core.events import Listener
 from afresh.core.model import Source
+from afresh.core.outbox import Target
 from afresh.core.reconcile import Times
 from afresh.engine.lifetime import Vigil
+from afresh.engine.postman import Address, Postman
 from afresh.engine.sync import Syncs, is_attached
 from afresh.engine.sync_work import Outlet
-from afresh.ports import Library
+from afresh.ports import Clock, Library
 from afresh.ports.sinks import Sink
+from afresh.store.store import SqlStore
 
 # Each has `open_sink`; one with a BASE_URL is reached by an API and is given the client that asks it.
 MODULES = {
@@ -27,12 +30,15 @@ MODULES = {
     "gemini": "afresh.sinks.gemini",
     "openai": "afresh.sinks.openai_store",
 }
+LARGEST_ANSWER = 65_536  # bytes that anyone says to a webhook
 
 
 class Outlets(ABC):
     """Opens external stores; part of the workshop."""
 
     config: Config
+    store: SqlStore
+    clock: Clock
 
     @abstractmethod
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
@@ -42,6 +48,37 @@ class Outlets(ABC):
         """The stores that are to hold a source, with their kinds."""
         sinks = self.config.sinks
         return {name: sinks[name].kind for name in sorted(sinks) if is_attached(sinks[name].sources, source)}
+
+    def targets(self) -> list[Target]:
+        """Who is told of events."""
+        return [
+            Target(name=name, events=frozenset(each.events), sources=frozenset(each.sources))
+            for name, each in self.config.webhooks.items()
+            if each.url is not None
+        ]
+
+    @asynccontextmanager
+    async def post_office(self) -> AsyncIterator[Postman]:
+        """What sends messages to them: to public addresses, and to what network.allow names."""
+        from afresh.fetchers.api import ApiClient
+
+        hooks, network = self.config.webhooks, self.config.network
+        addresses = {
+            target.name: Address(
+                target=target, url=hooks[target.name].url or "", secret=hooks[target.name].secret
+            )
+            for target in self.targets()
+        }
+        client = ApiClient(
+            [each.url for each in addresses.values()],
+            user_agent=network.user_agent,
+            largest_answer=LARGEST_ANSWER,
+            allow=network.allow,
+        )
+        try:
+            yield Postman(store=self.store, client=client, addresses=addresses, clock=self.clock)
+        finally:
+            await client.close()
 
     @asynccontextmanager
     async def syncing(

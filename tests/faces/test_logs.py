@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from afresh.config import Config, load
 from afresh.core.errors import ConfigError
+from afresh.faces.cli import main
 from afresh.logs import Lines, kept
 
 log = logging.getLogger("afresh.test")
@@ -135,3 +137,25 @@ def test_AFRESH_LOG_is_short_for_the_file(tmp_path: Path) -> None:
     assert load(None, {"AFRESH_LOG": "a.log"}, {}, tmp_path).log.file == "a.log"
     both = {"AFRESH_LOG": "a.log", "AFRESH_LOG__FILE": "b.log"}
     assert load(None, both, {}, tmp_path).log.file == "b.log"
+
+
+def test_F111_log_format_json_is_for_stderr_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFRESH_WEBHOOKS__OPS__SECRET", "hush-hush-hush")
+    config = load(None, os.environ, {}, tmp_path)
+    with kept(config, verbose=1, as_json=True):
+        logging.getLogger("afresh.test").info(
+            "one\nline", extra={"data": {"url": "https://x/?token=abc\x1b[31m", "secret": "hush-hush-hush"}}
+        )
+    (line,) = capsys.readouterr().err.splitlines()
+    told = json.loads(line)
+    assert (told["event"], told["secret"]) == ("one\\nline", "***")
+    assert "abc" not in line
+    assert "hush" not in line
+    store = f"sqlite:///{tmp_path / 'kb.db'}"
+    assert main(["webhooks", "--log-format", "json", "-v", "--store", store, "--json"]) == 2  # no store yet
+    assert main(["token", "create", "--scope", "read", "--log-format", "json", "--store", store]) == 0
+    capsys.readouterr()
+    assert main(["webhooks", "--store", store, "--json", "--send"]) == 0
+    assert json.loads(capsys.readouterr().out) == []

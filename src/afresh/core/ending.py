@@ -16,4 +16,5 @@ class Ending:
     error: str | None = None
     missing: Sequence[Page] | None = None  # unreached pages as counted; None: absence proves nothing
     dropped: Sequence[Page] = ()  # pages whose content goes
+    letters: Sequence[tuple[str, str]] = ()  # whom to tell, and of which event
     mark: str | None = None  # the state of the source that was read whole, to be known again

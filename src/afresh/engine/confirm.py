@@ -1,10 +1,12 @@
 """Letting a braked run delete."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.ending import Ending
 from afresh.core.errors import UsageError
 from afresh.core.model import Run, RunState, Source
+from afresh.core.outbox import Target, letters
 from afresh.core.sweep import may_drop
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
@@ -12,7 +14,9 @@ from afresh.failpoints import failpoint
 from afresh.ports import Store
 
 
-async def confirm_run(store: Store, run: Run, source: Source, now: datetime) -> RunReport:
+async def confirm_run(
+    store: Store, run: Run, source: Source, now: datetime, targets: Sequence[Target] = ()
+) -> RunReport:
     """Delete what a run found gone, as far as no later look has found it again."""
     if run.state is not RunState.NEEDS_CONFIRMATION:
         raise UsageError(f"run {run.id} does not wait for a confirmation: it is {run.state}")
@@ -21,7 +25,10 @@ async def confirm_run(store: Store, run: Run, source: Source, now: datetime) -> 
     moved = sum(1 for page in doomed if page.moved_to is not None)
     counts = {**run.counts, "held": 0, "deleted": len(doomed) - moved, "moved": moved}
     state = RunState.PARTIAL if run.counts.get("failed") else RunState.COMPLETED
-    ending = Ending(state=state, counts=counts, notes=run.notes, error=run.error, dropped=doomed)
+    told = letters(targets, source.label, state, counts, confirmed=True)
+    ending = Ending(
+        state=state, counts=counts, notes=run.notes, error=run.error, dropped=doomed, letters=told
+    )
     finished = await store.finish_run(run, ending, now)
     failpoint("finish.done")
     return report_of(finished, source)

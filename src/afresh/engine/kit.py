@@ -8,6 +8,7 @@ from typing import Protocol
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
 from afresh.core.model import Policy, RunMode
+from afresh.core.outbox import Target
 from afresh.engine.crowd import Crowd
 from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
@@ -88,6 +89,7 @@ class Kit:
     modified: Callable[[str], datetime | None] = _unknown  # when a source says that a page changed
     mark: str | None = None  # the state of the source that the lister was told to know again
     notes: Callable[[], Sequence[str]] = tuple  # what the web learned that a reader of the report should know
+    targets: Sequence[Target] = ()  # who is told how the run ended
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

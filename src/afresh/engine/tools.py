@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
     from afresh.core.cron import Cron
     from afresh.core.glimpse import Glimpse
+    from afresh.core.outbox import Target
+    from afresh.engine.postman import Postman
     from afresh.engine.sync import Syncs
     from afresh.engine.sync_work import Outlet
 
@@ -94,6 +96,14 @@ class Tools(Protocol):
         self, names: Sequence[str], listener: Listener, stopping: asyncio.Event
     ) -> "AbstractAsyncContextManager[tuple[Syncs, list[Outlet]]]":
         """What syncs, and the external stores of these names, or all; UsageError if there is none."""
+        ...
+
+    def targets(self) -> "Sequence[Target]":
+        """Who is told of events."""
+        ...
+
+    def post_office(self) -> "AbstractAsyncContextManager[Postman]":
+        """What sends messages to them."""
         ...
 
     async def examine(self) -> list[Finding]: ...

@@ -24,7 +24,8 @@ _IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other 
 class ApiClient:
     """Fulfils `ports.Caller` and `calls.Asker`: no redirects, no cookies, no more read than it must.
 
-    `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked.
+    `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked;
+    with `allow` only those may be private that it names.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class ApiClient:
         largest_answer: int = _LARGEST_ANSWER,
         connections: int = 8,
         resolver: AbstractResolver | None = None,
+        allow: Sequence[str] | None = None,
     ) -> None:
         origins = [origin for address in addresses if (origin := _origin(address))]
         self._origins = frozenset(origins)
-        self._policy = AddressPolicy([f"{each.host_subcomponent}:{each.port}" for each in origins])
+        named = [f"{each.host_subcomponent}:{each.port}" for each in origins]
+        self._policy = AddressPolicy(named if allow is None else allow)
         self._agent = user_agent
         self._connect_seconds = connect_seconds
         self._largest = largest_answer

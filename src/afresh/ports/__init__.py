@@ -38,8 +38,11 @@ from afresh.ports.access import Tokens as Tokens
 from afresh.ports.by_hand import Handled as Handled
 from afresh.ports.by_number import Numbered as Numbered
 from afresh.ports.copies import Copies as Copies
+from afresh.ports.hooks import Inbox as Inbox
+from afresh.ports.hooks import Outbox as Outbox
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
+from afresh.ports.measures import Measured as Measured
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
@@ -309,7 +312,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Numbered, Handled, Protocol):
+class Library(Store, Tokens, Numbered, Handled, Inbox, Outbox, Measured, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -10,6 +10,7 @@ from afresh.core.states import UNFINISHED
 from afresh.failpoints import failpoint
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.links import LinkBook
+from afresh.store.outbox import post
 from afresh.store.records import run_from
 from afresh.store.sweep import drop, record_missing
 
@@ -39,6 +40,7 @@ class Endings:
             if ending.mark is not None:
                 await tx.run("set_mark", source=run.source_id, mark=ending.mark)
             await _settle_marks(tx, run, ending.state)
+            await post(tx, run, ending.letters, now)
         self._links.forget()
         return run_from(row)
 

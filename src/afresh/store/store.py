@@ -12,12 +12,15 @@ from afresh.store.copies import CopyRecords
 from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
+from afresh.store.hooks import HookRecords
 from afresh.store.kb import KbRecords
 from afresh.store.link_scores import LinkScores
 from afresh.store.links import LinkBook
 from afresh.store.listings import Listings
 from afresh.store.matching import Known
+from afresh.store.measures import Measures
 from afresh.store.nearby import Nearby
+from afresh.store.outbox import OutboxRecords
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
@@ -45,6 +48,9 @@ class SqlStore(
     LinkScores,
     CopyRecords,
     TokenRecords,
+    HookRecords,
+    OutboxRecords,
+    Measures,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

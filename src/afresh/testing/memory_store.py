@@ -4,8 +4,10 @@ from afresh.testing.memory.answers import MemoryAnswers
 from afresh.testing.memory.by_hand import MemoryByHand
 from afresh.testing.memory.by_number import MemoryByNumber
 from afresh.testing.memory.copies import MemoryCopies
+from afresh.testing.memory.hooks import MemoryHooks
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
+from afresh.testing.memory.measures import MemoryMeasures
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.search import MemorySearches
@@ -26,6 +28,8 @@ class MemoryStore(
     MemoryByHand,
     MemoryByNumber,
     MemoryAnswers,
+    MemoryHooks,
+    MemoryMeasures,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

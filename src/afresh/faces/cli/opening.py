@@ -8,6 +8,7 @@ from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Attempt, PageStatus
+from afresh.core.outbox import Letter, LetterState
 from afresh.core.sync_views import SyncReport
 from afresh.core.views import (
     Answer,
@@ -190,6 +191,10 @@ class Knowledge(Protocol):
     async def tokens(self) -> list[Token]: ...
 
     async def revoke_token(self, token: int) -> None: ...
+
+    async def letters(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]: ...
+
+    async def send_letters(self) -> int: ...
 
     def stop(self) -> None: ...
 

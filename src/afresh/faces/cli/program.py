@@ -4,7 +4,14 @@ import click
 
 from afresh import __version__
 from afresh.core.errors import UsageError
-from afresh.faces.cli import care_commands, read_commands, run_commands, store_commands, token_commands
+from afresh.faces.cli import (
+    care_commands,
+    read_commands,
+    run_commands,
+    store_commands,
+    token_commands,
+    webhook_command,
+)
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import Group
 
@@ -46,5 +53,6 @@ for each in (
     *care_commands.COMMANDS,
     *store_commands.COMMANDS,
     *token_commands.COMMANDS,
+    *webhook_command.COMMANDS,
 ):
     program.add_command(each)

@@ -33,6 +33,7 @@ class Session:
     csv: bool = False
     verbose: int = 0
     quiet: bool = False
+    log_format: str | None = None
 
     def after(self, name: str, value: Any) -> "Session":
         """The session with one more option of the command line; an option not given changes nothing."""
@@ -43,7 +44,9 @@ class Session:
     @cached_property
     def config(self) -> Config:
         """The settings of this invocation, read when first needed."""
-        flags = {"store.url": self.store} if self.store else {}
+        flags: dict[str, object] = {"store.url": self.store} if self.store else {}
+        if self.log_format:
+            flags["log.format"] = self.log_format
         return load(self.config_file, os.environ, flags, here())
 
     @cached_property
@@ -136,7 +139,12 @@ class Session:
         """The log, kept while the command works."""
         from afresh.logs import kept
 
-        return kept(config or self.config, verbose=self.verbose, quiet=self.quiet)
+        return kept(
+            config or self.config,
+            verbose=self.verbose,
+            quiet=self.quiet,
+            as_json=self.log_format == "json",
+        )
 
 
 def here() -> Path:

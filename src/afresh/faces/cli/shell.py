@@ -43,6 +43,13 @@ def shared_options() -> list[click.Parameter]:
             **common,
         ),
         click.Option(
+            ["--log-format"],
+            type=click.Choice(["text", "json"]),
+            metavar="FORM",
+            help="How events are logged, text or json (log.format), on stderr too.",
+            **common,
+        ),
+        click.Option(
             ["-q", "--quiet"], is_flag=True, help="No progress, no messages, only the answer.", **common
         ),
     ]

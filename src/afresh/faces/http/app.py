@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,16 @@ from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
 from afresh import __version__
+from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
 from afresh.core.events import Event, Notice
 from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
 from afresh.faces.http.access import Door
+from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
+from afresh.faces.http.webhooks import WebhookDoor
+from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -43,6 +47,12 @@ class Desk:
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
         self.worker = "elsewhere"  # runs are left to `afresh worker`
+        self.meter: Meter | None = None
+
+    def metered(self, app: App) -> Meter:
+        """An application whose answers are counted."""
+        self.meter = Meter(app)
+        return self.meter
 
 
 def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
@@ -52,14 +62,14 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        worker = asyncio.create_task(_work(kb, desk)) if works and not read_only else None
+        workers = _workers(kb, desk) if works and not read_only else set()
         try:
             async with mcp.running():
                 yield
         finally:
             stop(app)
-            if worker is not None:
-                await asyncio.wait({worker})
+            if workers:
+                await asyncio.wait(workers)
 
     app = FastAPI(
         title="afresh",
@@ -78,7 +88,9 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
-    app.add_middleware(Door, keeper=kb, settings=config.access)
+    hooks = WebhookDoor(kb, config.webhooks, utc_now)
+    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
+    app.add_middleware(desk.metered)
     return app
 
 
@@ -107,15 +119,23 @@ def _open_part(router: APIRouter) -> APIRouter:
     return part
 
 
-async def _work(kb: KnowledgeBase, desk: Desk) -> None:
-    """Work on open runs until told to stop, whatever happens to one of them."""
+def _workers(kb: KnowledgeBase, desk: Desk) -> set[asyncio.Task[None]]:
+    """Work on open runs, and what webhooks ask for and are to be told."""
+    return {
+        asyncio.create_task(_keep(lambda: kb.work(listener=_hear), desk)),
+        asyncio.create_task(_keep(lambda: kb.keep_promises(listener=_hear), desk)),
+    }
+
+
+async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:
+    """Go on until told to stop, whatever happens."""
     while not desk.stopping.is_set():
         desk.worker = "here"
         try:
-            await kb.work(listener=_hear)
+            await work()
         except Exception:
             desk.worker = "resting"
-            log.exception("the worker fell, and is put to work again in %.0f s", PAUSE)
+            log.exception("a worker fell, and is put to work again in %.0f s", PAUSE)
             with suppress(TimeoutError):
                 await asyncio.wait_for(desk.stopping.wait(), PAUSE)
 

@@ -5,9 +5,11 @@ from pydantic import BaseModel
 
 from afresh import __version__
 from afresh.faces.http.access import allowed_of
+from afresh.faces.http.metrics import exposition
 from afresh.faces.http.parts import Kb
 from afresh.faces.http.replies import as_json
 
+PROMETHEUS = "text/plain; version=0.0.4"
 router = APIRouter(tags=["health"])
 
 
@@ -41,3 +43,14 @@ async def ready(request: Request, kb: Kb) -> Response:
     worker = request.app.state.desk.worker
     body = {"status": "ok", "store": "ok", "worker": worker}
     return Response(as_json(body), media_type="application/json")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Numbers for Prometheus."}},
+)
+async def metrics(request: Request, kb: Kb) -> Response:
+    """Queue depth, rates, latency, calls to models and copies, in the form that Prometheus reads."""
+    allowed_of(request.scope).check_everywhere()
+    return Response(await exposition(kb, request.app.state.desk.meter), media_type=PROMETHEUS)

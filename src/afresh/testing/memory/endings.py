@@ -8,10 +8,11 @@ from afresh.core.errors import RunBusy
 from afresh.core.model import Run, RunId, RunMode, RunState
 from afresh.core.states import UNFINISHED
 from afresh.testing.memory.listings import MemoryListings
+from afresh.testing.memory.outbox import MemoryOutbox
 from afresh.testing.memory.sweep import MemorySweeps
 
 
-class MemoryEndings(MemorySweeps, MemoryListings):
+class MemoryEndings(MemorySweeps, MemoryListings, MemoryOutbox):
     """Closing runs, for those who still own them."""
 
     async def finish_run(self, run: Run, ending: Ending, now: datetime) -> Run:
@@ -38,6 +39,7 @@ class MemoryEndings(MemorySweeps, MemoryListings):
             if ending.mark is not None:
                 self.set_mark(run.source_id, ending.mark)
             self._settle_marks(self.tables.runs[run.id])
+            self.post(run, ending.letters, now)
         return self.tables.runs[run.id]
 
     def _free_rows(self, run: RunId, now: datetime) -> None:

@@ -12,6 +12,7 @@ from afresh.core.access import Token
 from afresh.core.answers import KeptAnswer
 from afresh.core.copies import Copy, SinkRecord
 from afresh.core.embedding import Model
+from afresh.core.hooks import Wish
 from afresh.core.kb_pages import Told
 from afresh.core.link_score import Answered, AskedLink, Worth
 from afresh.core.looks import Chunk, Outcome
@@ -28,6 +29,7 @@ from afresh.core.model import (
     SourceId,
     Worker,
 )
+from afresh.core.outbox import Letter
 from afresh.core.signals import only_signals
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
@@ -131,6 +133,9 @@ class Tables:
     copies: dict[int, Copy] = field(default_factory=dict)  # pages in external stores
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
+    deliveries: dict[tuple[str, str], datetime] = field(default_factory=dict)  # of webhooks
+    wishes: dict[tuple[SourceId, str], Wish] = field(default_factory=dict)
+    letters: dict[int, Letter] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)  # by digest
     kept: dict[tuple[str, str], tuple[KeptAnswer, datetime]] = field(
         default_factory=dict

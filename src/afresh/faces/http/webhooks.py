@@ -1,0 +1,100 @@
+"""`POST /api/v1/webhooks/NAME`: signed messages of those who know that something changed."""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from afresh.config.webhooks import GITHUB, WebhookSettings
+from afresh.core.errors import StoreWaits, UsageError
+from afresh.core.hooks import BadMessage, Heard, Push, github_signed, read_push, read_urls, signed
+from afresh.faces.http.access import HOOKS
+from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse, value
+from afresh.ports import Clock
+
+log = logging.getLogger(__name__)
+
+_ID = re.compile(r"[\x21-\x7e]{1,200}")
+_PUSHES = ("push", "gollum")
+
+
+class Hearer(Protocol):
+    """Takes what messages say."""
+
+    async def hear_push(self, delivery: str, push: Push, concerns: Callable[[str], bool]) -> Heard: ...
+
+    async def hear_urls(
+        self, hook: str, delivery: str, urls: Sequence[str], concerns: Callable[[str], bool]
+    ) -> Heard: ...
+
+
+class WebhookDoor:
+    """An ASGI application: the signature is checked over the bytes as they came, before they are read."""
+
+    def __init__(self, hearer: Hearer, hooks: Mapping[str, WebhookSettings], clock: Clock) -> None:
+        self._hearer = hearer
+        self._hooks = {name: hook for name, hook in hooks.items() if hook.url is None}
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take a message, or say what is wrong with it."""
+        try:
+            heard = await self._taken(scope, (await receive())["body"])
+        except Refused as refused:
+            log.warning("a webhook was refused", extra={"data": {"status": refused.status, "why": refused}})
+            await refuse(send, refused)
+        except UsageError as wrong:
+            await refuse(send, Refused(404, str(wrong)))
+        except StoreWaits as trouble:
+            await refuse(send, Refused(503, str(trouble), retry_after="5"))
+        else:
+            await answer_json(send, 202 if heard.state == "taken" else 200, asdict(heard))
+
+    async def _taken(self, scope: Scope, body: bytes) -> Heard:
+        name = scope["path"].removeprefix(HOOKS)
+        hook = self._hooks.get(name)
+        if hook is None:
+            raise Refused(404, "there is no webhook of that name: webhooks.NAME.secret makes one")
+        if name == GITHUB:
+            return await self._from_github(scope, body, hook)
+        message = value(scope, b"webhook-id")
+        timestamp, header = value(scope, b"webhook-timestamp"), value(scope, b"webhook-signature")
+        if not signed(hook.secret, message, timestamp, body, header, self._clock()):
+            raise Refused(401, "the signature is missing, wrong or old")
+        urls = _read(read_urls, _json(scope, body))
+        return await self._hearer.hear_urls(name, _checked_id(message), urls, hook.concerns)
+
+    async def _from_github(self, scope: Scope, body: bytes, hook: WebhookSettings) -> Heard:
+        if not github_signed(hook.secret, body, value(scope, b"x-hub-signature-256")):
+            raise Refused(401, "the signature is missing or wrong")
+        told, event = _json(scope, body), value(scope, b"x-github-event") or ""
+        delivery = _checked_id(value(scope, b"x-github-delivery"))
+        if event not in _PUSHES or (isinstance(told, dict) and told.get("deleted")):
+            return Heard(state="nothing")
+        push = _read(lambda given: read_push(given, event), told)
+        return await self._hearer.hear_push(delivery, push, hook.concerns)
+
+
+def _checked_id(delivery: str | None) -> str:
+    if delivery is None or not _ID.fullmatch(delivery):
+        raise Refused(400, "a message needs an id, so that it is taken once")
+    return delivery
+
+
+def _json(scope: Scope, body: bytes) -> Any:
+    media = (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise Refused(400, "expected the content type application/json")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused(400, "the body is no JSON") from None
+
+
+def _read(read: Callable[[Any], Any], told: Any) -> Any:
+    try:
+        return read(told)
+    except BadMessage as wrong:
+        raise Refused(400, str(wrong)) from None

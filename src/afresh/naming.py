@@ -1,0 +1,39 @@
+"""What is meant by what was typed: here, or by somebody who calls the server."""
+
+from collections.abc import Mapping
+
+from afresh.config import Config
+
+
+class Naming:
+    """Targets, addresses and settings as people name them."""
+
+    config: Config
+
+    def recognise(self, target: str) -> tuple[str, str]:
+        """The kind and the root of the source that is meant by what was typed."""
+        from afresh.sources.recognise import recognise
+
+        return recognise(target, self.config.github.web_urls)
+
+    def address(self, typed: str) -> str:
+        """The address of a page that is meant by what was typed."""
+        from afresh.sources.recognise import address
+
+        return address(typed)
+
+    def recognise_from_afar(self, target: str) -> tuple[str, str]:
+        """The same for a target that a caller of the server names: files only where the settings allow."""
+        from afresh.sources.afar import recognise_from_afar
+
+        return recognise_from_afar(target, self.config.server.allowed_roots, self.config.github.web_urls)
+
+    def web_address(self, typed: str) -> str:
+        """The address of a page that a caller of the server names; UsageError if it is none of the web."""
+        from afresh.sources.afar import web_address
+
+        return web_address(typed)
+
+    def check_settings(self, settings: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings."""
+        self.config.with_overrides(settings)

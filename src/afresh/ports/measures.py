@@ -1,0 +1,22 @@
+"""What the store tells those who watch over it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from afresh.core.model import RunId, RunState
+
+
+class Measured(Protocol):
+    """Numbers of a store."""
+
+    async def runs_by_state(self) -> Mapping[str, int]: ...
+
+    async def copies_by_state(self) -> Mapping[tuple[str, str], int]:
+        """How many copies there are, by sink and state."""
+        ...
+
+    async def counts_of_runs(
+        self, after: int, limit: int = 1_000
+    ) -> Sequence[tuple[RunId, RunState, Mapping[str, int]]]:
+        """Runs with a greater number, in that order, and what they counted so far."""
+        ...

@@ -1,0 +1,67 @@
+"""Messages that are to be sent, in the store."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from afresh.core.model import Run, RunId
+from afresh.core.outbox import Letter, LetterState
+from afresh.store.dialect import Database, Row, Session
+from afresh.store.records import at, certain
+
+KEPT = timedelta(days=7)  # how long a message that was sent can be looked up
+
+
+class OutboxRecords:
+    """Messages, what became of them, and who sends which."""
+
+    db: Database
+
+    async def letters(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
+        """Messages, newest first."""
+        async with self.db.read() as tx:
+            return [_letter(row) for row in await tx.all("letters", state=state, limit=limit)]
+
+    async def letters_due(self, now: datetime, limit: int = 100) -> list[Letter]:
+        """Messages whose time has come, oldest first."""
+        async with self.db.read() as tx:
+            return [_letter(row) for row in await tx.all("letters_due", now=now, limit=limit)]
+
+    async def take_letter(self, letter: Letter, until: datetime) -> bool:
+        """Be the one who sends it; False if another is, or it has gone."""
+        async with self.db.write() as tx:
+            taken = await tx.run("take_letter", number=letter.id, attempts=letter.attempts, until=until)
+            return bool(taken)
+
+    async def settle_letter(
+        self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
+    ) -> None:
+        """Note how a try went; what was sent is forgotten after a week."""
+        async with self.db.write() as tx:
+            await tx.run("settle_letter", number=letter.id, state=state, until=again, error=error, now=now)
+            await tx.run("forget_letters", before=now - KEPT)
+
+    async def count_letters(self) -> dict[str, int]:
+        """How many there are, by state."""
+        async with self.db.read() as tx:
+            return {row["state"]: row["number"] for row in await tx.all("count_letters")}
+
+
+async def post(tx: Session, run: Run, letters: Sequence[tuple[str, str]], now: datetime) -> None:
+    """Write messages in the transaction that makes them true."""
+    for target, event in letters:
+        await tx.run("add_letter", name=target, event=event, run=run.id, now=now)
+
+
+def _letter(row: Row) -> Letter:
+    return Letter(
+        id=row["id"],
+        target=row["target"],
+        event=row["event"],
+        run_id=RunId(row["run_id"]),
+        state=LetterState(row["state"]),
+        attempts=row["attempts"],
+        created_at=certain(row["created_at"]),
+        next_try_at=at(row["next_try_at"]),
+        ended_at=at(row["ended_at"]),
+        error=row["error"],
+    )

@@ -1,0 +1,41 @@
+-- add_delivery
+insert into webhook_deliveries (hook, delivery, at) values (:hook, :delivery, :now)
+on conflict (hook, delivery) do nothing
+
+-- forget_deliveries
+delete from webhook_deliveries where at < :before
+
+-- add_wish
+insert into webhook_wishes (source_id, url, at) values (:source, :url, :now)
+on conflict (source_id, url) do update set times = webhook_wishes.times + 1, at = excluded.at
+
+-- wishes
+select * from webhook_wishes order by id limit :limit
+
+-- fulfil_wish
+delete from webhook_wishes where id = :number and times = :times
+
+-- add_letter
+insert into outbox (target, event, run_id, state, created_at, next_try_at)
+values (:name, :event, :run, 'waiting', :now, :now)
+
+-- letters
+select * from outbox where :state is null or state = :state order by id desc limit :limit
+
+-- letters_due
+select * from outbox where state = 'waiting' and next_try_at <= :now order by id limit :limit
+
+-- take_letter
+update outbox set attempts = attempts + 1, next_try_at = :until
+where id = :number and state = 'waiting' and attempts = :attempts
+
+-- settle_letter
+update outbox
+set state = :state, next_try_at = :until, error = :error, ended_at = case when :state = 'waiting' then null else :now end
+where id = :number
+
+-- forget_letters
+delete from outbox where state = 'sent' and ended_at < :before
+
+-- count_letters
+select state, count(*) as number from outbox group by state

@@ -1,0 +1,25 @@
+"""Webhooks in the store: a message is taken once, and wishes come together."""
+
+from tests.contract.desk import Desk
+
+from afresh.core.hooks import Wish
+
+
+def told(wishes: list[Wish]) -> list[tuple[str, int]]:
+    return [(wish.url, wish.times) for wish in wishes]
+
+
+async def test_F100_a_message_is_taken_once_and_wishes_come_together(desk: Desk) -> None:
+    store, source, now = desk.store, desk.source.id, desk.clock()
+    assert await store.take_delivery("cms", "1", [(source, "u:b"), (source, "u:a")], now)
+    assert not await store.take_delivery("cms", "1", [(source, "u:c")], now)
+    assert await store.take_delivery("github", "1", [(source, ""), (source, "u:a")], desk.clock.advance(5))
+    before = list(await store.wishes())
+    assert sorted(told(before)) == [("", 1), ("u:a", 2), ("u:b", 1)]
+    assert len(await store.wishes(limit=2)) == 2
+
+    await store.take_delivery("cms", "2", [(source, "u:b")], desk.clock())  # while they are looked at
+    await store.fulfil(before)
+    assert told(list(await store.wishes())) == [("u:b", 2)]
+    await store.remove_source(source, desk.clock())
+    assert list(await store.wishes()) == []

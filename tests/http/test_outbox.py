@@ -1,0 +1,145 @@
+"""Webhooks that go out: signed, tried again, never to private places, never by redirects."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.adapters.servers import Wire, answer, redirect, serving
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import opened
+
+from afresh.core.hooks import signed
+from afresh.core.outbox import LetterState
+from afresh.kb import KnowledgeBase
+from afresh.testing import FrozenClock, TinySite
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+PAGE = "<h1>{0}</h1><p>Some text about word{0} and other things.</p>"
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(datetime(2026, 5, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+async def wire(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Wire]:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    async with serving({}) as wire:
+        yield wire
+
+
+def settings(wire: Wire, path: str = "/hook", **more: object) -> dict[str, object]:
+    return {
+        "crawl.probe": False,
+        "webhooks.ops.secret": SECRET,
+        "webhooks.ops.url": wire.url(path),
+        **{f"webhooks.ops.{name}": value for name, value in more.items()},
+    }
+
+
+def filled(site: TinySite, names: str) -> None:
+    site.put("/", PAGE.format("root") + "".join(f'<a href="/{name}">{name}</a> ' for name in names))
+    for name in names:
+        site.put(f"/{name}", PAGE.format(name))
+
+
+async def one(kb: KnowledgeBase, state: LetterState | None = None) -> Any:
+    (letter,) = await kb.letters(state=state)
+    return letter
+
+
+async def test_F101_a_run_its_pages_and_the_brake_are_told_and_signed(
+    wire: Wire, tmp_path: Path, clock: FrozenClock
+) -> None:
+    wire.routes["/hook"] = answer(204)
+    names = "abcdefghijklmnop"
+    with TinySite() as site:
+        filled(site, names)
+        async with opened(tmp_path / "kb.db", settings(wire), clock=clock) as kb:
+            await kb.crawl(site.url, name="docs")
+            assert await kb.send_letters() == 2
+            assert await kb.send_letters() == 0
+            finished, pages = (json.loads(asked.body) for asked in wire.asked)
+            assert (finished["event"], finished["state"], finished["source"]) == (
+                "run.finished",
+                "completed",
+                "docs",
+            )
+            assert finished["counts"]["new"] == 17
+            assert {page["event"] for page in pages["pages"]} == {"page.new"}
+            assert sorted(page["url"] for page in pages["pages"])[1] == f"{site.url}a"
+            for asked in wire.asked:
+                head = [asked.headers[f"webhook-{name}"] for name in ("id", "timestamp", "signature")]
+                assert signed(SECRET, head[0], head[1], asked.body, head[2], clock())
+
+            wire.asked.clear()
+            filled(site, "")  # everything but the root is gone
+            for name in names:
+                site.delete(f"/{name}")
+            (report,) = await kb.refresh(["docs"])
+            assert report.state == "needs_confirmation"
+            clock.advance(1)
+            await kb.send_letters()
+            braked, pages = (json.loads(asked.body) for asked in wire.asked)
+            assert (braked["event"], braked["counts"]["held"]) == ("run.braked", 16)
+            assert [(page["event"], page["url"]) for page in pages["pages"]] == [("page.changed", site.url)]
+
+            wire.asked.clear()
+            await kb.confirm(report.run)
+            await kb.send_letters()
+            finished, pages = (json.loads(asked.body) for asked in wire.asked)
+            assert finished["counts"]["deleted"] == 16
+            assert [page["event"] for page in pages["pages"]] == ["page.deleted"] * 16
+
+
+async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
+    wire: Wire, tmp_path: Path, clock: FrozenClock
+) -> None:
+    wire.routes["/hook"] = answer(503)
+    with TinySite() as site:
+        filled(site, "a")
+        given = settings(wire, events=["run.finished"], sources=["docs"])
+        async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
+            await kb.crawl(f"{site.url}a", name="other")
+            await kb.crawl(site.url, name="docs")
+            start, tries = clock(), []
+            while (letter := await one(kb)).state is LetterState.WAITING:
+                clock.set(letter.next_try_at)
+                tries.append(clock() - start)
+                assert await kb.send_letters() == 0
+            assert tries[:6] == [timedelta(seconds=each) for each in (0, 10, 70, 370, 2170, 9370)]
+            assert timedelta(hours=20) < tries[-1] <= timedelta(days=1)
+            assert (letter.state, letter.error) == ("dead", "it answered 503")
+            assert len({asked.headers["webhook-id"] for asked in wire.asked}) == 1
+            assert len(wire.asked) == len(tries)
+
+            wire.routes["/hook"] = answer(200)  # one that comes back gets what waits
+            await kb.refresh(["docs"])
+            assert await kb.send_letters() == 1
+
+
+async def test_F101_no_redirects_and_no_private_targets(
+    wire: Wire, tmp_path: Path, clock: FrozenClock
+) -> None:
+    wire.routes["/hook"] = redirect(wire.url("/inside"), 307)
+    with TinySite() as site:
+        filled(site, "a")
+        store, given = tmp_path / "kb.db", settings(wire, events=["run.finished"])
+        async with opened(store, given, clock=clock) as kb:
+            await kb.crawl(site.url, name="docs")
+            await kb.send_letters()
+            letter = await one(kb)
+            assert (letter.state, wire.paths()) == ("waiting", ["/hook"])
+            assert "redirects are not followed" in letter.error
+        wire.asked.clear()
+        clock.advance(60)
+        async with opened(store, {**given, "network.allow": []}, clock=clock) as kb:
+            await kb.send_letters()
+            letter = await one(kb)
+            assert (letter.state, wire.asked) == ("dead", [])
+            assert "network.allow" in letter.error
+            assert SECRET not in letter.error

@@ -1,0 +1,199 @@
+"""Webhooks that come in, through the door, to the pages that they name and no others."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import counts, found, opened, rows
+from tests.http.asking import REMOTE, Answered, ask
+
+from afresh.config.access import AccessSettings
+from afresh.config.webhooks import WebhookSettings
+from afresh.core.hooks import sign
+from afresh.faces.http.access import Door
+from afresh.faces.http.webhooks import WebhookDoor
+from afresh.faces.http.wire import App, Receive, Scope, Send
+from afresh.kb import KnowledgeBase
+from afresh.testing import FrozenClock, GithubServer, TinySite
+
+SECRET = "It's a Secret to Everybody"
+FILES = {
+    "README.md": b"# Harbor\n\nwordharbor\n",
+    "docs/guide.md": b"# Guide\n\nwordguide\n",
+    "a.md": b"# A\n\nworda\n",
+}
+HOOKS = {
+    "github": WebhookSettings(secret=SECRET),
+    "cms": WebhookSettings(secret="cms-secret", sources=("docs",)),
+    "out": WebhookSettings(secret="out-secret", url="https://ops.example/x"),
+}
+
+
+@pytest.fixture
+def clock() -> FrozenClock:
+    return FrozenClock(datetime(2026, 5, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> type[InProcess]:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    return InProcess
+
+
+@pytest.fixture
+def server() -> Iterator[GithubServer]:
+    with GithubServer() as server:
+        server.push(FILES)
+        yield server
+
+
+@pytest.fixture
+async def kb(
+    server: GithubServer, tmp_path: Path, clock: FrozenClock, work: object
+) -> AsyncIterator[KnowledgeBase]:
+    async with opened(tmp_path / "kb.db", {**server.settings, "crawl.probe": False}, clock=clock) as kb:
+        yield kb
+
+
+async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("only webhooks are asked for here")
+
+
+@pytest.fixture
+def app(kb: KnowledgeBase, clock: FrozenClock) -> App:
+    hooks = WebhookDoor(kb, HOOKS, clock)
+    return Door(nothing_else, kb, AccessSettings(hosts=("docs.internal",), burst=1_000), hooks=hooks)
+
+
+async def pushed(
+    app: App, server: GithubServer, delivery: str = "d1", event: str = "push", **more: Any
+) -> Answered:
+    payload = {
+        "ref": "refs/heads/main",
+        "repository": {"html_url": f"{server.web_url}/octo/docs", "default_branch": "main"},
+        "commits": [{"added": ["docs/new.md"], "modified": ["docs/guide.md"], "removed": ["a.md"]}],
+        **more,
+    }
+    body = json.dumps(payload).encode()
+    headers = {
+        "host": "docs.internal",
+        "content-type": "application/json",
+        "x-github-event": event,
+        "x-github-delivery": delivery,
+        "x-hub-signature-256": "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest(),
+    }
+    return await ask(app, "POST", "/api/v1/webhooks/github", headers, body=body, client=REMOTE)
+
+
+async def test_F100_A28_a_push_updates_exactly_the_changed_files(
+    app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock
+) -> None:
+    await kb.crawl("octo/docs", name="docs")
+    after = {name: text for name, text in FILES.items() if name != "a.md"}
+    server.push({**after, "docs/guide.md": b"# Guide\n\nwordother\n", "docs/new.md": b"# N\n\nwordnew\n"})
+    server.forget()
+    answered = await pushed(app, server)
+    assert (answered.status, answered.told["sources"]) == (202, ["docs"])
+    assert (await pushed(app, server)).told["state"] == "known"  # the same delivery again
+    for number in range(100):  # and a hundred others
+        assert (await pushed(app, server, f"flood-{number}")).status == 202
+    assert await kb.look_as_wished() == []  # more may follow
+    clock.advance(2)
+    (queued,) = await kb.look_as_wished()
+    assert (queued.state, queued.mode) == ("queued", "refresh")
+    assert await kb.look_as_wished() == []
+    reports: list[Any] = []
+    await kb.work(once=True, tell=reports.append)
+    (report,) = reports
+    assert counts(report) == {"new": 1, "changed": 1, "deleted": 1, "not_modified": 1}
+    assert server.kinds["raw"] == 2
+    assert await found(kb, "wordother") == {server.page("docs/guide.md")}
+    assert await found(kb, "wordnew") == {server.page("docs/new.md")}
+    assert await found(kb, "worda") == set()
+
+
+async def test_F100_what_is_not_a_push_to_what_is_read_changes_nothing(
+    app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock
+) -> None:
+    assert (await pushed(app, server)).status == 404  # no source reads it
+    await kb.crawl("octo/docs", name="docs")
+    assert (await pushed(app, server, "p", "ping", zen="…")).told["state"] == "nothing"
+    assert (await pushed(app, server, "b", ref="refs/heads/dev")).told["state"] == "nothing"
+    assert (await pushed(app, server, "x", deleted=True)).told["state"] == "nothing"
+    assert (await pushed(app, server, "q", repository={"html_url": "https://github.com/x/y"})).status == 404
+    assert (await pushed(app, server, "r", ref=7)).status == 400
+    clock.advance(60)
+    assert await kb.look_as_wished() == []
+
+
+async def posted(app: App, clock: FrozenClock, told: object, message: str = "m1", **more: str) -> Answered:
+    body = told if isinstance(told, bytes) else json.dumps(told).encode()
+    at = int(clock().timestamp())
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": message,
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign("cms-secret", message, at, body),
+    } | {name.replace("_", "-"): text for name, text in more.items()}
+    return await ask(app, "POST", "/api/v1/webhooks/cms", headers, body=body, client=REMOTE)
+
+
+async def test_F100_A28_a_list_of_addresses_is_looked_at_and_nothing_else(
+    app: App, kb: KnowledgeBase, clock: FrozenClock, tmp_path: Path
+) -> None:
+    with TinySite() as site:
+        page = "<h1>{0}</h1><p>Some text about word{0} and other things.</p>"
+        site.put("/", page.format("root") + '<a href="/a">a</a> <a href="/b">b</a>')
+        site.put("/a", page.format("a"))
+        site.put("/b", page.format("b"))
+        await kb.crawl(site.url, name="docs")
+        await kb.crawl(f"{site.url}b", name="other")
+        site.put("/a", page.format("changed"))
+        site.put("/b", page.format("unasked"))
+        site.put("/new", page.format("new"))
+        urls = [
+            f"{site.url}a",
+            f"{site.url}new",
+            "https://elsewhere.example/",
+            "file:///etc/passwd",
+            "::",
+            "\ud800",
+        ]
+        site.requests.clear()
+        answered = await posted(app, clock, {"urls": urls})
+        assert (answered.status, answered.told) == (
+            202, {"state": "taken", "sources": ["docs"], "pages": 2, "unknown": 4},
+        )  # fmt: skip
+        for number in range(50):
+            await posted(app, clock, {"urls": urls[:1]}, f"again-{number}")
+        clock.advance(11)
+        (report,) = await kb.look_as_wished()
+        assert counts(report) == {"new": 1, "changed": 1}
+        assert sorted({*site.requests.paths()} - {"/robots.txt"}) == ["/a", "/new"]
+        assert await found(kb, "wordchanged") == {f"{site.url}a"}
+        assert await kb.look_as_wished() == []
+        assert rows(tmp_path / "kb.db", "select count(*) from webhook_deliveries") == [(51,)]
+
+
+async def test_F100_what_is_refused(app: App, kb: KnowledgeBase, clock: FrozenClock) -> None:
+    urls = {"urls": ["https://docs.example.org/"]}
+    assert (await posted(app, clock, urls)).status == 404  # of no source
+    assert (await posted(app, clock, urls, webhook_signature="v1,AAAA")).status == 401
+    assert (
+        await posted(app, clock, urls, webhook_timestamp=str(int(clock().timestamp()) - 301))
+    ).status == 401
+    assert (await posted(app, clock, urls, content_type="text/plain")).status == 400
+    assert (await posted(app, clock, b"[" * 100_000)).status == 400
+    assert (await posted(app, clock, b"x" * 2_000_000)).status == 413
+    assert (await posted(app, clock, urls, "an id with blanks")).status == 400
+    assert (await posted(app, clock, urls, host="evil.example")).status == 421
+    for path in ("cms", "github"):
+        assert (await ask(app, "POST", f"/api/v1/webhooks/{path}", body=b"{}")).status == 401
+    for path in ("out", "nosuch", "../sources", ""):
+        assert (await ask(app, "POST", f"/api/v1/webhooks/{path}", body=b"{}")).status == 404, path
