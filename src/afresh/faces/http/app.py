@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -64,7 +64,7 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     async def life(app: FastAPI) -> AsyncIterator[None]:
         workers = _workers(kb, desk) if works and not read_only else set()
         try:
-            async with mcp.running():
+            async with mcp.running() if mcp else nullcontext():
                 yield
         finally:
             stop(app)
@@ -87,15 +87,20 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     app.include_router(docs_page.router)
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
-    app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+    if mcp:
+        app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
     hooks = WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)
     return app
 
 
-def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp":
-    from afresh.faces.mcp.http import asgi_app
+def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp | None":
+    """MCP, where its package is installed."""
+    try:
+        from afresh.faces.mcp.http import asgi_app
+    except ModuleNotFoundError:
+        return None
 
     def may_write(scope: MutableMapping[str, Any]) -> bool:
         allowed: Allowed = scope["state"]["allowed"]  # not marked as asked: tools look at no source

@@ -1,0 +1,82 @@
+"""The whole API, asked as its document allows and as it does not; the long run is `python -m soak api`."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from soak.api import fuzz, naughty, served, texts
+from tests.e2e.library import settings
+from tests.http.asking import ask
+from tests.http.closed import Tokens, prove_closed
+
+from afresh.app import build
+from afresh.core.access import Scope
+from afresh.faces.http.app import make_app
+from afresh.faces.http.wire import App
+from afresh.testing import FrozenClock, TinySite
+
+EACH = 3  # requests of each operation
+STEP = 64  # every so many of the naughty strings
+
+
+def test_F105_F106_no_request_makes_the_server_fall(tmp_path: Path, site: TinySite, shared: Path) -> None:
+    with served(settings(tmp_path / "kb.db"), site.url) as (url, document):
+        told = asyncio.run(naughty(url, document, texts()[::STEP]))
+        told += fuzz(url, document, EACH, number=7)
+    assert told.total() > 250
+    assert {name: number for name, number in told.items() if name.startswith(("5", "wrong"))} == {}
+    assert told["200"] > 50
+
+
+async def test_F102_F103_every_route_of_the_server_is_closed(tmp_path: Path) -> None:
+    clock = FrozenClock()
+    config = settings(tmp_path / "kb.db", {"access.requests_per_second": 100_000, "access.burst": 1_000_000})
+    kb = await build(config, clock=clock)
+    try:
+        read, dead = [await kb.create_token(Scope.READ) for _ in range(2)]
+        late = await kb.create_token(Scope.WRITE, expires=timedelta(hours=1))
+        await kb.revoke_token(dead.id)
+        clock.advance(hours=2)
+        app = make_app(kb, config, works=False)
+        more = [("POST", "/mcp"), ("GET", "/docs"), ("GET", "/docs/start.js"), ("GET", "/nowhere")]
+        served_app: App = app  # type: ignore[assignment]
+        known = Tokens(read=read.token, dead=[dead.token, late.token, "afresh_madeup", ""])
+        assert await prove_closed(served_app, app.openapi(), known, more) > 30
+    finally:
+        await kb.close()
+
+
+async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, site: TinySite) -> None:
+    config = settings(tmp_path / "kb.db", {"crawl.max_pages": 3})
+    kb = await build(config)
+    try:
+        for name in ("open", "closed"):
+            await kb.crawl(site.url, name=name)
+        token = (await kb.create_token(Scope.READ, sources=["open"])).token
+        app: App = make_app(kb, config, works=False)  # type: ignore[assignment]
+
+        async def told(path: str) -> tuple[int, object]:
+            answered = await ask(app, "GET", f"/api/v1/{path}", token=token)
+            return answered.status, answered.told
+
+        hidden = (await kb.show("closed")).id
+        page = next(each for each in await kb.page_list([hidden], limit=1))
+        link = next(each for each in await kb.link_list([hidden], limit=1))
+        run = (await kb.show("closed")).last_run
+        for path in (f"sources/{hidden}", f"pages?source={hidden}", f"pages/{page.id}", f"links/{link.id}"):
+            assert (await told(path))[0] == 404, path
+        for path in (f"runs/{run}", f"runs/{run}/events", f"pages/{page.id}/links", "search?q=a&in=closed"):
+            assert (await told(path))[0] == 404, path
+        assert (await told("status"))[0] == 403
+        for path in ("sources", "pages", "links", "runs", "changes"):
+            status, answer = await told(path)
+            assert status == 200
+            assert isinstance(answer, dict)
+            shown = {each.get("source_id", each.get("source", each.get("name"))) for each in answer["items"]}
+            assert shown <= {"open", (await kb.show("open")).id}, path
+            assert shown
+        status, answer = await told("search?q=harbor")
+        assert isinstance(answer, dict)
+        assert {hit["source"] for hit in answer["hits"]} <= {"open"}
+    finally:
+        await kb.close()

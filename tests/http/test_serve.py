@@ -1,0 +1,85 @@
+"""`afresh serve` as a process: it says where it is, answers while it works, and ends when told to."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from tests.e2e.library import settings
+from tests.e2e.program import Program, ended
+from tests.e2e.sites import lay, star
+from tests.http.served import served
+
+from afresh.core.errors import UsageError
+from afresh.faces.http.serving import listening
+from afresh.testing import TinySite
+
+SLOW = {"delay_seconds": 0.05, "concurrency": 1}
+
+
+def asked(url: str, path: str, body: object = None) -> Any:
+    """The JSON of an answer."""
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request(url + path, data, {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def address(process: "subprocess.Popen[str]") -> str:
+    """Where a server says it is."""
+    lines: IO[str] | None = process.stderr
+    assert lines is not None
+    for line in lines:
+        if "serves at" in line:
+            return line.split("serves at ")[1].split(" ")[0]
+    raise AssertionError("it never said where")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_told_to_stop_leaves_its_run_open_and_the_next_goes_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    program = Program(tmp_path / "kb.db", in_process=True)
+    with TinySite() as site:
+        lay(site, star(40))
+        first = program.start("serve", "--port", "0")
+        url = address(first)
+        made = asked(url, "/api/v1/sources", {"target": site.url, "name": "docs", "settings": SLOW})
+        while not asked(url, f"/api/v1/runs/{made['last_run']}")["checked"]:
+            pass
+        assert asked(url, "/api/v1/search?q=text")["notes"] is not None, "answers while it works"
+        first.send_signal(number)
+        assert ended(first).code == 0
+        second = program.start("serve", "--port", "0")
+        url = address(second)
+        with urllib.request.urlopen(f"{url}/api/v1/runs/{made['last_run']}/events", timeout=60) as events:
+            assert b"event: end" in events.read()
+        assert asked(url, f"/api/v1/runs/{made['last_run']}")["state"] == "completed"
+        second.send_signal(number)
+        assert ended(second).code == 0
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    taken = listening("127.0.0.1", 0)
+    try:
+        with pytest.raises(UsageError, match="--port"):
+            listening("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(UsageError, match="--host"):
+            listening("no such host", 0)
+    finally:
+        taken.close()
+
+
+async def test_a_stream_of_events_ends_with_the_server(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    async with served(tmp_path / "kb.db", works=False, config=config) as client:
+        _, source = await client.ask("POST", "/api/v1/sources", json={"target": "https://docs.example.org/"})
+        stream = await client.session.get(f"/api/v1/runs/{source['last_run']}/events")
+        assert (await stream.content.readline()).startswith(b"event: progress")
+        watching = asyncio.create_task(stream.read())
+    with pytest.raises(Exception, match="closed"):
+        await watching
