@@ -13,7 +13,6 @@ from afresh.app import build
 from afresh.config import Config
 from afresh.faces.http.app import make_app
 from afresh.faces.http.serving import Server
-from afresh.kb import KnowledgeBase
 
 GOING = ("queued", "running")
 
@@ -21,9 +20,9 @@ GOING = ("queued", "running")
 class Client:
     """Asks a server, and waits for runs by their events."""
 
-    def __init__(self, session: aiohttp.ClientSession, kb: KnowledgeBase) -> None:
+    def __init__(self, session: aiohttp.ClientSession, server: Server) -> None:
         self.session = session
-        self.kb = kb
+        self.server = server
 
     async def ask(self, method: str, path: str, **more: Any) -> tuple[int, Any]:
         """Status and JSON of an answer."""
@@ -56,7 +55,7 @@ async def served(
         serving = asyncio.create_task(server.work())
         try:
             async with aiohttp.ClientSession(server.url) as session:
-                yield Client(session, kb)
+                yield Client(session, server)
         finally:
             server.leave()
             await serving

@@ -39,7 +39,7 @@ async def test_F102_F103_every_route_of_the_server_is_closed(tmp_path: Path) -> 
         clock.advance(hours=2)
         app = make_app(kb, config, works=False)
         more = [("POST", "/mcp"), ("GET", "/docs"), ("GET", "/docs/start.js"), ("GET", "/nowhere")]
-        served_app: App = app  # type: ignore[assignment]
+        served_app: App = app
         known = Tokens(read=read.token, dead=[dead.token, late.token, "afresh_madeup", ""])
         assert await prove_closed(served_app, app.openapi(), known, more) > 30
     finally:
@@ -53,7 +53,7 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
         for name in ("open", "closed"):
             await kb.crawl(site.url, name=name)
         token = (await kb.create_token(Scope.READ, sources=["open"])).token
-        app: App = make_app(kb, config, works=False)  # type: ignore[assignment]
+        app: App = make_app(kb, config, works=False)
 
         async def told(path: str) -> tuple[int, object]:
             answered = await ask(app, "GET", f"/api/v1/{path}", token=token)
