@@ -11,7 +11,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from schemathesis import Case
 from schemathesis.core.result import Ok
 from schemathesis.openapi import from_dict
+from tests.postgres import running
 
 from afresh.app import build
 from afresh.config import Config, load
@@ -46,10 +47,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("python -m soak api", description=__doc__)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--store", help="an empty store, as postgresql://…; else a file of its own")
+    parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
     given_ = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder, TinySite.docs() as site:
-        store = given_.store or f"sqlite:///{folder}/api.db"
+    with ExitStack() as opened:
+        folder = opened.enter_context(tempfile.TemporaryDirectory())
+        site = opened.enter_context(TinySite.docs())
+        store = f"sqlite:///{folder}/api.db"
+        if given_.postgres:
+            store = asyncio.run(opened.enter_context(running()).emptied())
         flags = {"store.url": store, "network.allow": ["127.0.0.1/32"]}
         with served(load(None, {}, flags, Path(folder)), site.url) as (url, document):
             told = asyncio.run(naughty(url, document, texts()))

@@ -155,7 +155,6 @@ class FoundVersion:
 class SourceView:
     """A source with its numbers."""
 
-    id: SourceId
     name: str
     version: str | None
     kind: str
@@ -177,6 +176,7 @@ class SourceView:
     unembedded: int | None = None  # chunks that lack them
     keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
     sinks: tuple[SinkView, ...] | None = None  # that are to hold it; told of one source, not in lists
+    id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,6 @@ class PageView:
     """A page as it is listed."""
 
     id: PageId
-    source_id: SourceId
     url: str
     status: PageStatus
     title: str | None
@@ -202,6 +201,7 @@ class PageView:
     moved_to: str | None
     doubt: str | None = None  # why its last look is not believed, or was believed with a flag
     copies: tuple[CopyView, ...] = ()  # in the external stores that are to hold it
+    source_id: SourceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
