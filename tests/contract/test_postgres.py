@@ -182,7 +182,7 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
     patience = Patience(busy_seconds=60.0, listener=heard.append)
     with patch("afresh.engine.patience.PAUSE", 0.001):
         assert await patient(Down(store.db, ""), patience).sources() == []
-    assert heard == [Notice(text=DOWN), Notice(text=GOING_ON)]
+    assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
 async def test_F22_two_who_cross_each_other_are_told_to_try_again(

@@ -1,16 +1,14 @@
 """The whole walk on PostgreSQL: what one store tells of a site, the other tells, whatever happens."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, opened
 from tests.e2e.program import Program
-from tests.e2e.sites import BusySite, lay, looks, star
-from tests.postgres import Postgres, mortal
+from tests.e2e.sites import lay, star
+from tests.postgres import Postgres
 
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
@@ -77,21 +75,3 @@ async def test_P1_P2_a_crawl_killed_between_two_steps_of_a_commit_goes_on(
         assert (await kb.status()).in_flight == 0
     status = program.run("status", "--json")
     assert (status.code, status.report["pages"]) == (0, 13)
-
-
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
-async def test_F19_P10_a_crawl_goes_on_after_the_server_was_restarted(
-    mode: str, store: Path, work: type[InProcess]
-) -> None:
-    with mortal() as (server, restart), BusySite() as site:
-        lay(site, star(30))
-        held = site.hold("/p5")
-        async with opened(store, {"store.url": server.url, "crawl.concurrency": 3}) as kb:
-            crawl = asyncio.create_task(kb.crawl(site.url, name="docs"))
-            await held.arrived()
-            await asyncio.to_thread(restart, mode)
-            held.release()
-            report = await crawl
-            assert (report.state, counts(report)) == ("completed", {"new": 31})
-            assert len({page.url for page in await kb.pages("docs")}) == 31
-        assert all(number == 1 for number in looks(site).values())
