@@ -67,9 +67,8 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     arm()
     one_thread()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
-    patiently = patient(store, Patience())
-    models = Modelling(config, patiently, clock)
-    return KnowledgeBase(patiently, Workshop(config, store, models, clock), models, clock)
+    models = Modelling(config, patient(store, Patience()), clock)
+    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)
 
 
 def one_thread() -> None:
