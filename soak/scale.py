@@ -158,7 +158,7 @@ async def look(site: Site, workers: int) -> None:
     print(
         f"{workers} workers: {sum(done) / seconds:,.0f} unchanged pages/s, "
         f"{1e6 * used / sum(done):.0f} µs of a worker's processor a page, "
-        f"{(after - before) / queued:.0f} bytes of history, {float(written) / queued:.0f} bytes of WAL a look",
+        f"{(after - before) / queued:.0f} bytes of history, {int(written) / queued:.0f} of WAL a look",
         flush=True,
     )
 

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, opened
 from tests.e2e.program import Program
-from tests.e2e.sites import lay, star
+from tests.e2e.sites import lay, star, word
 from tests.postgres import Postgres
 
 from afresh.faces.cli.demo import SEARCHES, change
@@ -83,3 +83,23 @@ async def test_P1_P2_a_crawl_killed_between_two_steps_of_a_commit_goes_on(
         assert (await kb.status()).in_flight == 0
     status = program.run("status", "--json")
     assert (status.code, status.report["pages"]) == (0, 13)
+
+
+async def test_without_pgvector_words_answer_and_every_command_says_so(
+    tiny: TinySite, store: Path, work: type[InProcess], postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def missing(connection: object) -> bool:
+        return False
+
+    monkeypatch.setattr("afresh.store.postgres.use_pgvector", missing)
+    lay(tiny, star(3))
+    said: list[object] = []
+    async with postgres.bare() as url, opened(store, {"store.url": url}) as kb:
+        report = await kb.crawl(tiny.url, name="docs", listener=said.append)
+        assert (report.state, counts(report)) == ("completed", {"new": 4})
+        assert any("no pgvector" in getattr(each, "text", "") for each in said)
+        answer = await kb.search(word("/p1"))
+        assert [hit.url for hit in answer.hits] == [tiny.at("/p1")]
+        assert ["no pgvector" in note for note in answer.notes] == [True]
+        [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
+        assert (finding.ok, "create extension vector" in str(finding.fix)) == (False, True)
