@@ -102,9 +102,11 @@ async def test_P20_a_migration_whose_process_is_killed_leaves_the_old_schema(pos
             await postgres_schema.migrate(connection)
         await connection.close()
         before = await told(url, tables)
-        with patch.object(postgres_schema, "migrations", return_value=killed):
-            with pytest.raises(StoreDown):
-                await PostgresDatabase(url)._connected()
+        with (
+            patch.object(postgres_schema, "migrations", return_value=killed),
+            pytest.raises(StoreDown),
+        ):
+            await PostgresDatabase(url)._connected()
         assert await told(url, tables) == before
         assert await told(url, "select version from afresh_schema") == steps[-2][0]
         await (await open_store(url)).close()
