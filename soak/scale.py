@@ -19,7 +19,7 @@ from afresh.app import build
 from afresh.config import load
 from afresh.core.model import Run, RunMode
 from afresh.store.open import open_store
-from soak.claims import Site, claim_time, side_by_side
+from soak.claims import Site, side_by_side
 from soak.copy import QUESTIONS, _afresh, _corpus
 
 TABLES = ("pages", "documents", "chunks", "vectors", "links", "page_links", "page_crawls", "changes")
@@ -142,14 +142,13 @@ async def ask(url: str) -> None:
 
 
 async def look(site: Site, workers: int) -> None:
-    """Queue every page, time claims, and let workers look at all of them: what a run of 304s costs."""
+    """Queue every page and let workers look at all of them: what a run of 304s costs."""
     server = await asyncpg.connect(site.url)
     try:
         queued = int((await server.execute(QUEUE, site.run.id)).split()[-1])
         await server.execute("vacuum analyze page_crawls")
         before = await server.fetchval("select pg_total_relation_size('page_crawls')")
         wal = await server.fetchval("select pg_current_wal_lsn()")
-        print(f"a claim of 256 with {queued:,} rows waiting: {await claim_time(site):.1f} ms", flush=True)
         seconds, done, used = await asyncio.to_thread(side_by_side, site, workers)
         after = await server.fetchval("select pg_total_relation_size('page_crawls')")
         written = await server.fetchval("select pg_wal_lsn_diff(pg_current_wal_lsn(), $1)", wal)

@@ -169,10 +169,10 @@ async def test_F21_a_crawl_waits_for_a_connection_and_says_so(
     assert any("raise max_connections" in text for text in crawl.said)
 
 
-async def test_F20_a_commit_that_nobody_heard_of_is_not_made_again(
+async def test_P3_F20_a_commit_that_nobody_heard_of_is_not_made_again(
     mortal_store: Path, busy: BusySite, undisturbed: dict[str, Held], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """P3: a claim whose answer is lost would be held for as long as its worker lives."""
+    """A claim whose answer is lost would be held for as long as its worker lives."""
     numbers, end = iter(range(10**6)), PostgresDatabase._end
 
     async def unheard(self: PostgresDatabase, connection: asyncpg.Connection) -> str:

@@ -24,6 +24,7 @@ TROUBLE: Sequence[
     ("57014", StoreDown, "cut a statement short; is statement_timeout too small for this user?"),
     ("57", StoreDown, "is being stopped or started"),
     ("08", StoreDown, "has closed the connection"),
+    ("25P02", StoreError, "took nothing of a transaction that had failed"),
     ("25P03", StoreDown, "ended a transaction that slept"),
     ("25006", StoreDown, "can only be read: it is a replica, or its server is set so"),
     ("40", StoreBusy, "is written to by others at the same place"),
