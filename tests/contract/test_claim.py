@@ -162,6 +162,19 @@ async def test_a_host_that_comes_from_another_worker_is_told_from_one_that_stays
     assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
+async def test_F19_F20_a_claim_whose_answer_was_lost_is_not_lost(desk: Desk) -> None:
+    """The server is restarted between commit and answer: who asks again gets what it holds, as if new."""
+    await _started(desk, *(f"p{n}" for n in range(6)))
+    fresh = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2, lease_seconds=LEASE)
+    held = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2, lease_seconds=LEASE)
+    assert [claim.crawl_id for claim in held] == [claim.crawl_id for claim in fresh]
+    assert [claim.arrived for claim in held] == [True, True], "another may have asked the host a moment ago"
+    desk.clock.advance(1)
+    [later] = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=1, lease_seconds=LEASE)
+    assert later.crawl_id not in {claim.crawl_id for claim in held}
+    assert len(await desk.commit(*[desk.visit(claim, read("Text")) for claim in (*held, later)])) == 3
+
+
 async def test_two_workers_who_want_the_same_host_take_turns_until_both_are_done(desk: Desk) -> None:
     """Two sources on one host, two processes: a host that is handed over is not handed back unused."""
     other = await Desk.at(desk.store, desk.clock, "other")

@@ -40,8 +40,14 @@ class Hosts:
         return domain in self._delays
 
     def learn(self, domain: str, delay: float) -> None:
-        """Note how far apart looks at a host must be, in seconds."""
+        """Note how far apart looks at a host must be, in seconds; if they must, it is asked one by one.
+
+        A request reaches the host somewhen between its turn and its answer, so only the answer tells from when
+        on the distance counts.
+        """
         self._delays[domain] = delay
+        if delay > 0 and domain not in self._gates:
+            self._gates[domain] = asyncio.Semaphore(1)
 
     def arrived(self, domain: str) -> None:
         """Note that a host comes from another worker, who may have asked it a moment ago."""
@@ -65,7 +71,9 @@ class Hosts:
         return entered
 
     def leave(self, domain: str) -> None:
-        """End a turn."""
+        """End a turn, answered or not."""
+        if delay := self._delays.get(domain, 0.0):
+            self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
         self._gates[domain].release()
 
     async def _wait(self, domain: str, delay: float, patience: float) -> bool:

@@ -48,10 +48,10 @@ class Vigil:
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
-        now = self.clock()
+        now, began = self.clock(), self.ticks()
         me = replace(self.me, heartbeat_at=now)
         await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
-        self._lapses, self._beaten = self.lapses, self.ticks()
+        self._lapses, self._beaten = self.lapses, began  # the lease runs from before it was written down
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""

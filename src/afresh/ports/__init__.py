@@ -227,6 +227,9 @@ class Store(LinkAnswers, Protocol):
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
     ) -> Sequence[Claim]: ...
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> Sequence[Claim]: ...
     async def commit(
         self,
         run: Run,

@@ -24,6 +24,9 @@ OPEN_SECONDS = 10.0  # that a server which starts, or has no connection to spare
 OPEN_PAUSE = 0.2
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
+DURABLE = (  # whose host it is must outlive the server, or two would ask it at once
+    "select set_config('synchronous_commit', 'local', false) where current_setting('synchronous_commit') = 'off'"
+)
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
@@ -110,6 +113,7 @@ class PostgresDatabase:
                 self._url,
                 min_size=0,  # a server that is away is asked when there is something to ask
                 max_size=CONNECTIONS,
+                init=_make_durable,
                 reset=_nothing_to_reset,
                 statement_cache_size=STATEMENTS,
                 server_settings={
@@ -219,6 +223,11 @@ def _turn_at(source: int) -> str:
 
 def _nothing(point: str) -> None:
     del point
+
+
+async def _make_durable(connection: Any) -> None:
+    """Commits are on disk when they are answered, also where the server is set to answer before."""
+    await connection.execute(DURABLE)
 
 
 async def _nothing_to_reset(connection: Any) -> None:

@@ -179,6 +179,16 @@ class Queue(Waits):
                 await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
             return [_claim(row, hosts) for row in rows]
 
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> list[Claim]:
+        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
+        async with self.db.read() as tx:
+            rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
+        if rows:
+            return [_claim(row, {row["domain"]: True}) for row in rows]
+        return await self.claim(run, worker, now, limit=limit, lease_seconds=lease_seconds)
+
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
         async with self.db.read() as tx:

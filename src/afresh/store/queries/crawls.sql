@@ -130,6 +130,12 @@ where c.run_id = :run and c.outcome is null and c.locked_at is null and c.schedu
 order by c.priority desc, c.id
 limit :limit {for update of c skip locked}
 
+-- claimed_at
+select c.id as crawl_id, c.run_id, c.domain, p.*
+from page_crawls c join pages p on p.id = c.page_id
+where c.locked_by = :worker and c.locked_at = :now and c.run_id = :run and c.outcome is null
+order by c.priority desc, c.id
+
 -- lock_crawls
 update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now where id in {list crawls}
 

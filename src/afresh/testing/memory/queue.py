@@ -173,6 +173,16 @@ class MemoryQueue(MemoryWaits):
         self._hand_over(list(self.tables.hosts), worker, until)
         return [self._claim(row, run, arrived[row.domain]) for row in taken]
 
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+    ) -> list[Claim]:
+        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
+        rows = [row for row in self.tables.waiting() if (row.locked_by, row.locked_at) == (worker, now)]
+        taken = sorted((row for row in rows if row.run_id == run), key=lambda row: -row.priority)
+        if taken:
+            return [self._claim(row, run, arrived=True) for row in taken]
+        return await self.claim(run, worker, now, limit=limit, lease_seconds=lease_seconds)
+
     def _take(self, domain: str, run: RunId, worker: str, until: datetime) -> bool:
         """Let a host be the worker's; whether it comes from another."""
         host = self.tables.hosts.get(domain, Host())
