@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import asyncpg
-from tests.contract.desk import LEASE, LIMITS, POLICY
+from tests.contract.desk import LIMITS, POLICY
 from tests.postgres import Postgres, running
 
 from afresh.core.decide import decide
@@ -101,7 +101,7 @@ async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
     await asyncio.to_thread(barrier.wait)
     began = time.process_time()
     while True:
-        claims = await store.claim(site.run.id, name, datetime.now(UTC), limit=BATCH, lease_seconds=LEASE)
+        claims = await store.claim(site.run.id, name, datetime.now(UTC), limit=BATCH)
         visits = [unchanged(claim) for claim in claims]
         if visits:
             now = datetime.now(UTC)
@@ -141,7 +141,7 @@ async def claim_time(site: Site) -> float:
     store, taken = await open_store(site.url), []
     for _ in range(TIMES):
         began = time.perf_counter()
-        claims = await store.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH, lease_seconds=LEASE)
+        claims = await store.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH)
         taken.append(1000 * (time.perf_counter() - began))
         assert len(claims) == BATCH, "the queue is long enough"
         visits = [unchanged(claim) for claim in claims]

@@ -42,8 +42,8 @@ class Hosts:
     def learn(self, domain: str, delay: float) -> None:
         """Note how far apart looks at a host must be, in seconds; if they must, it is asked one by one.
 
-        A request reaches the host somewhen between its turn and its answer, so only the answer tells from when
-        on the distance counts.
+        A request reaches the host at some time between its turn and its answer: the distance counts from the
+        answer.
         """
         self._delays[domain] = delay
         if delay > 0 and domain not in self._gates:

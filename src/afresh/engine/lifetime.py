@@ -48,9 +48,8 @@ class Vigil:
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
-        now, began = self.clock(), self.ticks()
-        me = replace(self.me, heartbeat_at=now)
-        await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
+        began = self.ticks()
+        await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
         self._lapses, self._beaten = self.lapses, began  # the lease runs from before it was written down
 
     async def reclaim(self) -> bool:

@@ -1,8 +1,8 @@
 """Waiting out what passes: a store that is locked by another process, a full disk, a server that is down.
 
-Every method of a store is one query or one transaction, so a call that failed left nothing behind, or all of it
-where only the answer was lost. It can be made again either way; a claim is made again as `claim_again`, so that
-pages which were taken without our knowledge are not lost to all.
+Every method of a store is one query or one transaction, so a call that failed left nothing behind, or all of
+it where only the answer was lost. It can be made again either way; a claim is made again as `claim_again`, so
+that pages which were taken without our knowledge are not lost to all.
 """
 
 import asyncio

@@ -107,7 +107,6 @@ class Worker:
             kit.worker,
             kit.clock(),
             limit=self._batch,
-            lease_seconds=kit.pace.lease_seconds,
         )
         for claim in claims:
             if claim.arrived:

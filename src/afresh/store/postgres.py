@@ -25,7 +25,8 @@ OPEN_PAUSE = 0.2
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
 DURABLE = (  # whose host it is must outlive the server, or two would ask it at once
-    "select set_config('synchronous_commit', 'local', false) where current_setting('synchronous_commit') = 'off'"
+    "select set_config('synchronous_commit', 'local', false) "
+    "where current_setting('synchronous_commit') = 'off'"
 )
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"

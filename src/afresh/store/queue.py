@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.core.urls import domain_of
@@ -153,41 +153,36 @@ class Queue(Waits):
         await self.await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
         return urls[:room]
 
-    async def claim(
-        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
-    ) -> list[Claim]:
+    async def claim(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
         """Take work of hosts that nobody else is looking at; a host wanted by another is handed over.
 
         Who finds too little wants hosts of others: half of those that each of them looks at for this run, so
         that work spreads and then stays where it is, and all that they look at for another.
         """
-        until = now + timedelta(seconds=lease_seconds)
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)
             leaving = any(row["leaving"] for row in busy)
             if leaving:
-                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=0)
+                await tx.run("hand_over_hosts", worker=worker, had_turn=0)
             blocked = [row["domain"] for row in busy if row["closed"]]
             rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
-            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker, now, until)
+            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker)
             rows = [row for row in rows if row["domain"] in hosts]
             if rows:
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
             if blocked and len(rows) < limit:
-                await tx.run("want_hosts", worker=worker, now=now, run=run)
+                await tx.run("want_hosts", worker=worker, run=run)
             if leaving:
-                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
+                await tx.run("hand_over_hosts", worker=worker, had_turn=1)
             return [_claim(row, hosts) for row in rows]
 
-    async def claim_again(
-        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
-    ) -> list[Claim]:
+    async def claim_again(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
         """What a claim took whose answer was lost, as from hosts of others; else a claim."""
         async with self.db.read() as tx:
             rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
         if rows:
             return [_claim(row, {row["domain"]: True}) for row in rows]
-        return await self.claim(run, worker, now, limit=limit, lease_seconds=lease_seconds)
+        return await self.claim(run, worker, now, limit=limit)
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
@@ -230,22 +225,20 @@ class Queue(Waits):
             return len(rows)
 
     async def _free_hosts(self, tx: Session, workers: Sequence[str]) -> None:
+        await tx.run("unwant_hosts", workers=list(workers))  # first: what is just handed to them is seen then
         await tx.run("release_hosts", workers=list(workers))
-        await tx.run("unwant_hosts", workers=list(workers))
 
     async def lock_owners(self) -> set[str]:
-        """The names of all who hold a claim."""
+        """The names of all who hold a page or a host."""
         async with self.db.read() as tx:
             return {row["locked_by"] for row in await tx.all("lock_owners")}
 
 
-async def _take_hosts(
-    tx: Session, domains: set[str], run: RunId, worker: str, now: datetime, until: datetime
-) -> dict[str, bool]:
+async def _take_hosts(tx: Session, domains: set[str], run: RunId, worker: str) -> dict[str, bool]:
     """Those of the hosts that nobody else took at the same moment, each with whether it came from another."""
     if not domains:
         return {}
-    given = {"run": run, "worker": worker, "now": now, "until": until}
+    given = {"run": run, "worker": worker}
     rows = await tx.all("take_hosts", domains=sorted(domains), **given)
     taken = {row["domain"]: row["used"] == FIRST_TURN for row in rows}
     unknown = sorted(domains - taken.keys())

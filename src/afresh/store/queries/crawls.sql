@@ -118,7 +118,7 @@ group by l.url
 select domain, coalesce(locked_by = :worker and wanted_by <> :worker, false) as leaving,
     coalesce(locked_by <> :worker, true) or coalesce(next_allowed_at > :now, false) or used > 0 as closed
 from hosts
-where (locked_by is not null and locked_by <> :worker and locked_until > :now)
+where (locked_by is not null and locked_by <> :worker)
     or next_allowed_at > :now
     or (locked_by = :worker and wanted_by <> :worker)
 
@@ -147,13 +147,13 @@ returning domain
 
 -- take_hosts
 update hosts
-set locked_by = :worker, locked_until = :until, run_id = :run,
+set locked_by = :worker, run_id = :run,
     used = case when locked_by = :worker and used > 0 then 2 else 1 end,
     wanted_by = case when locked_by = :worker then wanted_by end
 where domain in (
     select h.domain from hosts h
     where h.domain in {list domains}
-        and (h.locked_by is null or h.locked_by = :worker or h.locked_until is null or h.locked_until <= :now)
+        and (h.locked_by is null or h.locked_by = :worker)
     {for update skip locked}
 )
 returning domain, used
@@ -167,7 +167,7 @@ where domain in (
             select h.domain, row_number() over (partition by h.locked_by order by h.domain) as place,
                 count(*) over (partition by h.locked_by) as number, h.run_id
             from hosts h
-            where h.locked_by <> :worker and h.locked_until > :now and h.wanted_by is null and exists (
+            where h.locked_by <> :worker and h.wanted_by is null and exists (
                 select 1 from page_crawls c
                 where c.domain = h.domain and c.run_id = :run and c.outcome is null and c.locked_at is null
             )
@@ -178,7 +178,7 @@ where domain in (
 )
 
 -- hand_over_hosts
-update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0, run_id = wanted_run
+update hosts set locked_by = wanted_by, wanted_by = null, used = 0, run_id = wanted_run
 where domain in (
     select h.domain from hosts h
     where h.locked_by = :worker and h.wanted_by <> :worker and (h.used > 0 or :had_turn = 1) and not exists (
@@ -188,7 +188,7 @@ where domain in (
 )
 
 -- release_hosts
-update hosts set locked_by = null, locked_until = null, used = 1, run_id = null where locked_by in {list workers}
+update hosts set locked_by = null, used = 1, run_id = null where locked_by in {list workers}
 
 -- unwant_hosts
 update hosts set wanted_by = null where wanted_by in {list workers}
@@ -225,7 +225,8 @@ on conflict (page_id) where outcome is null do nothing
 
 -- lock_owners
 select distinct locked_by from page_crawls where locked_by is not null
-
+union
+select distinct locked_by from hosts where locked_by is not null
 
 -- on_record
 select id, url, depth, etag, last_modified, size, mtime_ns, validators_url, checked_at,
