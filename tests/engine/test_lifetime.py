@@ -102,6 +102,19 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     assert await ward.known() == set()
 
 
+async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back() -> None:
+    """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
+    ward = Ward(THERE)
+    await ward.store.join(THERE)
+    ward.seconds, _ = 61, ward.clock.advance(61)
+    await ward.vigil.beat()
+    assert await ward.known() >= {"b"}
+    ward.seconds += 59
+    assert await ward.known() >= {"b"}
+    ward.seconds += 2
+    assert "b" not in await ward.known(), "it did not come back"
+
+
 async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for() -> None:
     ward = Ward(worker("b", pid=_ended_pid()))
     await ward.store.join(ward.other)
