@@ -12,6 +12,7 @@ from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, RunState, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
+from afresh.engine.listening import Ear
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 from afresh.failpoints import failpoint
 
@@ -60,6 +61,7 @@ class Worker:
         self._done = 0
         self._last_progress = 0.0
         self._started = asyncio.get_running_loop().time()
+        self._ear = Ear(kit.store)
 
     @property
     def _lanes(self) -> int:
@@ -102,6 +104,7 @@ class Worker:
     async def _claim(self) -> Sequence[Claim]:
         kit = self.kit
         lapses = kit.vigil.lapses
+        self._ear.look()
         claims = await kit.store.claim(
             self.run.id,
             kit.worker,
@@ -115,6 +118,7 @@ class Worker:
         self._held += len(claims)
         if claims:
             self._turn = TURN
+            self._ear.found()
         self._resize()
         return claims
 
@@ -156,19 +160,15 @@ class Worker:
                 pages = "page waits" if backlog.open == 1 else "pages wait"
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
             if pause > 0:
-                await self._pause(pause)
+                await self._ear.rest(pause, self.stopping)
             else:  # somebody else is at the host: alive?
                 await kit.vigil.reclaim()
-                await self._pause(self._turn)
+                await self._ear.rest(self._turn, self.stopping)
                 self._turn = min(2 * self._turn, LONGEST_TURN)
         else:
             await kit.vigil.reclaim()
-            await self._pause(POLL)
+            await self._ear.rest(POLL, self.stopping)
         return True
-
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), seconds)
 
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
         """Look at one page after the other; what brought a body is concluded beside the next look."""

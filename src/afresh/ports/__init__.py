@@ -190,6 +190,9 @@ class Store(LinkAnswers, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
+    @property
+    def news(self) -> int: ...
+    async def hear(self, since: int, seconds: float) -> None: ...
     async def start_run(
         self,
         source: SourceId,

@@ -12,6 +12,8 @@ from afresh.core.masking import mask_secrets
 from afresh.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
+from afresh.store.news import WORK
+from afresh.store.postgres_news import PostgresNews
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
 from afresh.store.postgres_trouble import TROUBLES, explain
@@ -45,10 +47,12 @@ class PostgresSession:
     def __init__(self, connection: asyncpg.Connection, at: Callable[[str], None]) -> None:
         self._connection = connection
         self._at = at
+        self.made_work = False  # for who waits
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         asked = statement(name)
         rows = await self._connection.fetch(asked.text, *asked.values(params))
+        self.made_work |= name in WORK and bool(rows)
         self._at("sql")
         return cast("list[Row]", rows)
 
@@ -62,8 +66,10 @@ class PostgresSession:
     async def run(self, name: str, /, **params: object) -> int:
         asked = statement(name)
         told: str = await self._connection.execute(asked.text, *asked.values(params))
+        touched = int(number) if (number := told.rpartition(" ")[2]).isdecimal() else 0
+        self.made_work |= name in WORK and touched > 0
         self._at("sql")
-        return int(number) if (number := told.rpartition(" ")[2]).isdecimal() else 0
+        return touched
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
@@ -74,6 +80,7 @@ class PostgresSession:
             await self._connection.execute(asked.text, *asked.table(shaped))
         else:
             await self._connection.executemany(asked.text, [asked.values(row) for row in shaped])
+        self.made_work |= name in WORK
         self._at("sql")
 
     async def turn(self, source: int) -> None:
@@ -90,6 +97,7 @@ class PostgresDatabase:
         self.wait_seconds = wait_seconds  # how long a transaction waits for others
         self.has_pgvector = False
         self.read_only = False
+        self.news = PostgresNews(url)
         self._url = url
         self._pool: asyncpg.Pool | None = None
 
@@ -148,19 +156,23 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _session(self, begin: str, at: Callable[[str], None]) -> AsyncIterator[Session]:
-        if self._pool is None:
+        pool = self._pool
+        if pool is None:
             raise StoreError(f"the store {self.shown} is closed")
         try:
-            async with self._pool.acquire() as connection:
+            async with pool.acquire() as connection:
+                session = PostgresSession(connection, at)
                 try:
                     await connection.execute(begin)
                     at("sql.begin")
-                    yield PostgresSession(connection, at)
+                    yield session
                     at("sql.commit")
                     await self._commit(connection)
                 except BaseException:
                     await _undo(connection)
                     raise
+            if session.made_work:
+                self.news.tell(pool)
             at("sql.done")
         except TROUBLES as error:
             raise explain(error, self.shown) from error
@@ -215,6 +227,7 @@ class PostgresDatabase:
         """Give back every connection."""
         pool, self._pool = self._pool, None
         if pool is not None:
+            await self.news.close(pool)
             await pool.close()
 
 
