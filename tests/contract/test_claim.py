@@ -162,6 +162,15 @@ async def test_a_host_that_comes_from_another_worker_is_told_from_one_that_stays
     assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
+async def test_B16_hosts_of_which_enough_is_claimed_are_passed_over(desk: Desk) -> None:
+    await _started(desk, "", "a", OTHER)
+    claims = await desk.store.claim(
+        desk.run.id, "w1", desk.clock(), limit=9, crowded=frozenset({"docs.example.org"})
+    )
+    assert [claim.page.url for claim in claims] == [OTHER]
+    assert len(await _addresses(desk)) == 2
+
+
 async def test_F19_F20_a_claim_whose_answer_was_lost_is_not_lost(desk: Desk) -> None:
     """The server is restarted between commit and answer: who asks again gets what it holds, as if new."""
     await _started(desk, *(f"p{n}" for n in range(6)))

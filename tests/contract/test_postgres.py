@@ -345,7 +345,7 @@ async def test_the_store_tells_its_size_and_that_it_is_sound(store: SqlStore, de
 END_LISTENERS = END_OTHERS.replace("'afresh'", "'afresh listens'")
 
 
-async def test_B9_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) -> None:
+async def test_B21_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) -> None:
     """Looks that find nothing new tell nobody: each message costs a lock that all commits share."""
     waiting = await open_store(url)
     await waiting.hear(waiting.news, 60)  # who begins to listen looks once more
@@ -362,7 +362,7 @@ async def test_B9_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) ->
     await waiting.close()
 
 
-async def test_B9_F20_who_cannot_listen_looks_again_when_its_time_is_up(
+async def test_B21_F20_who_cannot_listen_looks_again_when_its_time_is_up(
     desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres_news, "AGAIN", 0.0)

@@ -19,7 +19,7 @@ class Rung(MemoryStore):
         self.news = since + 1
 
 
-async def test_B9_who_is_woken_in_vain_heeds_the_news_less_often() -> None:
+async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often() -> None:
     store, never = Rung(), asyncio.Event()
     ear = Ear(store)
     for _ in range(4):

@@ -25,6 +25,7 @@ class Hosts:
     """Lets looks at each host pass as its rules allow."""
 
     def __init__(self, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._concurrency = concurrency
         self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
         self._clock = clock
         self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -48,6 +49,16 @@ class Hosts:
         self._delays[domain] = delay
         if delay > 0 and domain not in self._gates:
             self._gates[domain] = asyncio.Semaphore(1)
+
+    def delay_of(self, domain: str) -> float:
+        """How far apart looks at a host must be, in seconds, as far as that is known."""
+        return self._delays.get(domain, 0.0)
+
+    def room(self, domain: str) -> float:
+        """How many looks at a host may be under way at once."""
+        if not domain:  # a file: nobody is bothered
+            return float("inf")
+        return 1 if self._delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
         """Note that a host comes from another worker, who may have asked it a moment ago."""

@@ -1,6 +1,6 @@
 """The history as the queue: rows without an outcome are the work."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
@@ -153,8 +153,12 @@ class Queue(Waits):
         await self.await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
         return urls[:room]
 
-    async def claim(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over.
+    async def claim(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
+        """Take work of hosts that nobody else is looking at, and that are not crowded with ours already.
+
+        A host wanted by another is handed over.
 
         Who finds too little wants hosts of others: half of those that each of them looks at for this run, so
         that work spreads and then stays where it is, and all that they look at for another.
@@ -165,24 +169,26 @@ class Queue(Waits):
             if leaving:
                 await tx.run("hand_over_hosts", worker=worker, had_turn=0)
             blocked = [row["domain"] for row in busy if row["closed"]]
-            rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
+            rows = await tx.all("claimable", run=run, now=now, blocked=[*blocked, *crowded], limit=limit)
             hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker)
             rows = [row for row in rows if row["domain"] in hosts]
             if rows:
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
-            if blocked and len(rows) < limit:
+            if blocked and not crowded and len(rows) < limit:
                 await tx.run("want_hosts", worker=worker, run=run)
             if leaving:
                 await tx.run("hand_over_hosts", worker=worker, had_turn=1)
             return [_claim(row, hosts) for row in rows]
 
-    async def claim_again(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
         """What a claim took whose answer was lost, as from hosts of others; else a claim."""
         async with self.db.read() as tx:
             rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
         if rows:
             return [_claim(row, {row["domain"]: True}) for row in rows]
-        return await self.claim(run, worker, now, limit=limit)
+        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""

@@ -1,7 +1,7 @@
 """The history as the queue, in memory: rows without an outcome are the work."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -156,27 +156,32 @@ class MemoryQueue(MemoryWaits):
         ]
         return sorted(waiting, key=lambda item: item.depth)
 
-    async def claim(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
+    async def claim(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
+        """Take work of hosts that nobody else is looking at, and that are not crowded with ours already."""
         leaving = [d for d, host in self.tables.hosts.items() if host.is_to_be_left_by(worker)]
         self._hand_over(leaving, worker)
         rows = [row for row in self.tables.waiting() if self._is_free(row, run, worker, now)]
+        rows = [row for row in rows if row.domain not in crowded]
         taken = sorted(rows, key=lambda row: -row.priority)[:limit]
         for row in taken:
             self.tables.change_attempt(row.id, now, locked_at=now, locked_by=worker)
         arrived = {domain: self._take(domain, run, worker) for domain in {row.domain for row in taken}}
-        if len(taken) < limit:
+        if not crowded and len(taken) < limit:
             self._want(run, worker)
         self._hand_over(list(self.tables.hosts), worker)
         return [self._claim(row, run, arrived[row.domain]) for row in taken]
 
-    async def claim_again(self, run: RunId, worker: str, now: datetime, *, limit: int) -> list[Claim]:
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
         """What a claim took whose answer was lost, as from hosts of others; else a claim."""
         rows = [row for row in self.tables.waiting() if (row.locked_by, row.locked_at) == (worker, now)]
         taken = sorted((row for row in rows if row.run_id == run), key=lambda row: -row.priority)
         if taken:
             return [self._claim(row, run, arrived=True) for row in taken]
-        return await self.claim(run, worker, now, limit=limit)
+        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
 
     def _take(self, domain: str, run: RunId, worker: str) -> bool:
         """Let a host be the worker's; whether it comes from another."""
