@@ -62,6 +62,17 @@ from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
+-- due_tally
+select coalesce(sum(w.due), 0) as due, min(case when w.due = 0 then w.scheduled_for end) as next,
+    min(case when w.due = 0 then w.last_seen end) as seen
+from (
+    select c.scheduled_for, p.last_seen,
+        case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due
+    from page_crawls c join pages p on p.id = c.page_id
+    where c.outcome is null and c.locked_at is null and c.run_id is null
+        and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+) w
+
 -- backing_off
 select p.url, p.failures, c.scheduled_for, (
     select h.reason from page_crawls h where h.page_id = p.id and h.outcome is not null order by h.id desc limit 1
