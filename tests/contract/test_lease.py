@@ -126,12 +126,12 @@ async def test_the_claim_of_another_cannot_be_written(desk: Desk) -> None:
     assert await desk.commit(desk.visit(claim, read("Mine"))) == [claim.page.url]
 
 
-async def test_lock_owners_are_those_with_work_in_hand(desk: Desk) -> None:
+async def test_who_has_handed_in_everything_holds_no_page(desk: Desk) -> None:
     await _claimed(desk)
     claims = await desk.claim()
-    assert await desk.store.lock_owners() == {"w1"}
+    assert await desk.store.held_by() == {"w1": 2}
     await desk.commit(*[desk.visit(claim, read("Done")) for claim in claims])
-    assert await desk.store.lock_owners() == set()
+    assert await desk.store.held_by() == {}
 
 
 async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: Desk) -> None:
@@ -146,7 +146,7 @@ async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: 
     [claim] = await desk.claim()
     confirmed = Ending(state=RunState.COMPLETED, counts={}, dropped=[claim.page])
     await desk.store.finish_run(braked, confirmed, desk.clock())
-    assert await desk.store.lock_owners() == set()
+    assert await desk.store.held_by() == {}
     assert (await desk.store.totals())["in_flight"] == 0
     assert await desk.commit(desk.visit(claim, read("Too late"))) == []
     [*_, last] = await desk.attempts("a")

@@ -201,4 +201,3 @@ def _let_the_lease_pass(store: Path) -> None:
     long_ago = "2020-01-01T00:00:00.000000Z"
     with closing(sqlite3.connect(store, timeout=30, isolation_level=None)) as connection:
         connection.execute("update workers set heartbeat_at = ?", (long_ago,))
-        connection.execute("update hosts set locked_until = ?", (long_ago,))

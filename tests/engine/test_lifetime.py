@@ -84,7 +84,7 @@ async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(other: 
     for beat in range(1, 6):  # its heart goes on by a clock that differs from ours
         assert await ward.known() == {"b"}
         ward.seconds += 10
-        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)), NOW)
+        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)))
 
 
 @JUMPS
@@ -100,6 +100,19 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     assert await ward.known() == {"b"}
     ward.seconds += 2
     assert await ward.known() == set()
+
+
+async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back() -> None:
+    """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
+    ward = Ward(THERE)
+    await ward.store.join(THERE)
+    ward.seconds, _ = 61, ward.clock.advance(61)
+    await ward.vigil.beat()
+    assert await ward.known() >= {"b"}
+    ward.seconds += 59
+    assert await ward.known() >= {"b"}
+    ward.seconds += 2
+    assert "b" not in await ward.known(), "it did not come back"
 
 
 async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for() -> None:
@@ -253,7 +266,7 @@ async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead() 
     await ward.store.join(ahead)
     assert not await ward.vigil.reclaim(), "once seen, nobody knows yet"
     later = replace(ahead, heartbeat_at=ahead.heartbeat_at + timedelta(seconds=10))
-    await ward.store.beat(later, later.heartbeat_at + timedelta(seconds=60))
+    await ward.store.beat(later)
     assert await ward.vigil.reclaim()
     assert "other" in await ward.known()
 

@@ -36,6 +36,7 @@ class Vigil:
     ticks: Callable[[], float] = time.monotonic
     _beaten: float = field(init=False)  # when our own heart did last
     _lapses: int = 0
+    _back_at: float | None = None  # when our own heart beat again after a lapse
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
     _beating: set[str] = field(default_factory=set)  # whose heart was seen to move, whatever the clock says
 
@@ -49,10 +50,11 @@ class Vigil:
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
-        now = self.clock()
-        me = replace(self.me, heartbeat_at=now)
-        await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
-        self._lapses, self._beaten = self.lapses, self.ticks()
+        began = self.ticks()
+        await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
+        if self.lapses > self._lapses:
+            self._lapses, self._back_at = self.lapses, began
+        self._beaten = began  # the lease runs from before it was written down
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""
@@ -75,6 +77,8 @@ class Vigil:
             if heartbeat is not None:
                 self._beating.add(worker.name)
             return False
+        if self._back_at is not None and self.ticks() - self._back_at < self.lease_seconds:
+            return False  # what silenced us, a database that was away, may have silenced it as well
         return self.ticks() - since >= BEATS * self.heartbeat_seconds
 
     async def settle(self, stopping: asyncio.Event) -> None:

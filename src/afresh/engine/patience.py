@@ -1,7 +1,8 @@
 """Waiting out what passes: a store that is locked by another process, a full disk, a server that is down.
 
-Every method of a store is one query or one transaction, so a call that failed left nothing behind and can be
-made again.
+Every method of a store is one query or one transaction, so a call that failed left nothing behind, or all of
+it where only the answer was lost. It can be made again either way; a claim is made again as `claim_again`, so
+that pages which were taken without our knowledge are not lost to all.
 """
 
 import asyncio
@@ -20,7 +21,8 @@ PAUSE = 0.5  # seconds between two tries on a full disk or a server that is down
 PAUSE_BUSY = 0.05  # a locked store is waited for by the store itself
 TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
-IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
+AGAIN = {"claim": "claim_again"}  # calls that are made again by another name
+IMPATIENT = ("beat", "close", "hear")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
 DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
@@ -38,7 +40,9 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
     _told: str | None = None
 
-    async def through(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def through(
+        self, call: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]] | None = None
+    ) -> T:
         """The result of a call, made again for as long as it is worth it."""
         since: float | None = None
         while True:
@@ -51,6 +55,7 @@ class Patience:
                     raise
                 self._tell(trouble, now - since)
                 await self._pause(trouble)
+                call = again or call
             else:
                 if since is not None:
                     self._relieve()
@@ -97,8 +102,12 @@ class _Patient:
         if name in IMPATIENT or not asyncio.iscoroutinefunction(found):
             return found
 
+        again = getattr(self._store, AGAIN.get(name, name))
+
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._patience.through(lambda: found(*args, **kwargs))
+            return await self._patience.through(
+                lambda: found(*args, **kwargs), lambda: again(*args, **kwargs)
+            )
 
         setattr(self, name, call)  # from now on found at once
         return call

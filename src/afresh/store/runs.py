@@ -160,13 +160,12 @@ class Runs:
                 "upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
             )
 
-    async def beat(self, worker: Worker, until: datetime) -> None:
+    async def beat(self, worker: Worker) -> None:
         """Renew every lease of a worker at once; one that others took for dead is known again."""
         async with self.db.write() as tx:
             await tx.run(
                 "beat", worker=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
             )
-            await tx.run("beat_hosts", worker=worker.name, until=until)
 
     async def workers(self) -> list[Worker]:
         """All workers that are known, the dead among them."""

@@ -1,5 +1,7 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
+import asyncio
+
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
@@ -18,6 +20,12 @@ class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, Memory
         self.tables = Tables()
         self.url = "memory:"
         self.closed = False
+        self.news = 0
+
+    async def hear(self, since: int, seconds: float) -> None:
+        """Wait for so long: there is nobody else who could bring news."""
+        del since
+        await asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Remember that the owner closed it."""

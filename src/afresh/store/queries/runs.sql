@@ -93,9 +93,6 @@ update hosts set next_allowed_at = null where next_allowed_at > :latest
 insert into workers (name, host, pid, started_at, heartbeat_at) values (:worker, :host, :pid, :now, :now)
 on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
 
--- beat_hosts
-update hosts set locked_until = :until where locked_by = :worker
-
 -- workers
 select * from workers order by started_at
 

@@ -192,14 +192,11 @@ class MemoryRuns(MemoryEndings):
         """Make a worker known; its heart beats from now on."""
         self.tables.workers[worker.name] = replace(worker, started_at=worker.heartbeat_at)
 
-    async def beat(self, worker: Worker, until: datetime) -> None:
+    async def beat(self, worker: Worker) -> None:
         """Renew every lease of a worker at once; one that others took for dead is known again."""
         known = self.tables.workers.get(worker.name)
         since = known.started_at if known else worker.heartbeat_at
         self.tables.workers[worker.name] = replace(worker, started_at=since)
-        for domain, host in self.tables.hosts.items():
-            if host.locked_by == worker.name:
-                self.tables.hosts[domain] = replace(host, locked_until=until)
 
     async def workers(self) -> list[Worker]:
         """All workers that are known, the dead among them."""
