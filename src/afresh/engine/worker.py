@@ -3,10 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 
-from afresh.core.errors import StoreError
+from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, RunState, Visit
@@ -14,6 +13,7 @@ from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.lineup import Lineup
 from afresh.engine.listening import Ear
+from afresh.engine.pause import heard
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 from afresh.failpoints import failpoint
 
@@ -114,6 +114,10 @@ class Worker:
 
     async def _claim(self) -> Sequence[Claim]:
         kit, crowded = self.kit, self._line.crowded(self._lanes)
+        try:
+            await kit.vigil.renew()
+        except StoreWaits:  # what is asked of the store next waits until it is back
+            return ()
         lapses = kit.vigil.lapses
         self._ear.look()
         claims = await kit.store.claim(
@@ -152,8 +156,7 @@ class Worker:
         self._batch = int(min(BATCH, max(2 * self._lanes, rate * AHEAD_SECONDS)))
 
     async def _until_moved(self, seconds: float = POLL) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._moved.wait(), seconds)
+        await heard(self._moved, seconds)
         self._moved.clear()
 
     async def _wait_for_backlog(self) -> bool:

@@ -30,4 +30,5 @@ class News:
         if self.count != since:
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._next.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._next.wait()
