@@ -66,7 +66,6 @@ class Hosts:
         """Begin anew."""
         self.listen()
         self.asked.clear()
-        self.late = 0.0
 
     def looks(self) -> Counter[str]:
         """How often each page was asked for."""

@@ -15,6 +15,7 @@ from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
 from afresh.engine.lifetime import Vigil, is_alive, process_exists
 from afresh.engine.steady import Steady
 from afresh.testing import FrozenClock, MemoryStore
+from afresh.testing.memory.tables import Host
 
 NOW = FrozenClock()()
 
@@ -177,16 +178,45 @@ async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_betwee
 
 async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost() -> None:
     ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
     for _ in range(3):
         ward.seconds += 59
         assert ward.vigil.lapses == 0
         await ward.vigil.beat()
     ward.seconds += 61
     assert ward.vigil.lapses == 1, "also before the heart beats again"
-    await ward.vigil.beat()
+    await ward.vigil.renew()  # before it claims again: others still take it for dead
+    assert [each.heartbeat_at for each in await ward.store.workers()] == [ward.clock()]
+    ward.seconds += 30
     assert ward.vigil.lapses == 1, "and what was claimed before stays lost"
     ward.seconds += 30
     assert ward.vigil.lapses == 1
+
+
+async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat() -> None:
+    ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
+    await ward.vigil.beat()
+    assert ward.vigil.lapses == 0
+    await ward.store.reclaim(["me"], ward.clock())
+    await ward.vigil.beat()
+    await ward.vigil.beat()
+    assert ward.vigil.lapses == 1
+
+
+async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan() -> None:
+    ward = Ward(THERE)
+    workers = ward.store.workers
+
+    async def joined_meanwhile() -> list[Worker]:
+        before = await workers()
+        await ward.store.join(THERE)
+        ward.store.tables.hosts["a"] = Host(locked_by="b")
+        return before
+
+    ward.store.workers = joined_meanwhile  # type: ignore[method-assign]
+    await ward.vigil.reclaim()
+    assert await ward.store.lock_owners() == {"b"}
 
 
 async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:

@@ -51,18 +51,26 @@ class Vigil:
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
         began = self.ticks()
-        await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
+        known = await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
             self._lapses, self._back_at = self.lapses, began
+        elif not known:  # others took us for dead, for whatever reason
+            self._lapses += 1
         self._beaten = began  # the lease runs from before it was written down
+
+    async def renew(self) -> None:
+        """Beat if our lease is over: what is claimed without one is taken from us without our notice."""
+        if self.ticks() - self._beaten > self.lease_seconds:
+            await self.beat()
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""
+        owners = await self.store.lock_owners()  # first: who joins now and claims at once is no orphan
         known = await self.store.workers()
         doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
         dead = {each.name for each in doubted if self._is_gone(each) or self._stands_still(each)}
         self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
-        orphaned = await self.store.lock_owners() - {worker.name for worker in known}
+        orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
             await self.store.reclaim(sorted(dead | orphaned), self.clock())
         return all(each.name in dead | self._beating for each in doubted)

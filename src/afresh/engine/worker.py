@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Coroutine, Sequence
 from datetime import datetime, timedelta
 
-from afresh.core.errors import StoreError
+from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, RunState, Visit
@@ -114,6 +114,10 @@ class Worker:
 
     async def _claim(self) -> Sequence[Claim]:
         kit, crowded = self.kit, self._line.crowded(self._lanes)
+        try:
+            await kit.vigil.renew()
+        except StoreWaits:  # what is asked of the store next waits until it is back
+            return ()
         lapses = kit.vigil.lapses
         self._ear.look()
         claims = await kit.store.claim(

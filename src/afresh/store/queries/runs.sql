@@ -90,8 +90,7 @@ where run_id = :run and outcome is null and locked_at is null and updated_at > :
 update hosts set next_allowed_at = null where next_allowed_at > :latest
 
 -- beat
-insert into workers (name, host, pid, started_at, heartbeat_at) values (:worker, :host, :pid, :now, :now)
-on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
+update workers set heartbeat_at = :now where name = :worker
 
 -- workers
 select * from workers order by started_at
