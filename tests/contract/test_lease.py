@@ -72,6 +72,20 @@ async def test_B7_reclaim_stamps_the_attempt_and_opens_a_new_row(desk: Desk) -> 
     assert await desk.store.workers() == []
 
 
+async def test_F24_nobody_is_robbed_whose_heart_has_moved_since_it_was_taken_for_dead(desk: Desk) -> None:
+    """Between the look at the hearts and the taking a worker may come back and claim."""
+    await _claimed(desk)
+    hearts = {each.name: each.heartbeat_at for each in await desk.store.workers()}
+    desk.clock.advance(120)
+    await desk.beat()
+    [claim] = await desk.claim(1)
+    assert await desk.store.reclaim(["w1"], desk.clock(), hearts) == 0
+    assert await desk.store.reclaim(["w1"], desk.clock(), {}) == 0, "nor who was unknown and is no more"
+    assert await desk.commit(desk.visit(claim, read("Alive"))) == [claim.page.url]
+    await desk.claim(1)
+    assert await desk.store.reclaim(["w1"], desk.clock(), {"w1": desk.clock()}) == 1
+
+
 async def test_reclaim_takes_from_the_dead_alone(desk: Desk) -> None:
     await _claimed(desk)
     await desk.enqueue("https://api.example.org/")

@@ -72,7 +72,8 @@ class Vigil:
         self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
         orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
-            await self.store.reclaim(sorted(dead | orphaned), self.clock())
+            hearts = {each.name: each.heartbeat_at for each in doubted}
+            await self.store.reclaim(sorted(dead | orphaned), self.clock(), hearts)
         return all(each.name in dead | self._beating for each in doubted)
 
     def _is_gone(self, worker: Worker) -> bool:

@@ -221,9 +221,19 @@ class Queue(Waits):
             await self._free_hosts(tx, [worker])
             await tx.run("forget_workers", workers=[worker])
 
-    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
-        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+    async def reclaim(
+        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+    ) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued.
+
+        Who says by what heartbeats it took them for dead (those without were unknown) takes from nobody whose
+        heart has moved since.
+        """
         async with self.db.write() as tx:
+            if hearts is not None:
+                rows = await tx.all("hearts", workers=list(dead))
+                beats = {row["name"]: at(row["heartbeat_at"]) for row in rows}
+                dead = [name for name in dead if beats.get(name) == hearts.get(name)]
             rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
             await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
             await self._free_hosts(tx, dead)

@@ -95,6 +95,9 @@ update workers set heartbeat_at = :now where name = :worker
 -- workers
 select * from workers order by started_at
 
+-- hearts
+select name, heartbeat_at from workers where name in {list workers} {for update}
+
 -- forget_workers
 delete from workers where name in {list workers}
 

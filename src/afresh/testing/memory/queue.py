@@ -252,8 +252,18 @@ class MemoryQueue(MemoryWaits):
                 self.tables.change_attempt(row.id, now, locked_at=None, locked_by=None)
         self._forget([worker])
 
-    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
-        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+    async def reclaim(
+        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+    ) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued.
+
+        Who says by what heartbeats it took them for dead (those without were unknown) takes from nobody whose
+        heart has moved since.
+        """
+        if hearts is not None:
+            known = self.tables.workers
+            beats = {name: known[name].heartbeat_at for name in dead if name in known}
+            dead = [name for name in dead if beats.get(name) == hearts.get(name)]
         left = [row for row in self.tables.waiting() if row.locked_by in dead]
         with self.tables.transaction():
             for row in left:
