@@ -20,6 +20,7 @@ from tests.e2e.sites import lay, page, star
 
 from afresh.faces.mcp.http import McpApp, asgi_app
 from afresh.faces.mcp.server import make_server
+from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 READS = {
@@ -146,9 +147,21 @@ async def test_F103_F109_rebinding_is_refused_and_requests_are_bounded(tmp_path:
             async with session.post(url, data="no json", headers={"Content-Type": "text/plain"}) as answer:
                 assert answer.status == 400
             call = {"name": "get_job_info", "arguments": {"jobId": 1}}
+            await _leave_early(kb, url)
             for _ in range(50):  # sessions that are never closed pile up nowhere
                 assert (await posted(url, "initialize", {}))[0] == 200
             assert "there is no run 1" in (await posted(url, "tools/call", {}, call))[1]
+
+
+async def _leave_early(kb: KnowledgeBase, url: str) -> None:
+    """A client that hangs up in the middle of a call is no trouble to the others."""
+    waiting = await kb.queue_crawl("http://127.0.0.1:9/", name="waiting")
+    call = {"name": "get_job_info", "arguments": {"jobId": waiting.run, "wait": 600}}
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(posted(url, "tools/call", {}, call), 0.3)
+    await kb.cancel(waiting.run)
+    await kb.remove("waiting")
 
 
 HOSTILE = (

@@ -12,8 +12,8 @@ INSTALL = "MCP needs its package: pip install 'afresh[mcp]'"
 
 @command(
     "Find",
-    "claude mcp add afresh -- afresh mcp",
     "afresh mcp --read-only --store postgresql://db.internal/afresh",
+    "claude mcp add afresh -- afresh mcp",
 )
 @switch("--read-only", "read_only", text="Offer only tools that read: no crawling, no removing.")
 def mcp(session: Session, read_only: bool) -> None:

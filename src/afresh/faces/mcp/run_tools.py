@@ -73,15 +73,6 @@ def add_job_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None
 def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None) -> None:
     """Make the tools known that start, stop and delete."""
 
-    async def started(
-        run: RunReport, wait: float, ctx: Context[Any, Any], others: Sequence[RunReport] = ()
-    ) -> CallToolResult:
-        if hands is not None:
-            hands.wake()
-        now = await _awaited(kb, hands, run.run, wait, ctx)
-        beside = tuple(f"job {each.run} looks at {label_of(each.source, each.version)}" for each in others)
-        return _answered(replace(now, notes=(*beside, *now.notes)))
-
     @server.tool(annotations=WRITES)
     async def scrape_docs(
         url: Annotated[
@@ -108,7 +99,7 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
                 version=version,
                 rules={name: value for name, value in given.items() if value is not None},
             )
-            return await started(run, wait, ctx)
+            return await _started(kb, hands, run, wait, ctx)
 
     @server.tool(annotations=WRITES)
     async def refresh_version(
@@ -119,7 +110,7 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
             runs = await kb.queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
-            return await started(runs[0], wait, ctx, runs[1:])
+            return await _started(kb, hands, runs[0], wait, ctx, runs[1:])
 
     @server.tool(annotations=WRITES)
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:
@@ -134,6 +125,22 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
             pages = await kb.remove(label_of(library, version))
         removed = Removed(library=library, version=version, pages=pages)
         return answered(removed, [f"{label_of(library, version)} is removed, with {pages} pages."])
+
+
+async def _started(
+    kb: KnowledgeBase,
+    hands: Hands | None,
+    run: RunReport,
+    wait: float,
+    ctx: Context[Any, Any],
+    others: Sequence[RunReport] = (),
+) -> CallToolResult:
+    """The answer to who had a run queued; others that were queued beside it are named."""
+    if hands is not None:
+        hands.wake()
+    now = await _awaited(kb, hands, run.run, wait, ctx)
+    beside = tuple(f"job {each.run} looks at {label_of(each.source, each.version)}" for each in others)
+    return _answered(replace(now, notes=(*beside, *now.notes)))
 
 
 async def _awaited(
