@@ -17,7 +17,7 @@ from afresh.store.postgres_certainty import NUMBER, was_committed
 from afresh.store.postgres_news import PostgresNews
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
-from afresh.store.postgres_trouble import TROUBLES, explain
+from afresh.store.postgres_trouble import TROUBLES, UNREAD, explain
 from afresh.store.postgres_vectors import as_halfvec
 from afresh.store.postgres_words import with_title_words, with_words
 
@@ -140,7 +140,7 @@ class PostgresDatabase:
         except BaseException as error:
             if pool is not None:
                 pool.terminate()
-            if isinstance(error, (*TROUBLES, ValueError)):
+            if isinstance(error, (*TROUBLES, *UNREAD)):
                 raise explain(error, self.shown) from error
             raise
         return pool
