@@ -1,6 +1,7 @@
 """PostgreSQL: a pool of connections; what is written of one source is written by one at a time."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
@@ -34,6 +35,7 @@ select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_se
     case when current_setting('synchronous_commit') = 'off'
         then set_config('synchronous_commit', 'local', false) end
 """  # commits are on disk when they are answered: whose host it is must outlive the server
+SILENCE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin isolation level read committed"  # whatever the database is set to
 
@@ -144,6 +146,7 @@ class PostgresDatabase:
 
     async def _settle(self, connection: Any) -> None:
         """What holds for a connection; said on it, as a pooler in between refuses to be told at its start."""
+        _notice_silence(connection)
         waits = (f"{int(seconds * 1000)}" for seconds in (self.wait_seconds, ASLEEP_SECONDS))
         await connection.fetchrow(SETTINGS, *waits)
 
@@ -245,6 +248,17 @@ class PostgresDatabase:
         if pool is not None:
             await self.news.close(pool)
             await pool.close()
+
+
+def _notice_silence(connection: Any) -> None:
+    """Let a server that vanished without a word be told by the operating system, and not waited for."""
+    wire: socket.socket | None = connection._transport.get_extra_info("socket")  # asyncpg has no other way
+    if wire is None or wire.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in SILENCE.items():
+        if hasattr(socket, name):  # not on every system
+            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _turn_at(source: int) -> str:
