@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
+from typing import cast
 from unittest.mock import patch
 
 import asyncpg
@@ -23,7 +24,7 @@ from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
 from afresh.ports import Access
 from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
-from afresh.store.postgres import PostgresDatabase
+from afresh.store.postgres import PostgresDatabase, PostgresSession
 from afresh.store.postgres_store import PostgresStore
 from afresh.store.postgres_trouble import explain
 from afresh.store.sql import migrations
@@ -164,6 +165,48 @@ async def test_what_is_wrong_is_said_without_the_password(postgres: Postgres, un
     with pytest.raises(StoreMissing, match="createdb") as gone:
         await open_store(missing)
     assert "geheim" not in f"{down.value} {gone.value}"
+    for odd in "/?#":
+        with pytest.raises(StoreError, match="%2F") as unread:
+            await open_store(f"postgresql://me:geheim{odd}geheim@127.0.0.1:{unused_tcp_port}/kb")
+        assert "geheim" not in str(unread.value)
+    with pytest.raises(StoreError, match="sslmode") as unknown:
+        await open_store(nowhere + "?sslmode=perhaps")
+    assert not isinstance(unknown.value, StoreDown)
+
+
+async def test_a_database_that_cannot_hold_every_text_is_refused(postgres: Postgres) -> None:
+    await postgres.run("create database latin encoding 'LATIN1' locale 'C' template template0")
+    try:
+        with pytest.raises(StoreError, match=r"LATIN1.*createdb --encoding=UTF8"):
+            await open_store(postgres.database("latin"))
+    finally:
+        await postgres.run("drop database latin with (force)")
+
+
+SETTINGS = (
+    *("transaction_isolation", "lock_timeout", "idle_in_transaction_session_timeout"),
+    *("jit", "synchronous_commit"),
+)
+SET_AT_START = "select string_agg(name, ' ' order by name) from pg_settings where source = 'client'"
+
+
+async def test_a_store_asks_for_what_it_needs_and_a_pooler_is_told_nothing_it_refuses(
+    postgres: Postgres,
+) -> None:
+    async with postgres.bare() as url:
+        name = url.partition("?")[0].rpartition("/")[2]
+        await postgres.run(f"alter database {name} set default_transaction_isolation = 'serializable'")
+        await postgres.run(f"alter database {name} set synchronous_commit = 'off'")
+        store = await open_store(url, wait_seconds=0.25)
+        try:
+            database = cast("PostgresDatabase", store.db)
+            async with database.write() as tx:
+                connection = cast("PostgresSession", tx)._connection
+                shown = [await connection.fetchval(f"show {setting}") for setting in SETTINGS]
+                assert shown == ["read committed", "250ms", "30s", "off", "local"]
+                assert await connection.fetchval(SET_AT_START) == "application_name client_encoding"
+        finally:
+            await store.close()
 
 
 # ---- many at once, and a server that goes away

@@ -39,6 +39,9 @@ def test_F111_any_text_is_one_printable_line(text: str) -> None:
     [
         f"https://me:{HUSH}@docs.example.org/a",
         f"https://{HUSH}@docs.example.org/a",
+        f"postgresql://me:{HUSH}@/afresh",
+        *(f"postgresql://me:a{odd}{HUSH}@db.internal/afresh" for odd in "/?#@ %"),
+        f"postgresql:///afresh?%70assword={HUSH}",
         f"https://docs.example.org/?token={HUSH}&page=2",
         f"https://docs.example.org/?page=2&access_token={HUSH}",
         f"https://docs.example.org/?apiKey={HUSH}",
@@ -74,6 +77,7 @@ def test_F111_P19_secrets_are_masked(text: str) -> None:
         "https://docs.example.org/a?page=2&sort=asc&keyword=retry",
         "https://docs.example.org/@scope/package",
         "http://127.0.0.1:8000/@scope/package?q=a@b",
+        "postgresql://db.internal:5432/afresh?user=me",
         "the mail of me@example.org",
         '304 by ETag "v1"; page 2 of 3',
         "run ended state=completed",
@@ -81,6 +85,11 @@ def test_F111_P19_secrets_are_masked(text: str) -> None:
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert mask_secrets(text) == text
+
+
+def test_P19_each_of_two_addresses_is_masked_by_itself() -> None:
+    masked = mask_secrets("postgresql://me:x@a/b copied to postgresql://me:x@c/d")
+    assert masked == "postgresql://***@a/b copied to postgresql://***@c/d"
 
 
 def test_P19_known_secrets_are_masked_wherever_they_stand() -> None:

@@ -12,7 +12,8 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _USER = re.compile(r"(://)[^/\s@?#\\]*(?:%40|@)(?=[^/\s])", re.IGNORECASE)
-_DATABASE = re.compile(r"(\bpostgres(?:ql)?://)[^\s?#]*@")  # its host may be left out
+# Its host may be left out, and a password that nobody escaped may hold anything that ends an address.
+_DATABASE = re.compile(r"(\bpostgres(?:ql)?://)(?:[^\s/?#@]*:(?:(?!://)[^\r\n])*|[^\s?#]*)@")
 _PAIR = re.compile(r"([?&;])([^=&;#\s?]{1,200})=([^&;#\s]+)")
 _SECRET_ENDS = (
     *("token", "key", "keyid", "secret", "password", "passwd", "passphrase", "pwd", "signature", "sig"),

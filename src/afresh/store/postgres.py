@@ -1,6 +1,7 @@
 """PostgreSQL: a pool of connections; what is written of one source is written by one at a time."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
@@ -17,7 +18,7 @@ from afresh.store.postgres_certainty import NUMBER, was_committed
 from afresh.store.postgres_news import PostgresNews
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
-from afresh.store.postgres_trouble import TROUBLES, explain
+from afresh.store.postgres_trouble import TROUBLES, UNREAD, explain
 from afresh.store.postgres_vectors import as_halfvec
 from afresh.store.postgres_words import with_title_words, with_words
 
@@ -28,12 +29,15 @@ OPEN_PAUSE = 0.2
 ASLEEP_SECONDS = 30.0  # after which who fell asleep in a transaction keeps others waiting no longer
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
-DURABLE = (  # whose host it is must outlive the server, or two would ask it at once
-    "select set_config('synchronous_commit', 'local', false) "
-    "where current_setting('synchronous_commit') = 'off'"
-)
+SETTINGS = """
+select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
+    set_config('jit', 'off', false), -- it costs more than it saves on short statements
+    case when current_setting('synchronous_commit') = 'off'
+        then set_config('synchronous_commit', 'local', false) end
+"""  # commits are on disk when they are answered: whose host it is must outlive the server
+SILENCE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 READ = "begin isolation level repeatable read read only"
-WRITE = "begin"
+WRITE = "begin isolation level read committed"  # whatever the database is set to
 
 Shape = Callable[[Mapping[str, object]], dict[str, object]]
 OWN: Mapping[str, Shape] = {  # what this dialect adds to rows
@@ -124,15 +128,10 @@ class PostgresDatabase:
                 self._url,
                 min_size=0,  # a server that is away is asked when there is something to ask
                 max_size=CONNECTIONS,
-                init=_make_durable,
+                init=self._settle,
                 reset=_nothing_to_reset,
                 statement_cache_size=STATEMENTS,
-                server_settings={
-                    "application_name": "afresh",
-                    "lock_timeout": str(int(self.wait_seconds * 1000)),
-                    "idle_in_transaction_session_timeout": str(int(ASLEEP_SECONDS * 1000)),
-                    "jit": "off",  # it costs more than it saves on short statements
-                },
+                server_settings={"application_name": "afresh"},
             )
             await pool
             async with pool.acquire() as connection:
@@ -140,10 +139,16 @@ class PostgresDatabase:
         except BaseException as error:
             if pool is not None:
                 pool.terminate()
-            if isinstance(error, (*TROUBLES, ValueError)):
+            if isinstance(error, (*TROUBLES, *UNREAD)):
                 raise explain(error, self.shown) from error
             raise
         return pool
+
+    async def _settle(self, connection: Any) -> None:
+        """What holds for a connection; said on it, as a pooler in between refuses to be told at its start."""
+        _notice_silence(connection)
+        waits = (f"{int(seconds * 1000)}" for seconds in (self.wait_seconds, ASLEEP_SECONDS))
+        await connection.fetchrow(SETTINGS, *waits)
 
     async def _prepare(self, connection: asyncpg.Connection) -> None:
         version = await check(connection, self.shown, self.access)
@@ -220,7 +225,7 @@ class PostgresDatabase:
                         f"((vector::halfvec({int(dimensions)})) halfvec_ip_ops) where model_id = {int(model)}"
                     )
                 finally:
-                    await connection.execute("reset lock_timeout")
+                    await self._settle(connection)
                     await connection.execute("select pg_advisory_unlock($1, $2)", INDEXING, model)
         except TROUBLES as error:
             raise explain(error, self.shown) from error
@@ -245,17 +250,23 @@ class PostgresDatabase:
             await pool.close()
 
 
+def _notice_silence(connection: Any) -> None:
+    """Let a server that vanished without a word be told by the operating system, and not waited for."""
+    wire: socket.socket | None = connection._transport.get_extra_info("socket")  # asyncpg has no other way
+    if wire is None or wire.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in SILENCE.items():
+        if hasattr(socket, name):  # not on every system
+            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def _turn_at(source: int) -> str:
     return f"select pg_advisory_xact_lock({SOURCES}, {int(source)})"
 
 
 def _nothing(point: str) -> None:
     del point
-
-
-async def _make_durable(connection: Any) -> None:
-    """Commits are on disk when they are answered, also where the server is set to answer before."""
-    await connection.execute(DURABLE)
 
 
 async def _nothing_to_reset(connection: Any) -> None:

@@ -5,19 +5,26 @@ from collections.abc import Sequence
 import asyncpg
 
 from afresh.core.errors import StoreBusy, StoreDown, StoreError, StoreFull, StoreMissing
+from afresh.core.masking import mask_secrets
 
 # What asyncpg raises; the last where a connection was ended while nobody listened to it.
 TROUBLES = (
     *(asyncpg.PostgresError, OSError, TimeoutError),
     *(asyncpg.InterfaceError, asyncpg.InternalClientError),
 )
+UNREAD = (ValueError, OverflowError)  # of an address that makes no sense
 LONGEST = 200  # characters of a complaint, which may repeat what was to be written
+UNREADABLE = (
+    "has an address that cannot be read; in a user or a password write / as %2F, ? as %3F, # as %23, "
+    "@ as %40, : as %3A and % as %25"
+)
 TROUBLE: Sequence[
     tuple[str, type[StoreError], str]
 ] = (  # by the beginning of the SQLSTATE, the longest first
     ("28", StoreError, "refuses the user or the password; put them right in store.url"),
     ("3D000", StoreMissing, "names a database that is not there; make it with `createdb`, then crawl"),
     ("42501", StoreError, "does not let this user do that; grant it the right to create and change tables"),
+    ("54", StoreError, "cannot keep that: an address or a text is too long for PostgreSQL; leave it out"),
     ("53100", StoreFull, "has no room to grow: disk full on the database server; make room there"),
     ("53300", StoreDown, "has no connection to spare; raise max_connections or run fewer workers"),
     ("53", StoreDown, "is short of memory or of something else on its server"),
@@ -40,7 +47,11 @@ def explain(error: BaseException, shown: str) -> StoreError:
         for begins, kind, words in TROUBLE:
             if state.startswith(begins):
                 return kind(f"the store {shown} {words}")
-        return StoreError(f"the store {shown} cannot be used: {str(error)[:LONGEST]}")
+        said = str(error.args[0]) if error.args else state  # without its details, which may hold a whole row
+        return StoreError(f"the store {shown} cannot be used: {said[:LONGEST]}")
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return StoreError(f"the store {shown} has an address that cannot be used: {mask_secrets(str(error))}")
     if isinstance(error, TROUBLES):
         return StoreDown(f"the store {shown} does not answer; is the database server running and in reach?")
-    return StoreError(f"the store {shown} cannot be used: {error}")
+    # What Python says of an address it cannot read may repeat a part of the password.
+    return StoreError(f"the store {shown} {UNREADABLE}")

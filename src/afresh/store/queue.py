@@ -170,7 +170,7 @@ class Queue(Waits):
                 await tx.run("hand_over_hosts", worker=worker, had_turn=0)
             blocked = [row["domain"] for row in busy if row["closed"]]
             rows = await tx.all("claimable", run=run, now=now, blocked=[*blocked, *crowded], limit=limit)
-            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker)
+            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker, now)
             rows = [row for row in rows if row["domain"] in hosts]
             if rows:
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
@@ -250,11 +250,13 @@ class Queue(Waits):
             return {row["locked_by"] for row in await tx.all("lock_owners")}
 
 
-async def _take_hosts(tx: Session, domains: set[str], run: RunId, worker: str) -> dict[str, bool]:
+async def _take_hosts(
+    tx: Session, domains: set[str], run: RunId, worker: str, now: datetime
+) -> dict[str, bool]:
     """Those of the hosts that nobody else took at the same moment, each with whether it came from another."""
     if not domains:
         return {}
-    given = {"run": run, "worker": worker}
+    given = {"run": run, "worker": worker, "now": now}
     rows = await tx.all("take_hosts", domains=sorted(domains), **given)
     taken = {row["domain"]: row["used"] == FIRST_TURN for row in rows}
     unknown = sorted(domains - taken.keys())

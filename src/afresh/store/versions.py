@@ -41,7 +41,7 @@ async def _postgres_version(url: str) -> int:
     import asyncpg
 
     from afresh.store.postgres_schema import check
-    from afresh.store.postgres_trouble import TROUBLES
+    from afresh.store.postgres_trouble import TROUBLES, UNREAD
     from afresh.store.postgres_trouble import explain as explain_postgres
 
     shown = mask_secrets(url)
@@ -51,5 +51,5 @@ async def _postgres_version(url: str) -> int:
             return await check(connection, shown, Access.READ)
         finally:
             await connection.close()
-    except (*TROUBLES, ValueError) as error:
+    except (*TROUBLES, *UNREAD) as error:
         raise explain_postgres(error, shown) from error

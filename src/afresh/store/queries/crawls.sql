@@ -164,7 +164,7 @@ set locked_by = :worker, run_id = :run,
 where domain in (
     select h.domain from hosts h
     where h.domain in {list domains}
-        and (h.locked_by is null or h.locked_by = :worker)
+        and (h.locked_by = :worker or (h.locked_by is null and coalesce(h.next_allowed_at <= :now, true)))
     {for update skip locked}
 )
 returning domain, used
