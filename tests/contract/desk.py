@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from afresh.core.analysis import search_config
 from afresh.core.decide import decide
@@ -119,7 +118,7 @@ class Desk:
     async def beat(self, pid: int = 1) -> None:
         """Let the worker's heart beat."""
         worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
-        await self.store.beat(worker, self.clock() + timedelta(seconds=LEASE))
+        await self.store.beat(worker)
 
     async def begin(self, mode: RunMode = RunMode.CRAWL, *, full: bool = False) -> bool:
         """Start or go on with a run; whether it goes on."""
@@ -136,9 +135,7 @@ class Desk:
     async def claim(self, limit: int = 1000, run: Run | None = None) -> list[Claim]:
         """Take work."""
         wanted = (run or self.run).id
-        return list(
-            await self.store.claim(wanted, self.worker, self.clock(), limit=limit, lease_seconds=LEASE)
-        )
+        return list(await self.store.claim(wanted, self.worker, self.clock(), limit=limit))
 
     def visit(self, claim: Claim, seen: Seen) -> Visit:
         """The visit that the engine would hand in for what was seen."""

@@ -162,6 +162,28 @@ async def test_a_host_that_comes_from_another_worker_is_told_from_one_that_stays
     assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
+async def test_B16_hosts_of_which_enough_is_claimed_are_passed_over(desk: Desk) -> None:
+    await _started(desk, "", "a", OTHER)
+    claims = await desk.store.claim(
+        desk.run.id, "w1", desk.clock(), limit=9, crowded=frozenset({"docs.example.org"})
+    )
+    assert [claim.page.url for claim in claims] == [OTHER]
+    assert len(await _addresses(desk)) == 2
+
+
+async def test_F19_F20_a_claim_whose_answer_was_lost_is_not_lost(desk: Desk) -> None:
+    """The server is restarted between commit and answer: who asks again gets what it holds, as if new."""
+    await _started(desk, *(f"p{n}" for n in range(6)))
+    fresh = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
+    held = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
+    assert [claim.crawl_id for claim in held] == [claim.crawl_id for claim in fresh]
+    assert [claim.arrived for claim in held] == [True, True], "another may have asked the host a moment ago"
+    desk.clock.advance(1)
+    [later] = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=1)
+    assert later.crawl_id not in {claim.crawl_id for claim in held}
+    assert len(await desk.commit(*[desk.visit(claim, read("Text")) for claim in (*held, later)])) == 3
+
+
 async def test_two_workers_who_want_the_same_host_take_turns_until_both_are_done(desk: Desk) -> None:
     """Two sources on one host, two processes: a host that is handed over is not handed back unused."""
     other = await Desk.at(desk.store, desk.clock, "other")
@@ -219,24 +241,18 @@ async def test_a_worker_that_wants_nothing_of_a_host_gets_nothing_of_it(desk: De
     assert await _addresses(desk) == [at("a")]
 
 
-async def test_a_host_whose_lease_ended_is_free(desk: Desk) -> None:
+async def test_B7_F28_a_host_belongs_to_its_worker_until_that_leaves_or_is_taken_for_dead(desk: Desk) -> None:
+    """No clock ends it: who holds a host paces it, and learns that it lost it together with its pages."""
     await _started(desk)
     second = desk.beside(desk.store, "w2")
-    await desk.claim(1)
-    desk.clock.advance(LEASE - 1)
+    [claim] = await desk.claim(1)
+    desk.clock.advance(100 * LEASE)
     assert await _addresses(second) == []
-    desk.clock.advance(2)
+    await desk.commit(desk.visit(claim, read("One")))
+    assert await desk.store.lock_owners() == {"w1"}, "who held a host and is gone is found by it"
+    await desk.store.reclaim(["w1"], desk.clock())
+    assert await desk.store.lock_owners() == set()
     assert len(await _addresses(second)) == 2
-
-
-async def test_B7_a_heartbeat_keeps_the_host(desk: Desk) -> None:
-    await _started(desk)
-    second = desk.beside(desk.store, "w2")
-    await desk.claim(1)
-    desk.clock.advance(LEASE - 1)
-    await desk.beat()
-    desk.clock.advance(LEASE - 1)
-    assert await _addresses(second) == []
 
 
 async def test_a_worker_that_left_is_not_waited_for(desk: Desk) -> None:
@@ -250,15 +266,16 @@ async def test_a_worker_that_left_is_not_waited_for(desk: Desk) -> None:
     assert len(await _addresses(desk)) == 2
 
 
-async def test_a_host_taken_after_a_lease_ended_is_not_handed_to_a_former_waiter(desk: Desk) -> None:
+async def test_a_host_taken_from_a_dead_worker_is_not_handed_to_a_former_waiter(desk: Desk) -> None:
     """Who takes a host over starts with a clean slate."""
     await _started(desk)
     second = desk.beside(desk.store, "w2")
     await desk.claim(1)
     assert await _addresses(second) == []
-    desk.clock.advance(LEASE + 1)
-    assert len(await _addresses(second, 1)) == 1
-    assert len(await _addresses(second, 1)) == 1, "it does not wait for itself"
+    third = desk.beside(desk.store, "w3")
+    await desk.store.reclaim(["w1"], desk.clock())
+    assert len(await _addresses(third, 1)) == 1
+    assert len(await _addresses(third, 1)) == 1, "it waits for nobody"
 
 
 async def test_a_released_host_is_free_at_once(desk: Desk) -> None:

@@ -161,7 +161,7 @@ async def _take(url: str, worker: str, run: Run, barrier: Barrier) -> list[int]:
     store = await open_store(url)
     barrier.wait(60)
     taken: list[int] = []
-    while claims := await store.claim(run.id, worker, FrozenClock()(), limit=1, lease_seconds=60):
+    while claims := await store.claim(run.id, worker, FrozenClock()(), limit=1):
         taken += [claim.crawl_id for claim in claims]
     await store.close()
     return taken

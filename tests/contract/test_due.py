@@ -9,7 +9,7 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, Listed, PageStatus, RunMode
-from afresh.core.schedule import due
+from afresh.core.schedule import due, due_at
 
 PATHS = tuple("abcdefgh")
 HOUR = 3600.0
@@ -244,7 +244,13 @@ async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(desk: Desk, 
     desk.clock.set(desk.clock() + timedelta(hours=dice.choice([0, 1, 30, 100])))
     max_age = dice.choice([None, HOUR, 2 * DAY, 4 * DAY])
     budget = dice.choice([None, 0, 1, 2, 3, 5, 100])
-    waiting = await desk.store.waiting(desk.source.id)
+    waiting, now = await desk.store.waiting(desk.source.id), desk.clock()
+    moments = [due_at(each, now, max_age) for each in waiting]
+    coming = min((moment for moment in moments if moment > now), default=None)
+    assert await desk.store.due_tally(desk.source.id, now, max_age) == (
+        sum(moment <= now for moment in moments),
+        coming,
+    )
     await desk.begin(RunMode.DUE)
     expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
     assert await take(desk, budget, max_age) == sorted(expected)

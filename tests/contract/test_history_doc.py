@@ -30,9 +30,7 @@ def test_B2_B20_every_outcome_is_named() -> None:
     assert sorted(re.findall(r"`(\w+)`", sentence)) == sorted(Outcome)
 
 
-@pytest.mark.parametrize(
-    "name", ["locked_by", "locked_until", "wanted_by", "used", "next_allowed_at", "domain"]
-)
+@pytest.mark.parametrize("name", ["locked_by", "wanted_by", "used", "next_allowed_at", "domain"])
 def test_B20_politeness_is_explained_by_real_columns(name: str) -> None:
     assert name in _columns("hosts")
     assert f"`{name}`" in TEXT.split("## Politeness is a row")[1]

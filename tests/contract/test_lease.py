@@ -72,6 +72,20 @@ async def test_B7_reclaim_stamps_the_attempt_and_opens_a_new_row(desk: Desk) -> 
     assert await desk.store.workers() == []
 
 
+async def test_F24_nobody_is_robbed_whose_heart_has_moved_since_it_was_taken_for_dead(desk: Desk) -> None:
+    """Between the look at the hearts and the taking a worker may come back and claim."""
+    await _claimed(desk)
+    hearts = {each.name: each.heartbeat_at for each in await desk.store.workers()}
+    desk.clock.advance(120)
+    await desk.beat()
+    [claim] = await desk.claim(1)
+    assert await desk.store.reclaim(["w1"], desk.clock(), hearts) == 0
+    assert await desk.store.reclaim(["w1"], desk.clock(), {}) == 0, "nor who was unknown and is no more"
+    assert await desk.commit(desk.visit(claim, read("Alive"))) == [claim.page.url]
+    await desk.claim(1)
+    assert await desk.store.reclaim(["w1"], desk.clock(), {"w1": desk.clock()}) == 1
+
+
 async def test_reclaim_takes_from_the_dead_alone(desk: Desk) -> None:
     await _claimed(desk)
     await desk.enqueue("https://api.example.org/")
@@ -126,12 +140,12 @@ async def test_the_claim_of_another_cannot_be_written(desk: Desk) -> None:
     assert await desk.commit(desk.visit(claim, read("Mine"))) == [claim.page.url]
 
 
-async def test_lock_owners_are_those_with_work_in_hand(desk: Desk) -> None:
+async def test_who_has_handed_in_everything_holds_no_page(desk: Desk) -> None:
     await _claimed(desk)
     claims = await desk.claim()
-    assert await desk.store.lock_owners() == {"w1"}
+    assert await desk.store.held_by() == {"w1": 2}
     await desk.commit(*[desk.visit(claim, read("Done")) for claim in claims])
-    assert await desk.store.lock_owners() == set()
+    assert await desk.store.held_by() == {}
 
 
 async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: Desk) -> None:
@@ -146,7 +160,7 @@ async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: 
     [claim] = await desk.claim()
     confirmed = Ending(state=RunState.COMPLETED, counts={}, dropped=[claim.page])
     await desk.store.finish_run(braked, confirmed, desk.clock())
-    assert await desk.store.lock_owners() == set()
+    assert await desk.store.held_by() == {}
     assert (await desk.store.totals())["in_flight"] == 0
     assert await desk.commit(desk.visit(claim, read("Too late"))) == []
     [*_, last] = await desk.attempts("a")

@@ -17,10 +17,11 @@ from afresh.core.asking import Narrowed
 from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
 from afresh.core.events import Notice
 from afresh.core.kb_cache import SeenCache
+from afresh.core.looks import Gone
 from afresh.core.text import text_hash
 from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
 from afresh.ports import Access
-from afresh.store import postgres_schema
+from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
 from afresh.store.postgres import PostgresDatabase
 from afresh.store.postgres_store import PostgresStore
@@ -91,6 +92,28 @@ async def test_P20_a_migration_that_fails_leaves_nothing_of_itself(postgres: Pos
         assert await told(url, "select count(*) from pg_tables where schemaname = 'public'") == 0
 
 
+async def test_P20_a_migration_whose_process_is_killed_leaves_the_old_schema(postgres: Postgres) -> None:
+    """The server ends the connection in the middle of the last step, as it does when the other end dies."""
+    steps = migrations("postgres")
+    killed = [*steps, (9999, "create table half (id integer); select pg_terminate_backend(pg_backend_pid())")]
+    tables = "select string_agg(tablename, ' ' order by tablename) from pg_tables where schemaname = 'public'"
+    async with postgres.bare() as url:
+        connection = await asyncpg.connect(url)
+        with patch.object(postgres_schema, "migrations", return_value=steps[:-1]):
+            await postgres_schema.migrate(connection)
+        await connection.close()
+        before = await told(url, tables)
+        with (
+            patch.object(postgres_schema, "migrations", return_value=killed),
+            pytest.raises(StoreDown),
+        ):
+            await PostgresDatabase(url)._connected()
+        assert await told(url, tables) == before
+        assert await told(url, "select version from afresh_schema") == steps[-2][0]
+        await (await open_store(url)).close()
+        assert await told(url, "select version from afresh_schema") == steps[-1][0]
+
+
 async def test_P20_every_older_schema_comes_up_to_date(postgres: Postgres) -> None:
     steps = migrations("postgres")
     for version in [number for number, _ in steps[:-1]]:
@@ -148,7 +171,7 @@ async def test_what_is_wrong_is_said_without_the_password(postgres: Postgres, un
 
 async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(desk: Desk, url: str) -> None:
     await desk.crawl({"": read("Welcome to the harbour", "cranes")})
-    assert await told(url, END_OTHERS) == 1
+    assert await told(url, END_OTHERS)
     patience = Patience(busy_seconds=5.0)
     desk.store = patient(desk.store, patience)
     await desk.crawl({"": read("Welcome to the harbour", "cranes"), "cranes": read("Cranes lift crates")})
@@ -182,7 +205,7 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
     patience = Patience(busy_seconds=60.0, listener=heard.append)
     with patch("afresh.engine.patience.PAUSE", 0.001):
         assert await patient(Down(store.db, ""), patience).sources() == []
-    assert heard == [Notice(text=DOWN), Notice(text=GOING_ON)]
+    assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
 async def test_F22_two_who_cross_each_other_are_told_to_try_again(
@@ -337,3 +360,45 @@ async def test_the_store_tells_its_size_and_that_it_is_sound(store: SqlStore, de
     await desk.crawl({"": read(Random(1).randbytes(200_000).hex())})
     assert await store.size_bytes() > 200_000
     assert await store.integrity() is None
+
+
+# ---- news of work
+
+END_LISTENERS = END_OTHERS.replace("'afresh'", "'afresh listens'")
+
+
+async def test_B21_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) -> None:
+    """Looks that find nothing new tell nobody: each message costs a lock that all commits share."""
+    waiting = await open_store(url)
+    await waiting.hear(waiting.news, 60)  # who begins to listen looks once more
+    for work in (desk.begin(), desk.enqueue("", "a")):
+        resting = asyncio.create_task(waiting.hear(waiting.news, 60))
+        await work
+        async with asyncio.timeout(20):
+            await resting
+    claims = await desk.claim()
+    quiet = waiting.news
+    await desk.commit(*[desk.visit(claim, Gone()) for claim in claims])
+    await waiting.hear(quiet, 0.1)
+    assert waiting.news == quiet
+    await waiting.close()
+
+
+async def test_B21_F20_who_cannot_listen_looks_again_when_its_time_is_up(
+    desk: Desk, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_news, "AGAIN", 0.0)
+    waiting = await open_store(url)
+    await waiting.hear(waiting.news, 60)
+    assert await told(url, END_LISTENERS) == 1
+    with patch.object(asyncpg, "connect", side_effect=OSError("no more connections")):
+        await waiting.hear(waiting.news, 0.05)
+        await desk.begin()
+        await desk.enqueue("")
+        assert len(await desk.beside(waiting, "w2").claim()) == 1
+    async with asyncio.timeout(20):
+        await waiting.hear(waiting.news, 60)
+        before = waiting.news
+        await desk.enqueue("a")
+        await waiting.hear(before, 60)
+    await waiting.close()

@@ -102,7 +102,8 @@ async def test_B21_two_workers_share_a_run_page_by_page(
         there = [other.at(path) for path in star(29)]
         lay(site, {**star(30), "/": [*star(30), *there]})
         lay(other, star(29))
-        held = [site.hold(path) for path in ("/p0", "/p1", "/p2")]  # as many as are asked for at a time
+        paths = ("/p0", "/p1", "/p2")  # as many as are asked for at a time
+        held = [host.hold(path) for host in (site, other) for path in paths]
         async with looking(store, url) as one, looking(store, url) as two:
             asked = ask_noted(two, monkeypatch)
             await one.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
@@ -111,7 +112,7 @@ async def test_B21_two_workers_share_a_run_page_by_page(
             helping = asyncio.create_task(two.work(once=True, listener=second.hear, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             for each in held:
-                each.release()  # of the first host; the other one may be anybody's
+                each.release()
             assert await leading
             assert await helping
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]

@@ -3,7 +3,8 @@
 import sys
 
 import pytest
-from soak.workers import Hosts, compare
+from soak.hosts import Hosts
+from soak.workers import compare
 
 WORKER = (sys.executable, "-m", "tests.e2e.mortal")  # spares them the processes that read pages
 

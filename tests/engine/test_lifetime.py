@@ -15,6 +15,7 @@ from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
 from afresh.engine.lifetime import Vigil, is_alive, process_exists
 from afresh.engine.steady import Steady
 from afresh.testing import FrozenClock, MemoryStore
+from afresh.testing.memory.tables import Host
 
 NOW = FrozenClock()()
 
@@ -84,7 +85,7 @@ async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(other: 
     for beat in range(1, 6):  # its heart goes on by a clock that differs from ours
         assert await ward.known() == {"b"}
         ward.seconds += 10
-        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)), NOW)
+        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)))
 
 
 @JUMPS
@@ -100,6 +101,19 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     assert await ward.known() == {"b"}
     ward.seconds += 2
     assert await ward.known() == set()
+
+
+async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back() -> None:
+    """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
+    ward = Ward(THERE)
+    await ward.store.join(THERE)
+    ward.seconds, _ = 61, ward.clock.advance(61)
+    await ward.vigil.beat()
+    assert await ward.known() >= {"b"}
+    ward.seconds += 59
+    assert await ward.known() >= {"b"}
+    ward.seconds += 2
+    assert "b" not in await ward.known(), "it did not come back"
 
 
 async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for() -> None:
@@ -164,16 +178,45 @@ async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_betwee
 
 async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost() -> None:
     ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
     for _ in range(3):
         ward.seconds += 59
         assert ward.vigil.lapses == 0
         await ward.vigil.beat()
     ward.seconds += 61
     assert ward.vigil.lapses == 1, "also before the heart beats again"
-    await ward.vigil.beat()
+    await ward.vigil.renew()  # before it claims again: others still take it for dead
+    assert [each.heartbeat_at for each in await ward.store.workers()] == [ward.clock()]
+    ward.seconds += 30
     assert ward.vigil.lapses == 1, "and what was claimed before stays lost"
     ward.seconds += 30
     assert ward.vigil.lapses == 1
+
+
+async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat() -> None:
+    ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
+    await ward.vigil.beat()
+    assert ward.vigil.lapses == 0
+    await ward.store.reclaim(["me"], ward.clock())
+    await ward.vigil.beat()
+    await ward.vigil.beat()
+    assert ward.vigil.lapses == 1
+
+
+async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan() -> None:
+    ward = Ward(THERE)
+    workers = ward.store.workers
+
+    async def joined_meanwhile() -> list[Worker]:
+        before = await workers()
+        await ward.store.join(THERE)
+        ward.store.tables.hosts["a"] = Host(locked_by="b")
+        return before
+
+    ward.store.workers = joined_meanwhile  # type: ignore[method-assign]
+    await ward.vigil.reclaim()
+    assert await ward.store.lock_owners() == {"b"}
 
 
 async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:
@@ -253,7 +296,7 @@ async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead() 
     await ward.store.join(ahead)
     assert not await ward.vigil.reclaim(), "once seen, nobody knows yet"
     later = replace(ahead, heartbeat_at=ahead.heartbeat_at + timedelta(seconds=10))
-    await ward.store.beat(later, later.heartbeat_at + timedelta(seconds=60))
+    await ward.store.beat(later)
     assert await ward.vigil.reclaim()
     assert "other" in await ward.known()
 

@@ -36,6 +36,14 @@ class Troubled:
             raise self.troubles.pop(0)
         return f"{visits} by {worker}"
 
+    async def claim(self) -> str:
+        """As a worker does; its answer is lost with the trouble."""
+        return await self.commit("taken", worker="w")
+
+    async def claim_again(self) -> str:
+        """What a claim took whose answer was lost."""
+        return await self.commit("held", worker="w")
+
     async def beat(self) -> None:
         """As the heart does."""
         await self.commit("beat", worker="w")
@@ -125,3 +133,8 @@ async def test_F14_a_heartbeat_never_waits_and_other_names_are_passed_on() -> No
     assert run.url == store.url
     with pytest.raises(StoreBusy):
         await run.beat()
+
+
+async def test_F20_a_claim_whose_answer_may_be_lost_asks_for_what_it_took() -> None:
+    assert await _run(Troubled()).claim() == "taken by w"
+    assert await _run(Troubled(StoreBusy("locked"), StoreBusy("locked"))).claim() == "held by w"

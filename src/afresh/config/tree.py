@@ -79,7 +79,7 @@ class CrawlSettings:
     """What belongs to a source and how politely it is read; flags of `crawl` override it per source."""
 
     concurrency: int = whole(3, "requests at a time per host", 1, 64)
-    delay_seconds: float = number(0.0, "pause between two requests to one host", 0, 3600)
+    delay_seconds: float = number(0.0, "pause after an answer before the next request to its host", 0, 3600)
     scope: str = text(
         "subpages",
         "which links belong: below the start address, on its host, or on its registrable domain",

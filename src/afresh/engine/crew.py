@@ -14,6 +14,7 @@ from afresh.core.views import RunReport
 from afresh.engine.helping import SHARED, lend_a_hand
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import Vigil, at_work
+from afresh.engine.listening import Ear
 from afresh.engine.run import run_source
 from afresh.engine.tools import Tools
 from afresh.ports import Library
@@ -63,16 +64,20 @@ class Crew:
     async def work(self) -> None:
         """Work until told to stop; then finish or give back what is under way."""
         store, vigil = self._tools.standing(self._listener, self._stopping)
+        ear = Ear(store)
         with suppress(StoreWaits):  # told to stop while the database was away: nothing is left to write
             async with self._tools.kept_warm(), at_work(vigil, self._stopping):
                 try:
-                    while not self._stopping.is_set() and await self._look_around(store, vigil):
-                        await self._until_moved()
+                    while not self._stopping.is_set() and await self._look_around(store, vigil, ear):
+                        await ear.rest(POLL, self._moved, self._stopping)
+                        self._moved.clear()
                 finally:
                     await self._dismiss()
 
-    async def _look_around(self, store: Library, vigil: Vigil) -> bool:
+    async def _look_around(self, store: Library, vigil: Vigil, ear: Ear) -> bool:
         """Take up what there is to do; False if there is nothing and nothing is waited for."""
+        ear.look()
+        before = len(self._hands)
         await vigil.reclaim()
         alive = {worker.name for worker in await store.workers()}
         led: list[tuple[Run, Source]] = []
@@ -86,6 +91,8 @@ class Crew:
         for run, source in led:
             if self._has_room() and await self._needs_a_hand(store, vigil, run, source):
                 self._take(run, source, leads=False)
+        if len(self._hands) > before:
+            ear.found()
         return bool(self._hands) or not self._once
 
     async def _open_runs(self, store: Library) -> list[tuple[Run, Source]]:
@@ -170,14 +177,6 @@ class Crew:
     def _is_put_off(self, run: RunId) -> bool:
         until, _ = self._put_off.get(run, (0.0, 0.0))
         return asyncio.get_running_loop().time() < until
-
-    async def _until_moved(self) -> None:
-        """Wait until a run is over, we are told to stop, or it is time to look around."""
-        waits = {asyncio.create_task(self._moved.wait()), asyncio.create_task(self._stopping.wait())}
-        await asyncio.wait(waits, timeout=POLL, return_when=asyncio.FIRST_COMPLETED)
-        for task in waits:
-            task.cancel()
-        self._moved.clear()
 
     async def _dismiss(self) -> None:
         hands = list(self._hands.values())

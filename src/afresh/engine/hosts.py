@@ -25,6 +25,7 @@ class Hosts:
     """Lets looks at each host pass as its rules allow."""
 
     def __init__(self, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._concurrency = concurrency
         self._gates: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(concurrency))
         self._clock = clock
         self._pace: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -40,8 +41,24 @@ class Hosts:
         return domain in self._delays
 
     def learn(self, domain: str, delay: float) -> None:
-        """Note how far apart looks at a host must be, in seconds."""
+        """Note how far apart looks at a host must be, in seconds; if they must, it is asked one by one.
+
+        A request reaches the host at some time between its turn and its answer: the distance counts from the
+        answer.
+        """
         self._delays[domain] = delay
+        if delay > 0 and domain not in self._gates:
+            self._gates[domain] = asyncio.Semaphore(1)
+
+    def delay_of(self, domain: str) -> float:
+        """How far apart looks at a host must be, in seconds, as far as that is known."""
+        return self._delays.get(domain, 0.0)
+
+    def room(self, domain: str) -> float:
+        """How many looks at a host may be under way at once."""
+        if not domain:  # a file: nobody is bothered
+            return float("inf")
+        return 1 if self._delays.get(domain) else self._concurrency
 
     def arrived(self, domain: str) -> None:
         """Note that a host comes from another worker, who may have asked it a moment ago."""
@@ -65,7 +82,9 @@ class Hosts:
         return entered
 
     def leave(self, domain: str) -> None:
-        """End a turn."""
+        """End a turn, answered or not."""
+        if delay := self._delays.get(domain, 0.0):
+            self._next[domain] = max(asyncio.get_running_loop().time() + delay, self._next.get(domain, 0.0))
         self._gates[domain].release()
 
     async def _wait(self, domain: str, delay: float, patience: float) -> bool:

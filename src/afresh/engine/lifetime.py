@@ -5,12 +5,13 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Worker
+from afresh.engine.pause import heard
 from afresh.ports import Clock, Store
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Vigil:
     ticks: Callable[[], float] = time.monotonic
     _beaten: float = field(init=False)  # when our own heart did last
     _lapses: int = 0
+    _back_at: float | None = None  # when our own heart beat again after a lapse
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)  # heartbeats, and since when
     _beating: set[str] = field(default_factory=set)  # whose heart was seen to move, whatever the clock says
 
@@ -48,20 +50,30 @@ class Vigil:
 
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
-        now = self.clock()
-        me = replace(self.me, heartbeat_at=now)
-        await self.store.beat(me, now + timedelta(seconds=self.lease_seconds))
-        self._lapses, self._beaten = self.lapses, self.ticks()
+        began = self.ticks()
+        known = await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
+        if self.lapses > self._lapses:
+            self._lapses, self._back_at = self.lapses, began
+        elif not known:  # others took us for dead, for whatever reason
+            self._lapses += 1
+        self._beaten = began  # the lease runs from before it was written down
+
+    async def renew(self) -> None:
+        """Beat if our lease is over: what is claimed without one is taken from us without our notice."""
+        if self.ticks() - self._beaten > self.lease_seconds:
+            await self.beat()
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""
+        owners = await self.store.lock_owners()  # first: who joins now and claims at once is no orphan
         known = await self.store.workers()
         doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
         dead = {each.name for each in doubted if self._is_gone(each) or self._stands_still(each)}
         self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
-        orphaned = await self.store.lock_owners() - {worker.name for worker in known}
+        orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
-            await self.store.reclaim(sorted(dead | orphaned), self.clock())
+            hearts = {each.name: each.heartbeat_at for each in doubted}
+            await self.store.reclaim(sorted(dead | orphaned), self.clock(), hearts)
         return all(each.name in dead | self._beating for each in doubted)
 
     def _is_gone(self, worker: Worker) -> bool:
@@ -74,14 +86,15 @@ class Vigil:
             if heartbeat is not None:
                 self._beating.add(worker.name)
             return False
+        if self._back_at is not None and self.ticks() - self._back_at < self.lease_seconds:
+            return False  # what silenced us, a database that was away, may have silenced it as well
         return self.ticks() - since >= BEATS * self.heartbeat_seconds
 
     async def settle(self, stopping: asyncio.Event) -> None:
         """Reclaim, and stay until no worker is in doubt or we are to stop."""
         while not await self.reclaim() and not stopping.is_set():
             log.info("a worker was not heard of for longer than its lease: watching whether its heart beats")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), PEEK)
+            await heard(stopping, PEEK)
 
 
 @asynccontextmanager

@@ -1,18 +1,19 @@
 """Waiting out what passes: a store that is locked by another process, a full disk, a server that is down.
 
-Every method of a store is one query or one transaction, so a call that failed left nothing behind and can be
-made again.
+Every method of a store is one query or one transaction, so a call that failed left nothing behind, or all of
+it where only the answer was lost. It can be made again either way; a claim is made again as `claim_again`, so
+that pages which were taken without our knowledge are not lost to all.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from afresh.core.errors import StoreDown, StoreFull, StoreWaits
 from afresh.core.events import Listener, Notice, ignore
+from afresh.engine.pause import heard
 
 T = TypeVar("T")
 FOREVER = float("inf")
@@ -20,9 +21,10 @@ PAUSE = 0.5  # seconds between two tries on a full disk or a server that is down
 PAUSE_BUSY = 0.05  # a locked store is waited for by the store itself
 TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
-IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
+AGAIN = {"claim": "claim_again"}  # calls that are made again by another name
+IMPATIENT = ("beat", "close", "hear")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
-DOWN = "the database does not answer: waiting; Ctrl-C stops"
+DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
 GOING_ON = "the store can be written to again: going on"
 
@@ -38,7 +40,9 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
     _told: str | None = None
 
-    async def through(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def through(
+        self, call: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]] | None = None
+    ) -> T:
         """The result of a call, made again for as long as it is worth it."""
         since: float | None = None
         while True:
@@ -51,6 +55,7 @@ class Patience:
                     raise
                 self._tell(trouble, now - since)
                 await self._pause(trouble)
+                call = again or call
             else:
                 if since is not None:
                     self._relieve()
@@ -62,7 +67,8 @@ class Patience:
         return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
 
     def _tell(self, trouble: StoreWaits, waited: float) -> None:
-        text = FULL if isinstance(trouble, StoreFull) else DOWN if isinstance(trouble, StoreDown) else BUSY
+        down = isinstance(trouble, StoreDown)
+        text = FULL if isinstance(trouble, StoreFull) else DOWN.format(why=trouble) if down else BUSY
         if text != self._told and (_lasts(trouble) or waited >= TELL_BUSY_AFTER):
             self._told = text
             self.listener(Notice(text=text))
@@ -76,8 +82,7 @@ class Patience:
         if not _lasts(trouble):
             await asyncio.sleep(PAUSE_BUSY)
             return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), PAUSE)
+        await heard(self.stopping, PAUSE)
 
 
 def _lasts(trouble: StoreWaits) -> bool:
@@ -97,8 +102,12 @@ class _Patient:
         if name in IMPATIENT or not asyncio.iscoroutinefunction(found):
             return found
 
+        again = getattr(self._store, AGAIN.get(name, name))
+
         async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._patience.through(lambda: found(*args, **kwargs))
+            return await self._patience.through(
+                lambda: found(*args, **kwargs), lambda: again(*args, **kwargs)
+            )
 
         setattr(self, name, call)  # from now on found at once
         return call

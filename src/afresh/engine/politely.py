@@ -11,11 +11,11 @@ async def fetch_politely(
     """Fetch when the host may be asked, and learn from how it answers; None if it rests for longer."""
     if not domain:  # a file: nobody is bothered
         return await kit.web.fetch(request)
+    lapses = kit.vigil.lapses
     if not kit.hosts.is_known(domain) and not kit.hosts.is_dead(domain):
         asked = await kit.web.crawl_delay(request.url)
         if asked is not None:  # else robots.txt is out of order, and asked for again with the next page
             kit.hosts.learn(domain, max(kit.pace.delay_seconds, asked))
-    lapses = kit.vigil.lapses
     if not await kit.hosts.enter(domain, patience):
         return None
     try:

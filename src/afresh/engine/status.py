@@ -7,7 +7,6 @@ from datetime import datetime
 
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunState, Source, Worker
-from afresh.core.schedule import due_at
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
@@ -86,15 +85,15 @@ def _rate(report: RunReport) -> float:
 
 async def _fresh(store: Library, source: Source, now: datetime, max_age: float | None) -> Freshness:
     """How old a source is, what is due in it, and what backs off."""
-    waiting = [due_at(each, now, max_age) for each in await store.waiting(source.id)]
+    due, next_at = await store.due_tally(source.id, now, max_age)
     backing_off = await store.backing_off(source.id, now)
     return Freshness(
         source=source.name,
         version=source.version,
         kind=source.kind,
         oldest_check=(await store.source_view(source)).oldest_check,
-        due=sum(at <= now for at in waiting),
-        next_at=min((at for at in waiting if at > now), default=None),
+        due=due,
+        next_at=next_at,
         backing_off=tuple(backing_off[:NAMED]),
         backing_off_count=len(backing_off),
     )

@@ -3,15 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 
-from afresh.core.errors import StoreError
+from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, RunState, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
+from afresh.engine.lineup import Lineup
+from afresh.engine.listening import Ear
+from afresh.engine.pause import heard
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 from afresh.failpoints import failpoint
 
@@ -43,7 +45,8 @@ class Worker:
         self.leads = leads  # else another worker judges and ends the run, and this one only lends a hand
         self.left_waiting = 0  # rows given up because their host asks for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be looked at
-        self._claims: asyncio.Queue[tuple[int, Claim]] = asyncio.Queue()
+        self._line = Lineup(kit.hosts)
+        self._vain: tuple[frozenset[str], float] = (frozenset(), 0.0)  # hosts beside which there was no work
         self._finished: asyncio.Queue[Visit] = asyncio.Queue()
         self._held = 0  # claimed and not yet committed
         self._returned: list[Claim] = []
@@ -60,10 +63,11 @@ class Worker:
         self._done = 0
         self._last_progress = 0.0
         self._started = asyncio.get_running_loop().time()
+        self._ear = Ear(kit.store)
 
     @property
     def _lanes(self) -> int:
-        return max(8, self.kit.pace.concurrency)
+        return max(8, 2 * self.kit.pace.concurrency)  # one slow host leaves half of them to others
 
     @property
     def _limits(self) -> Limits:
@@ -85,7 +89,7 @@ class Worker:
         """Keep the lanes supplied until the run has nothing open or is stopped."""
         while not self.stopping.is_set():
             await self._give_back()
-            if self._claims.qsize() >= self._lanes:
+            if not self._wants_more():
                 await self._until_moved()
                 continue
             claims = await self._claim()
@@ -99,23 +103,39 @@ class Worker:
             elif not await self._wait_for_backlog():
                 return
 
+    def _wants_more(self) -> bool:
+        """Whether too little is in line, or too much of it behind hosts that are slow."""
+        if len(self._line) < self._lanes:
+            return True
+        if self._line.near >= self._lanes or len(self._line) > 2 * BATCH:
+            return False
+        beside, until = self._vain
+        return self._line.crowded(self._lanes) != beside or asyncio.get_running_loop().time() >= until
+
     async def _claim(self) -> Sequence[Claim]:
-        kit = self.kit
+        kit, crowded = self.kit, self._line.crowded(self._lanes)
+        try:
+            await kit.vigil.renew()
+        except StoreWaits:  # what is asked of the store next waits until it is back
+            return ()
         lapses = kit.vigil.lapses
+        self._ear.look()
         claims = await kit.store.claim(
             self.run.id,
             kit.worker,
             kit.clock(),
             limit=self._batch,
-            lease_seconds=kit.pace.lease_seconds,
+            crowded=crowded,
         )
         for claim in claims:
             if claim.arrived:
                 kit.hosts.arrived(claim.domain)
-            self._claims.put_nowait((lapses, claim))
+            self._line.put((lapses, claim))
         self._held += len(claims)
         if claims:
             self._turn = TURN
+            self._ear.found()
+        self._vain = (crowded, 0.0 if claims else asyncio.get_running_loop().time() + POLL)
         self._resize()
         return claims
 
@@ -136,8 +156,7 @@ class Worker:
         self._batch = int(min(BATCH, max(2 * self._lanes, rate * AHEAD_SECONDS)))
 
     async def _until_moved(self, seconds: float = POLL) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._moved.wait(), seconds)
+        await heard(self._moved, seconds)
         self._moved.clear()
 
     async def _wait_for_backlog(self) -> bool:
@@ -157,32 +176,27 @@ class Worker:
                 pages = "page waits" if backlog.open == 1 else "pages wait"
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
             if pause > 0:
-                await self._pause(pause)
+                await self._ear.rest(pause, self.stopping)
             else:  # somebody else is at the host: alive?
                 await kit.vigil.reclaim()
-                await self._pause(self._turn)
+                await self._ear.rest(self._turn, self.stopping)
                 self._turn = min(2 * self._turn, LONGEST_TURN)
         else:
             await kit.vigil.reclaim()
-            await self._pause(POLL)
+            await self._ear.rest(POLL, self.stopping)
         return True
-
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), seconds)
 
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
         """Look at one page after the other; what brought a body is concluded beside the next look."""
         while True:
-            lapses, claim = await self._claims.get()
-            if self._claims.qsize() < self._lanes:
+            lapses, claim = await self._line.get()
+            if len(self._line) < self._lanes:
                 self._moved.set()
             if self.stopping.is_set():
                 self._held -= 1
                 continue
             if lapses != self.kit.vigil.lapses:
-                self._returned.append(claim)
-                self._moved.set()
+                self._return(claim)
                 continue
             failpoint("page.claimed")
             try:
@@ -193,15 +207,23 @@ class Worker:
                 log.exception("the look at %s failed", claim.page.url)
                 self._finished.put_nowait(broken_visit(claim, error, self.kit))
                 continue
+            finally:
+                self._line.done(claim.domain)
             if fetched is None:
-                self._returned.append(claim)
-                self._moved.set()
+                self._return(claim, looked=True)
             elif isinstance(fetched, Body):
                 await self._make_room(len(fetched.data))
                 self._beside(tasks, self._conclude_body(claim, fetched))
             else:
                 await self._conclude(claim, conclude(claim, fetched, self.kit))
             del fetched  # a body lives as long as it is needed, not until the next look
+
+    def _return(self, claim: Claim, *, looked: bool = False) -> None:
+        """Let a claim go back into the queue."""
+        if not looked:
+            self._line.done(claim.domain)
+        self._returned.append(claim)
+        self._moved.set()
 
     async def _make_room(self, size: int) -> None:
         """Wait until few enough and small enough bodies are in work for one more."""
@@ -319,6 +341,7 @@ class Worker:
 
     async def _drain(self) -> None:
         """After a stop: let visits under way finish for a while, then write what is finished."""
+        self._held -= self._line.dismiss()
         deadline = asyncio.get_running_loop().time() + GRACE
         while self._under_way() and asyncio.get_running_loop().time() < deadline:
             await self._until_moved(0.05)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from afresh.store.news import News
+
 Row = Mapping[str, Any]
 
 
@@ -31,6 +33,11 @@ class Session(Protocol):
 
 class Database(Protocol):
     """A place where sessions can be opened."""
+
+    @property
+    def news(self) -> News:
+        """News of work that others have made."""
+        ...
 
     @property
     def read_only(self) -> bool:

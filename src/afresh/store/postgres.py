@@ -12,6 +12,9 @@ from afresh.core.masking import mask_secrets
 from afresh.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
+from afresh.store.news import WORK
+from afresh.store.postgres_certainty import NUMBER, was_committed
+from afresh.store.postgres_news import PostgresNews
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
 from afresh.store.postgres_trouble import TROUBLES, explain
@@ -22,8 +25,13 @@ CONNECTIONS = 4  # of one process at most
 STATEMENTS = 400  # that a connection remembers: all there are
 OPEN_SECONDS = 10.0  # that a server which starts, or has no connection to spare, is waited for
 OPEN_PAUSE = 0.2
+ASLEEP_SECONDS = 30.0  # after which who fell asleep in a transaction keeps others waiting no longer
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
+DURABLE = (  # whose host it is must outlive the server, or two would ask it at once
+    "select set_config('synchronous_commit', 'local', false) "
+    "where current_setting('synchronous_commit') = 'off'"
+)
 READ = "begin isolation level repeatable read read only"
 WRITE = "begin"
 
@@ -41,10 +49,12 @@ class PostgresSession:
     def __init__(self, connection: asyncpg.Connection, at: Callable[[str], None]) -> None:
         self._connection = connection
         self._at = at
+        self.made_work = False  # for who waits
 
     async def all(self, name: str, /, **params: object) -> Sequence[Row]:
         asked = statement(name)
         rows = await self._connection.fetch(asked.text, *asked.values(params))
+        self.made_work |= name in WORK and bool(rows)
         self._at("sql")
         return cast("list[Row]", rows)
 
@@ -58,8 +68,10 @@ class PostgresSession:
     async def run(self, name: str, /, **params: object) -> int:
         asked = statement(name)
         told: str = await self._connection.execute(asked.text, *asked.values(params))
+        touched = int(number) if (number := told.rpartition(" ")[2]).isdecimal() else 0
+        self.made_work |= name in WORK and touched > 0
         self._at("sql")
-        return int(number) if (number := told.rpartition(" ")[2]).isdecimal() else 0
+        return touched
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
         if not rows:
@@ -70,6 +82,7 @@ class PostgresSession:
             await self._connection.execute(asked.text, *asked.table(shaped))
         else:
             await self._connection.executemany(asked.text, [asked.values(row) for row in shaped])
+        self.made_work |= name in WORK
         self._at("sql")
 
     async def turn(self, source: int) -> None:
@@ -86,6 +99,7 @@ class PostgresDatabase:
         self.wait_seconds = wait_seconds  # how long a transaction waits for others
         self.has_pgvector = False
         self.read_only = False
+        self.news = PostgresNews(url)
         self._url = url
         self._pool: asyncpg.Pool | None = None
 
@@ -110,11 +124,13 @@ class PostgresDatabase:
                 self._url,
                 min_size=0,  # a server that is away is asked when there is something to ask
                 max_size=CONNECTIONS,
+                init=_make_durable,
                 reset=_nothing_to_reset,
                 statement_cache_size=STATEMENTS,
                 server_settings={
                     "application_name": "afresh",
                     "lock_timeout": str(int(self.wait_seconds * 1000)),
+                    "idle_in_transaction_session_timeout": str(int(ASLEEP_SECONDS * 1000)),
                     "jit": "off",  # it costs more than it saves on short statements
                 },
             )
@@ -143,26 +159,41 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _session(self, begin: str, at: Callable[[str], None]) -> AsyncIterator[Session]:
-        if self._pool is None:
+        pool = self._pool
+        if pool is None:
             raise StoreError(f"the store {self.shown} is closed")
         try:
-            async with self._pool.acquire() as connection:
+            async with pool.acquire() as connection:
+                session = PostgresSession(connection, at)
                 try:
                     await connection.execute(begin)
                     at("sql.begin")
-                    yield PostgresSession(connection, at)
+                    yield session
                     at("sql.commit")
-                    await self._commit(connection)
-                except BaseException:
-                    await _undo(connection)
+                    await self._commit(connection, writes=begin is not READ)
+                except BaseException as error:
+                    await _undo(connection, error)
                     raise
+            if session.made_work:
+                self.news.tell(pool)
             at("sql.done")
         except TROUBLES as error:
             raise explain(error, self.shown) from error
 
-    async def _commit(self, connection: asyncpg.Connection) -> None:
-        if await connection.execute("commit") != "COMMIT":
-            raise StoreError(f"the store {self.shown} took nothing of a transaction that had failed")
+    async def _commit(self, connection: asyncpg.Connection, *, writes: bool) -> None:
+        number = await connection.fetchval(NUMBER) if writes else None
+        try:
+            told = await self._end(connection)
+        except TROUBLES:
+            if number is None or not _is_lost(connection) or not await was_committed(self._url, number):
+                raise
+        else:
+            if told != "COMMIT":
+                raise StoreError(f"the store {self.shown} took nothing of a transaction that had failed")
+
+    async def _end(self, connection: asyncpg.Connection) -> str:
+        told: str = await connection.execute("commit")
+        return told
 
     def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent; of those on one source, one at a time."""
@@ -210,6 +241,7 @@ class PostgresDatabase:
         """Give back every connection."""
         pool, self._pool = self._pool, None
         if pool is not None:
+            await self.news.close(pool)
             await pool.close()
 
 
@@ -221,15 +253,30 @@ def _nothing(point: str) -> None:
     del point
 
 
+async def _make_durable(connection: Any) -> None:
+    """Commits are on disk when they are answered, also where the server is set to answer before."""
+    await connection.execute(DURABLE)
+
+
 async def _nothing_to_reset(connection: Any) -> None:
     """Our transactions leave nothing behind in a connection."""
 
 
-async def _undo(connection: Any) -> None:
+async def _undo(connection: Any, error: BaseException) -> None:
     """Leave a transaction that failed; a connection that is lost has done so."""
-    if connection.is_closed() or not connection.is_in_transaction():
+    if _is_lost(connection) or not connection.is_in_transaction():
+        return
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        connection.terminate()  # the next one may lead to the server that can be written to
         return
     try:
         await connection.execute("rollback")
     except TROUBLES:
         connection.terminate()
+
+
+def _is_lost(connection: Any) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:  # the pool has already let go of it
+        return True

@@ -1,8 +1,8 @@
 """The history as the queue: rows without an outcome are the work."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.core.urls import domain_of
@@ -154,30 +154,41 @@ class Queue(Waits):
         return urls[:room]
 
     async def claim(
-        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over.
+        """Take work of hosts that nobody else is looking at, and that are not crowded with ours already.
+
+        A host wanted by another is handed over.
 
         Who finds too little wants hosts of others: half of those that each of them looks at for this run, so
         that work spreads and then stays where it is, and all that they look at for another.
         """
-        until = now + timedelta(seconds=lease_seconds)
         async with self.db.write() as tx:
             busy = await tx.all("busy_hosts", worker=worker, now=now)
             leaving = any(row["leaving"] for row in busy)
             if leaving:
-                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=0)
+                await tx.run("hand_over_hosts", worker=worker, had_turn=0)
             blocked = [row["domain"] for row in busy if row["closed"]]
-            rows = await tx.all("claimable", run=run, now=now, blocked=blocked, limit=limit)
-            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker, now, until)
+            rows = await tx.all("claimable", run=run, now=now, blocked=[*blocked, *crowded], limit=limit)
+            hosts = await _take_hosts(tx, {row["domain"] for row in rows}, run, worker)
             rows = [row for row in rows if row["domain"] in hosts]
             if rows:
                 await tx.run("lock_crawls", crawls=[row["crawl_id"] for row in rows], worker=worker, now=now)
-            if blocked and len(rows) < limit:
-                await tx.run("want_hosts", worker=worker, now=now, run=run)
+            if blocked and not crowded and len(rows) < limit:
+                await tx.run("want_hosts", worker=worker, run=run)
             if leaving:
-                await tx.run("hand_over_hosts", worker=worker, until=until, had_turn=1)
+                await tx.run("hand_over_hosts", worker=worker, had_turn=1)
             return [_claim(row, hosts) for row in rows]
+
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
+        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
+        async with self.db.read() as tx:
+            rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
+        if rows:
+            return [_claim(row, {row["domain"]: True}) for row in rows]
+        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
 
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
@@ -210,9 +221,19 @@ class Queue(Waits):
             await self._free_hosts(tx, [worker])
             await tx.run("forget_workers", workers=[worker])
 
-    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
-        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+    async def reclaim(
+        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+    ) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued.
+
+        Who says by what heartbeats it took them for dead (those without were unknown) takes from nobody whose
+        heart has moved since.
+        """
         async with self.db.write() as tx:
+            if hearts is not None:
+                rows = await tx.all("hearts", workers=list(dead))
+                beats = {row["name"]: at(row["heartbeat_at"]) for row in rows}
+                dead = [name for name in dead if beats.get(name) == hearts.get(name)]
             rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
             await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
             await self._free_hosts(tx, dead)
@@ -220,22 +241,20 @@ class Queue(Waits):
             return len(rows)
 
     async def _free_hosts(self, tx: Session, workers: Sequence[str]) -> None:
+        await tx.run("unwant_hosts", workers=list(workers))  # first: what is just handed to them is seen then
         await tx.run("release_hosts", workers=list(workers))
-        await tx.run("unwant_hosts", workers=list(workers))
 
     async def lock_owners(self) -> set[str]:
-        """The names of all who hold a claim."""
+        """The names of all who hold a page or a host."""
         async with self.db.read() as tx:
             return {row["locked_by"] for row in await tx.all("lock_owners")}
 
 
-async def _take_hosts(
-    tx: Session, domains: set[str], run: RunId, worker: str, now: datetime, until: datetime
-) -> dict[str, bool]:
+async def _take_hosts(tx: Session, domains: set[str], run: RunId, worker: str) -> dict[str, bool]:
     """Those of the hosts that nobody else took at the same moment, each with whether it came from another."""
     if not domains:
         return {}
-    given = {"run": run, "worker": worker, "now": now, "until": until}
+    given = {"run": run, "worker": worker}
     rows = await tx.all("take_hosts", domains=sorted(domains), **given)
     taken = {row["domain"]: row["used"] == FIRST_TURN for row in rows}
     unknown = sorted(domains - taken.keys())

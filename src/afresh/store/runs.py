@@ -160,13 +160,14 @@ class Runs:
                 "upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
             )
 
-    async def beat(self, worker: Worker, until: datetime) -> None:
-        """Renew every lease of a worker at once; one that others took for dead is known again."""
+    async def beat(self, worker: Worker) -> bool:
+        """Renew every lease of a worker at once; False if others took it for dead."""
+        now = worker.heartbeat_at
         async with self.db.write() as tx:
-            await tx.run(
-                "beat", worker=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
-            )
-            await tx.run("beat_hosts", worker=worker.name, until=until)
+            known = await tx.run("beat", worker=worker.name, now=now)
+            if not known:
+                await tx.run("upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=now)
+            return bool(known)
 
     async def workers(self) -> list[Worker]:
         """All workers that are known, the dead among them."""

@@ -16,6 +16,7 @@ from afresh.core.errors import StoreBusy, StoreError
 from afresh.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
+from afresh.store.news import News
 from afresh.store.sql import queries
 from afresh.store.sqlite_file import check_sound, place_of, size_of, wal_of, wants_check, ways_in
 from afresh.store.sqlite_schema import check_age, check_owner, migrate
@@ -159,6 +160,7 @@ class SqliteDatabase:
         self._connections: dict[str, sqlite3.Connection] = {}
         self._locks = {role: asyncio.Lock() for role in self._threads}
         self._in_line = dict.fromkeys(self._threads, 0)  # sessions that run or wait
+        self.news = News()  # a file tells nobody: who waits looks again
         self._place: tuple[int, int] | None = None  # device and number of the file that is written to
 
     @property

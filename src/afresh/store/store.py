@@ -84,6 +84,15 @@ class SqlStore(
         self._depths.clear()
         await super().release(worker, now)
 
+    @property
+    def news(self) -> int:
+        """How much news of work came so far."""
+        return self.db.news.count
+
+    async def hear(self, since: int, seconds: float) -> None:
+        """Wait until there is more news than `since`, or for so long."""
+        await self.db.news.hear(since, seconds)
+
     async def close(self) -> None:
         """Close the database."""
         await self.db.close()

@@ -21,6 +21,20 @@ class Waits:
         async with self.db.read() as tx:
             return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
 
+    async def due_tally(
+        self, source: SourceId, now: datetime, max_age: float | None
+    ) -> tuple[int, datetime | None]:
+        """How many pages of a source are due, and when the next one will be."""
+        age = timedelta(seconds=max_age or 0.0)
+        oldest = None if max_age is None else now - age
+        async with self.db.read() as tx:
+            row = await tx.one("due_tally", source=source, now=now, oldest=oldest)
+        if row is None:
+            return 0, None
+        seen = at(row["seen"]) if max_age is not None else None
+        moments = [each for each in (at(row["next"]), seen + age if seen else None) if each]
+        return int(row["due"]), min(moments, default=None)
+
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
         """The pages that failed and whose next look is still to come, soonest first."""
         async with self.db.read() as tx:

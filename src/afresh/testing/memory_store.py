@@ -1,5 +1,7 @@
 """A store in plain dictionaries: the executable specification of what every store must do."""
 
+import asyncio
+
 from afresh.testing.memory.copies import MemoryCopies
 from afresh.testing.memory.hooks import MemoryHooks
 from afresh.testing.memory.kb import MemoryKb
@@ -27,10 +29,18 @@ class MemoryStore(
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
+    no_vectors: str | None = None  # why there are none, where a store cannot compare them
+
     def __init__(self) -> None:
         self.tables = Tables()
         self.url = "memory:"
         self.closed = False
+        self.news = 0
+
+    async def hear(self, since: int, seconds: float) -> None:
+        """Wait for so long: there is nobody else who could bring news."""
+        del since
+        await asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Remember that the owner closed it."""

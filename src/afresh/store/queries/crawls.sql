@@ -62,6 +62,17 @@ from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
+-- due_tally
+select coalesce(sum(w.due), 0) as due, min(case when w.due = 0 then w.scheduled_for end) as next,
+    min(case when w.due = 0 then w.last_seen end) as seen
+from (
+    select c.scheduled_for, p.last_seen,
+        case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due
+    from page_crawls c join pages p on p.id = c.page_id
+    where c.outcome is null and c.locked_at is null and c.run_id is null
+        and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+) w
+
 -- backing_off
 select p.url, p.failures, c.scheduled_for, (
     select h.reason from page_crawls h where h.page_id = p.id and h.outcome is not null order by h.id desc limit 1
@@ -118,7 +129,7 @@ group by l.url
 select domain, coalesce(locked_by = :worker and wanted_by <> :worker, false) as leaving,
     coalesce(locked_by <> :worker, true) or coalesce(next_allowed_at > :now, false) or used > 0 as closed
 from hosts
-where (locked_by is not null and locked_by <> :worker and locked_until > :now)
+where (locked_by is not null and locked_by <> :worker)
     or next_allowed_at > :now
     or (locked_by = :worker and wanted_by <> :worker)
 
@@ -129,6 +140,12 @@ where c.run_id = :run and c.outcome is null and c.locked_at is null and c.schedu
     and c.domain not in {list blocked}
 order by c.priority desc, c.id
 limit :limit {for update of c skip locked}
+
+-- claimed_at
+select c.id as crawl_id, c.run_id, c.domain, p.*
+from page_crawls c join pages p on p.id = c.page_id
+where c.locked_by = :worker and c.locked_at = :now and c.run_id = :run and c.outcome is null
+order by c.priority desc, c.id
 
 -- lock_crawls
 update page_crawls set locked_at = :now, locked_by = :worker, updated_at = :now where id in {list crawls}
@@ -141,13 +158,13 @@ returning domain
 
 -- take_hosts
 update hosts
-set locked_by = :worker, locked_until = :until, run_id = :run,
+set locked_by = :worker, run_id = :run,
     used = case when locked_by = :worker and used > 0 then 2 else 1 end,
     wanted_by = case when locked_by = :worker then wanted_by end
 where domain in (
     select h.domain from hosts h
     where h.domain in {list domains}
-        and (h.locked_by is null or h.locked_by = :worker or h.locked_until is null or h.locked_until <= :now)
+        and (h.locked_by is null or h.locked_by = :worker)
     {for update skip locked}
 )
 returning domain, used
@@ -161,7 +178,7 @@ where domain in (
             select h.domain, row_number() over (partition by h.locked_by order by h.domain) as place,
                 count(*) over (partition by h.locked_by) as number, h.run_id
             from hosts h
-            where h.locked_by <> :worker and h.locked_until > :now and h.wanted_by is null and exists (
+            where h.locked_by <> :worker and h.wanted_by is null and exists (
                 select 1 from page_crawls c
                 where c.domain = h.domain and c.run_id = :run and c.outcome is null and c.locked_at is null
             )
@@ -172,7 +189,7 @@ where domain in (
 )
 
 -- hand_over_hosts
-update hosts set locked_by = wanted_by, locked_until = :until, wanted_by = null, used = 0, run_id = wanted_run
+update hosts set locked_by = wanted_by, wanted_by = null, used = 0, run_id = wanted_run
 where domain in (
     select h.domain from hosts h
     where h.locked_by = :worker and h.wanted_by <> :worker and (h.used > 0 or :had_turn = 1) and not exists (
@@ -182,7 +199,7 @@ where domain in (
 )
 
 -- release_hosts
-update hosts set locked_by = null, locked_until = null, used = 1, run_id = null where locked_by in {list workers}
+update hosts set locked_by = null, used = 1, run_id = null where locked_by in {list workers}
 
 -- unwant_hosts
 update hosts set wanted_by = null where wanted_by in {list workers}
@@ -219,7 +236,8 @@ on conflict (page_id) where outcome is null do nothing
 
 -- lock_owners
 select distinct locked_by from page_crawls where locked_by is not null
-
+union
+select distinct locked_by from hosts where locked_by is not null
 
 -- on_record
 select id, url, depth, etag, last_modified, size, mtime_ns, validators_url, checked_at,

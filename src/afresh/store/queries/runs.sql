@@ -90,14 +90,13 @@ where run_id = :run and outcome is null and locked_at is null and updated_at > :
 update hosts set next_allowed_at = null where next_allowed_at > :latest
 
 -- beat
-insert into workers (name, host, pid, started_at, heartbeat_at) values (:worker, :host, :pid, :now, :now)
-on conflict (name) do update set heartbeat_at = excluded.heartbeat_at
-
--- beat_hosts
-update hosts set locked_until = :until where locked_by = :worker
+update workers set heartbeat_at = :now where name = :worker
 
 -- workers
 select * from workers order by started_at
+
+-- hearts
+select name, heartbeat_at from workers where name in {list workers} {for update}
 
 -- forget_workers
 delete from workers where name in {list workers}

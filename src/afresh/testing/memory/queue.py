@@ -1,7 +1,7 @@
 """The history as the queue, in memory: rows without an outcome are the work."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -157,46 +157,56 @@ class MemoryQueue(MemoryWaits):
         return sorted(waiting, key=lambda item: item.depth)
 
     async def claim(
-        self, run: RunId, worker: str, now: datetime, *, limit: int, lease_seconds: float
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Take work of hosts that nobody else is looking at; a host wanted by another is handed over."""
-        until = now + timedelta(seconds=lease_seconds)
+        """Take work of hosts that nobody else is looking at, and that are not crowded with ours already."""
         leaving = [d for d, host in self.tables.hosts.items() if host.is_to_be_left_by(worker)]
-        self._hand_over(leaving, worker, until)
+        self._hand_over(leaving, worker)
         rows = [row for row in self.tables.waiting() if self._is_free(row, run, worker, now)]
+        rows = [row for row in rows if row.domain not in crowded]
         taken = sorted(rows, key=lambda row: -row.priority)[:limit]
         for row in taken:
             self.tables.change_attempt(row.id, now, locked_at=now, locked_by=worker)
-        arrived = {domain: self._take(domain, run, worker, until) for domain in {row.domain for row in taken}}
-        if len(taken) < limit:
-            self._want(run, worker, now)
-        self._hand_over(list(self.tables.hosts), worker, until)
+        arrived = {domain: self._take(domain, run, worker) for domain in {row.domain for row in taken}}
+        if not crowded and len(taken) < limit:
+            self._want(run, worker)
+        self._hand_over(list(self.tables.hosts), worker)
         return [self._claim(row, run, arrived[row.domain]) for row in taken]
 
-    def _take(self, domain: str, run: RunId, worker: str, until: datetime) -> bool:
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
+        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
+        rows = [row for row in self.tables.waiting() if (row.locked_by, row.locked_at) == (worker, now)]
+        taken = sorted((row for row in rows if row.run_id == run), key=lambda row: -row.priority)
+        if taken:
+            return [self._claim(row, run, arrived=True) for row in taken]
+        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
+
+    def _take(self, domain: str, run: RunId, worker: str) -> bool:
         """Let a host be the worker's; whether it comes from another."""
         host = self.tables.hosts.get(domain, Host())
         stays = host.locked_by == worker
-        taken = replace(host, locked_by=worker, locked_until=until, used=True, known=True, run=run)
+        taken = replace(host, locked_by=worker, used=True, known=True, run=run)
         self.tables.hosts[domain] = taken if stays else replace(taken, wanted_by=None)
         return host.known and not (stays and host.used)
 
-    def _hand_over(self, domains: Sequence[str], worker: str, until: datetime) -> None:
+    def _hand_over(self, domains: Sequence[str], worker: str) -> None:
         """Give hosts to those who want them, where the holder has nothing in flight."""
         busy = {row.domain for row in self.tables.waiting() if row.locked_by == worker}
         for domain in set(domains) - busy:
             host = self.tables.hosts[domain]
             if host.locked_by == worker and host.wanted_by:
-                given = replace(host, locked_by=host.wanted_by, locked_until=until, run=host.wanted_run)
+                given = replace(host, locked_by=host.wanted_by, run=host.wanted_run)
                 self.tables.hosts[domain] = replace(given, wanted_by=None, used=False)
 
-    def _want(self, run: RunId, worker: str, now: datetime) -> None:
+    def _want(self, run: RunId, worker: str) -> None:
         """Ask others for half of the hosts that they look at for this run, and all they do for another."""
         rows = self.tables.waiting()
         waiting = {row.domain for row in rows if row.run_id == run and row.locked_at is None}
         theirs: dict[str | None, list[str]] = defaultdict(list)
         for domain, host in sorted(self.tables.hosts.items()):
-            if domain in waiting and host.wanted_by is None and host.is_held_by_other(worker, now):
+            if domain in waiting and host.wanted_by is None and host.is_held_by_other(worker):
                 theirs[host.locked_by].append(domain)
         for domains in theirs.values():
             for place, domain in enumerate(domains, 1):
@@ -242,8 +252,18 @@ class MemoryQueue(MemoryWaits):
                 self.tables.change_attempt(row.id, now, locked_at=None, locked_by=None)
         self._forget([worker])
 
-    async def reclaim(self, dead: Sequence[str], now: datetime) -> int:
-        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued."""
+    async def reclaim(
+        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
+    ) -> int:
+        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued.
+
+        Who says by what heartbeats it took them for dead (those without were unknown) takes from nobody whose
+        heart has moved since.
+        """
+        if hearts is not None:
+            known = self.tables.workers
+            beats = {name: known[name].heartbeat_at for name in dead if name in known}
+            dead = [name for name in dead if beats.get(name) == hearts.get(name)]
         left = [row for row in self.tables.waiting() if row.locked_by in dead]
         with self.tables.transaction():
             for row in left:
@@ -264,8 +284,10 @@ class MemoryQueue(MemoryWaits):
                 self.tables.hosts[domain] = replace(host, wanted_by=None)
 
     async def lock_owners(self) -> set[str]:
-        """The names of all who hold a claim."""
-        return {row.locked_by for row in self.tables.crawls.values() if row.locked_by is not None}
+        """The names of all who hold a page or a host."""
+        pages = {row.locked_by for row in self.tables.crawls.values()}
+        hosts = {host.locked_by for host in self.tables.hosts.values()}
+        return {name for name in pages | hosts if name is not None}
 
 
 def _listed_at(row: PageRow, recheck: float, now: datetime) -> datetime:

@@ -80,7 +80,6 @@ class Host:
     """Who looks at a host, who else wants to, and until when it rests."""
 
     locked_by: str | None = None
-    locked_until: datetime | None = None
     wanted_by: str | None = None
     used: bool = False  # its holder has had a turn since it got the host
     known: bool = False  # somebody has looked at it
@@ -88,11 +87,9 @@ class Host:
     wanted_run: RunId | None = None
     next_allowed_at: datetime | None = None
 
-    def is_held_by_other(self, worker: str, now: datetime) -> bool:
-        """Whether another worker's lease on the host is still good."""
-        return (
-            self.locked_by not in (None, worker) and self.locked_until is not None and self.locked_until > now
-        )
+    def is_held_by_other(self, worker: str) -> bool:
+        """Whether another worker looks at the host."""
+        return self.locked_by not in (None, worker)
 
     def is_to_be_left_by(self, worker: str) -> bool:
         """Whether a holder had its turn and another waits."""
@@ -101,7 +98,7 @@ class Host:
     def is_closed_to(self, worker: str, now: datetime) -> bool:
         """Whether a worker may not claim here: another is at it, it rests, or it is to be handed over."""
         rests = self.next_allowed_at is not None and self.next_allowed_at > now
-        return rests or self.is_to_be_left_by(worker) or self.is_held_by_other(worker, now)
+        return rests or self.is_to_be_left_by(worker) or self.is_held_by_other(worker)
 
 
 @dataclass(slots=True)

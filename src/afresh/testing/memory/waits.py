@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from afresh.core.model import Attempt, Limits, Listed, Page, PageId, Run, SourceId
-from afresh.core.schedule import Waiting
+from afresh.core.schedule import Waiting, due_at
 from afresh.core.views import BackingOff
 from afresh.testing.memory.tables import LEFT, PageRow, Tables
 
@@ -16,6 +16,13 @@ class MemoryWaits:
     async def waiting(self, source: SourceId) -> list[Waiting]:
         """The pages of a source that wait for their next look, in no order."""
         return [waiting_of(row, page) for row, page in self.rows_waiting(source)]
+
+    async def due_tally(
+        self, source: SourceId, now: datetime, max_age: float | None
+    ) -> tuple[int, datetime | None]:
+        """How many pages of a source are due, and when the next one will be."""
+        moments = [due_at(each, now, max_age) for each in await self.waiting(source)]
+        return sum(at <= now for at in moments), min((at for at in moments if at > now), default=None)
 
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
         """The pages that failed and whose next look is still to come, soonest first."""
