@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from itertools import groupby
@@ -17,6 +16,7 @@ from afresh.core.hooks import Heard, Push, Wish, concerns_git, concerns_github
 from afresh.core.model import Listed, RunMode, Source, SourceId
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.views import RunReport
+from afresh.engine.pause import heard
 from afresh.engine.tools import Tools
 from afresh.kb_work import Work
 from afresh.ports import Clock, Library
@@ -105,8 +105,7 @@ class Hooks(Work):
                         await work()
                     except AfreshError as error:  # trouble with one is no reason to leave the other alone
                         log.warning("webhooks wait: %s", error)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), POLL)
+                await heard(self._stopping, POLL)
 
     async def send_letters(self) -> int:
         """Send what is due to be sent now; how many messages got there."""

@@ -1,5 +1,6 @@
 """Webhooks that go out: signed, tried again, never to private places, never by redirects."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -143,3 +144,21 @@ async def test_F101_no_redirects_and_no_private_targets(
             assert (letter.state, wire.asked) == ("dead", [])
             assert "network.allow" in letter.error
             assert SECRET not in letter.error
+
+
+async def test_F101_the_server_sends_by_itself_until_it_is_told_to_stop(
+    wire: Wire, tmp_path: Path, clock: FrozenClock
+) -> None:
+    with TinySite() as site:
+        filled(site, "a")
+        async with opened(tmp_path / "kb.db", settings(wire, events=["run.finished"]), clock=clock) as kb:
+
+            def last(asked: object) -> bytes:
+                kb.stop()
+                return answer(200)
+
+            wire.routes["/hook"] = last
+            await kb.crawl(site.url, name="docs")
+            async with asyncio.timeout(20):
+                await kb.keep_promises()
+            assert (await one(kb)).state is LetterState.SENT

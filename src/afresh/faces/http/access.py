@@ -63,6 +63,7 @@ class Door:
         self._names = frozenset((*settings.hosts, *names))
         self._asked = Buckets(settings.requests_per_second, settings.burst)
         self._failed = Buckets(settings.requests_per_second, settings.burst)
+        self._has_tokens = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or say why not."""
@@ -98,10 +99,11 @@ class Door:
         """Refuse a wrong name and a foreign page before anything is looked up; whether there are tokens."""
         check_origin(scope, self._settings.origins)
         check_host(scope, self._names, addresses=True)
-        has_tokens = await self._keeper.has_tokens()
-        if not has_tokens:
+        if not self._has_tokens:  # once there are some it stays so: revoked ones are kept too
+            self._has_tokens = await self._keeper.has_tokens()
+        if not self._has_tokens:
             check_host(scope, self._names, addresses=False)
-        return has_tokens
+        return self._has_tokens
 
     async def _allowed(self, scope: Scope, *, has_tokens: bool) -> Allowed:
         peer = caller(peer_of(scope))

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -14,6 +14,7 @@ from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
 from afresh.core.events import Event, Notice
+from afresh.engine.pause import heard
 from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
 from afresh.faces.http.access import Door
 from afresh.faces.http.metrics import Meter
@@ -141,8 +142,7 @@ async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:
         except Exception:
             desk.worker = "resting"
             log.exception("a worker fell, and is put to work again in %.0f s", PAUSE)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(desk.stopping.wait(), PAUSE)
+            await heard(desk.stopping, PAUSE)
 
 
 def _hear(event: Event) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,6 +11,7 @@ from starlette.responses import StreamingResponse
 from afresh.core.errors import Unknown
 from afresh.core.model import RunMode, RunState
 from afresh.core.views import RunReport
+from afresh.engine.pause import heard
 from afresh.faces.http.cursors import number_cursor, read_number
 from afresh.faces.http.listing import Listing, part
 from afresh.faces.http.once import Key, OnceRoute
@@ -124,8 +124,7 @@ async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIt
             yield b"event: progress\ndata: " + as_json(run) + b"\n\n"
         elif (quiet := quiet + 1) % QUIET == 0:
             yield b": still there\n\n"
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), LOOK)
+        await heard(stopping, LOOK)
 
 
 def _fields(run: RunReport) -> dict[str, object]:
