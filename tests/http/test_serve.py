@@ -1,5 +1,6 @@
 """`afresh serve` as a process: it says where it is, answers while it works, and ends when told to."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -8,10 +9,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import settings
 from tests.e2e.program import Program, ended
 from tests.e2e.sites import lay, star
-from tests.http.served import served
+from tests.http.served import Client, served
 
 from afresh.core.errors import UsageError
 from afresh.faces.http.serving import listening
@@ -38,7 +40,7 @@ def address(process: "subprocess.Popen[str]") -> str:
     raise AssertionError("it never said where")
 
 
-def test_F110_a_server_told_to_stop_leaves_its_run_open_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_server_told_to_stop_leaves_its_run_open_and_the_next_goes_on(tmp_path: Path) -> None:
     program = Program(tmp_path / "kb.db", in_process=True)
     with TinySite() as site:
         lay(site, star(20))
@@ -82,3 +84,40 @@ async def test_a_stream_of_events_ends_with_the_server(tmp_path: Path) -> None:
         assert (await stream.content.readline()).startswith(b"event: progress")
         client.server.leave()
         assert b"event: end" not in await stream.read(), "the run goes on at the next start"
+
+
+async def test_F110_a_run_under_way_is_cancelled_and_its_source_deleted_while_the_worker_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    async with served(tmp_path / "kb.db") as client:
+        with TinySite() as site:
+            lay(site, star(60))
+            body = {"target": site.url, "name": "docs", "settings": SLOW}
+            _, source = await client.ask("POST", "/api/v1/sources", json=body)
+            await under_way(client, source["last_run"])
+            again = {"source_id": source["id"]}
+            status, told = await client.ask("POST", "/api/v1/runs", json=again)
+            assert (status, told["run"]) == (409, source["last_run"])
+            status, _ = await client.ask("POST", f"/api/v1/runs/{source['last_run']}/cancel")
+            assert status == 200
+            assert '"state":"cancelled"' in (await client.events(source["last_run"]))[-1]
+            async with asyncio.timeout(30):
+                while (await client.ask("POST", "/api/v1/runs", json=again))[0] != 202:  # noqa: ASYNC110 - its worker leaves
+                    await asyncio.sleep(0.05)
+            await under_way(client, source["last_run"])
+            assert (await client.ask("DELETE", f"/api/v1/sources/{source['id']}"))[0] == 204
+            assert (await client.get("/api/v1/pages?deleted=true"))["items"] == []
+            _, other = await client.ask("POST", "/api/v1/sources", json={"target": site.url, "name": "other"})
+            assert '"state":"completed"' in (await client.events(other["last_run"]))[-1]
+
+
+async def under_way(client: Client, run: int) -> None:
+    """Wait until a run is worked on and has looked at something more."""
+    before = (await client.get(f"/api/v1/runs/{run}"))["checked"]
+    async with asyncio.timeout(30):
+        while True:
+            report = await client.get(f"/api/v1/runs/{run}")
+            if report["state"] == "running" and report["checked"] > before:
+                return
+            await asyncio.sleep(0.05)
