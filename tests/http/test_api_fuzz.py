@@ -22,7 +22,7 @@ STEP = 64  # every so many of the naughty strings
 def test_F105_F106_no_request_makes_the_server_fall(tmp_path: Path, site: TinySite, shared: Path) -> None:
     with served(settings(tmp_path / "kb.db"), site.url) as (url, document):
         told = asyncio.run(naughty(url, document, texts()[::STEP]))
-        told += fuzz(url, document, EACH, number=7)
+        told += fuzz(url, document, EACH, chance=7)
     assert told.total() > 250
     assert {name: number for name, number in told.items() if name.startswith(("5", "wrong"))} == {}
     assert told["200"] > 50
