@@ -7,12 +7,12 @@ made again.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from afresh.core.errors import StoreDown, StoreFull, StoreWaits
 from afresh.core.events import Listener, Notice, ignore
+from afresh.engine.pause import heard
 
 T = TypeVar("T")
 FOREVER = float("inf")
@@ -76,8 +76,7 @@ class Patience:
         if not _lasts(trouble):
             await asyncio.sleep(PAUSE_BUSY)
             return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), PAUSE)
+        await heard(self.stopping, PAUSE)
 
 
 def _lasts(trouble: StoreWaits) -> bool:
