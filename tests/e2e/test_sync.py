@@ -19,6 +19,7 @@ from tests.e2e.program import PATIENCE
 
 from afresh import outlets
 from afresh.config.sinks import SinkSettings
+from afresh.core.errors import UsageError
 from afresh.core.model import PageStatus
 from afresh.core.remote import Remote, RemoteState, Upload
 from afresh.failpoints import VARIABLE
@@ -96,6 +97,8 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     _lay(docs, {f"{number}.md": f"# Page {number}\n".encode() for number in range(6)})
     async with opened(tmp_path / "kb.db", QUIET) as kb:
         await kb.crawl(str(docs), name="docs")
+        with pytest.raises(UsageError, match="no external store is set"):
+            await kb.sync()
     config = tmp_path / "afresh.yaml"
     config.write_text(
         f'store: {{url: "sqlite:///{tmp_path / "kb.db"}"}}\n'
@@ -138,6 +141,8 @@ async def test_F99_several_stores_hold_different_sources_and_what_is_removed_lea
         ]
         why = await kb.why((tmp_path / "b" / "b.md").as_uri())
         assert [(copy.sink, copy.state) for copy in why.page.copies] == [("two", PageStatus.ACTIVE)]
+        with pytest.raises(UsageError, match="there is no sink three; there are: one, two"):
+            await kb.sync(to=["three"])
         await kb.remove("a")
         reports = {report.sink: report for report in await kb.sync()}
         assert (reports["one"].deleted, reports["two"].deleted) == (1, 1)
