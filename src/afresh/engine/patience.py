@@ -22,7 +22,7 @@ TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
 IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
-DOWN = "the database does not answer: waiting; Ctrl-C stops"
+DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
 GOING_ON = "the store can be written to again: going on"
 
@@ -62,7 +62,8 @@ class Patience:
         return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
 
     def _tell(self, trouble: StoreWaits, waited: float) -> None:
-        text = FULL if isinstance(trouble, StoreFull) else DOWN if isinstance(trouble, StoreDown) else BUSY
+        down = isinstance(trouble, StoreDown)
+        text = FULL if isinstance(trouble, StoreFull) else DOWN.format(why=trouble) if down else BUSY
         if text != self._told and (_lasts(trouble) or waited >= TELL_BUSY_AFTER):
             self._told = text
             self.listener(Notice(text=text))
