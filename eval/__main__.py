@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and compare with the floors."""
     given = _parser().parse_args(arguments)
     names = NAMES if given.set == "all" else tuple(name for name in NAMES if name == given.set)
-    measured = [_measured(name, given.model) for name in names]
+    measured = [_measured(name, given.model, given.store) for name in names]
     links = asyncio.run(measure_links()) if given.set in (LINKS, "all") else []
     if given.json:
         sets = [as_json(each) for each in measured] + ([links_as_json(links)] if links else [])
@@ -45,10 +45,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if broken else 0
 
 
-def _measured(name: str, model: str) -> Measured:
+def _measured(name: str, model: str, store: str) -> Measured:
     print(f"· {name}", file=sys.stderr, flush=True)
     with TemporaryDirectory(prefix="afresh-eval-") as folder:
-        return asyncio.run(measure(load(name, SHARED), Path(folder), model))
+        if store == "sqlite":
+            return asyncio.run(measure(load(name, SHARED), Path(folder), model))
+        from tests.postgres import running
+
+        with running() as server:
+            url = asyncio.run(server.emptied())
+            return asyncio.run(measure(load(name, SHARED), Path(folder), model, {"store.url": url}))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="the local model: fast or quality (default: fast)",
     )
+    add("--store", choices=("sqlite", "postgres"), default="sqlite", help="where (default: sqlite)")
     add("--json", action="store_true", help="one JSON document instead of tables")
     add("--worst", type=int, default=0, metavar="N", help="also show the N questions that are answered worst")
     add("--raise", dest="why", metavar="WHY", help="move the floors up to what is measured, for this reason")

@@ -42,12 +42,14 @@ class Measured:
         return [row[place] for row in self.rows[mode]]
 
 
-async def measure(asked: QuestionSet, folder: Path, model: str = FAST) -> Measured:
-    """Index the pages of a set in a folder, and score each mode and the outside reference."""
+async def measure(
+    asked: QuestionSet, folder: Path, model: str = FAST, store: Mapping[str, Any] | None = None
+) -> Measured:
+    """Index the pages of a set in a folder, or in another store, and score each mode and the reference."""
     questions = asked.questions
     found = {PLAIN: list(rankings(asked.pages, [each.query for each in questions]))}
     began = time.monotonic()
-    async with indexed(asked, folder, settings_of(model)) as asking:
+    async with indexed(asked, folder, {**settings_of(model), **(store or {})}) as asking:
         took = time.monotonic() - began
         for mode in MODES:
             found[mode] = [await asking.ranking(each.query, mode) for each in questions]

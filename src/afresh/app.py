@@ -68,7 +68,7 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     arm()
     one_thread()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
-    models = Modelling(config, store, clock)
+    models = Modelling(config, patient(store, Patience()), clock)
     return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)
 
 

@@ -60,7 +60,7 @@ class Modelling:
         self, body: str, store: SqlStore
     ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """What gives new text its vectors; where no text is kept, at once those of the wanted model."""
-        async with self._chosen() as models:
+        async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.acting
             embedding = self._embedding(model, store)
             try:
@@ -130,7 +130,7 @@ class Modelling:
         """The tools to make an index anew from stored text."""
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store, offload = patient(self._store, patience), Offload()
-        async with self._chosen() as (_, acting, wanted, _):
+        async with self._chosen(store) as (_, acting, wanted, _):
             both = acting is not None and wanted is not None and acting.model != wanted.model
             serving = self._embedding(acting if both else None, store)
             target = self._embedding(wanted, store)
@@ -161,13 +161,14 @@ class Modelling:
         return Embedding(store, within_budget(model, settings), self._clock, batch=batch)
 
     @asynccontextmanager
-    async def _chosen(self) -> AsyncIterator["Chosen"]:
+    async def _chosen(self, store: SqlStore | None = None) -> AsyncIterator["Chosen"]:
         from afresh.models.chosen import Chosen, chosen
 
-        if self._store.no_vectors is not None:
-            yield Chosen(notes=(self._store.no_vectors,))
+        store = store or self._store
+        if store.no_vectors is not None:
+            yield Chosen(notes=(store.no_vectors,))
             return
-        settings, serving = self._config.embedding, await self._store.serving_model()
+        settings, serving = self._config.embedding, await store.serving_model()
         caller = self._caller(settings.address) if settings.address else None
         try:
             yield chosen(settings, serving.name if serving else None, caller)

@@ -106,4 +106,5 @@ def outlet(name: str, settings: SinkSettings, sink: Sink) -> Outlet:
             recheck=timedelta(seconds=settings.recheck_seconds),
             deadline=timedelta(seconds=settings.deadline_seconds),
         ),
+        secrets=(settings.api_key,) if settings.api_key else (),
     )

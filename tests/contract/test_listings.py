@@ -23,6 +23,15 @@ async def test_the_record_tells_validators_and_whether_a_page_was_read_well(desk
     assert everything == {at(""), at("a"), at("b")}
 
 
+async def test_a_listing_that_names_more_than_the_root_is_remembered(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    told = []
+    for paths in ((), ("",), ("", "a"), ("",)):
+        await desk.store.record_listing(desk.source.id, [Listed(at(path), 0) for path in paths])
+        told.append(await desk.store.lists_pages(desk.source.id))
+    assert told == [False, False, True, False]
+
+
 async def test_a_page_that_cannot_be_read_is_left_alone_while_its_validators_hold(desk: Desk) -> None:
     marks = Validators(size=7, mtime_ns=5)
     binary = Refused(outcome=Outcome.FAILED, reason="binary data", validators=marks)

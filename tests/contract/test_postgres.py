@@ -91,6 +91,28 @@ async def test_P20_a_migration_that_fails_leaves_nothing_of_itself(postgres: Pos
         assert await told(url, "select count(*) from pg_tables where schemaname = 'public'") == 0
 
 
+async def test_P20_a_migration_whose_process_is_killed_leaves_the_old_schema(postgres: Postgres) -> None:
+    """The server ends the connection in the middle of the last step, as it does when the other end dies."""
+    steps = migrations("postgres")
+    killed = [*steps, (9999, "create table half (id integer); select pg_terminate_backend(pg_backend_pid())")]
+    tables = "select string_agg(tablename, ' ' order by tablename) from pg_tables where schemaname = 'public'"
+    async with postgres.bare() as url:
+        connection = await asyncpg.connect(url)
+        with patch.object(postgres_schema, "migrations", return_value=steps[:-1]):
+            await postgres_schema.migrate(connection)
+        await connection.close()
+        before = await told(url, tables)
+        with (
+            patch.object(postgres_schema, "migrations", return_value=killed),
+            pytest.raises(StoreDown),
+        ):
+            await PostgresDatabase(url)._connected()
+        assert await told(url, tables) == before
+        assert await told(url, "select version from afresh_schema") == steps[-2][0]
+        await (await open_store(url)).close()
+        assert await told(url, "select version from afresh_schema") == steps[-1][0]
+
+
 async def test_P20_every_older_schema_comes_up_to_date(postgres: Postgres) -> None:
     steps = migrations("postgres")
     for version in [number for number, _ in steps[:-1]]:
@@ -182,7 +204,7 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
     patience = Patience(busy_seconds=60.0, listener=heard.append)
     with patch("afresh.engine.patience.PAUSE", 0.001):
         assert await patient(Down(store.db, ""), patience).sources() == []
-    assert heard == [Notice(text=DOWN), Notice(text=GOING_ON)]
+    assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
 async def test_F22_two_who_cross_each_other_are_told_to_try_again(

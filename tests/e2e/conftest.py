@@ -1,14 +1,20 @@
 """What the end-to-end tests ask for: an empty site, a store file, a knowledge base on it."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import opened
+from tests.e2e.library import in_database, opened
+from tests.postgres import Postgres
 
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
+
+USUAL = os.environ.get(
+    "AFRESH_TEST_STORE", "sqlite"
+)  # `postgres` tries what is not for every store there, too
 
 
 @pytest.fixture
@@ -27,9 +33,15 @@ def tiny() -> Iterator[TinySite]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    """Where the store of this test will be."""
-    return tmp_path / "kb.db"
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Path]:
+    """Where the store of this test will be: a file, and a database too if the test is for every store."""
+    place = tmp_path / "kb.db"
+    if getattr(request, "param", USUAL) == "sqlite":
+        yield place
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        with in_database(place, await server.emptied()):
+            yield place
 
 
 @pytest.fixture

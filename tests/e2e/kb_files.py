@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.e2e.library import url_of
 from tests.e2e.program import Program
 
 from afresh.core.text import content_hash
@@ -41,7 +42,7 @@ class Base:
     def configure(self, **settings: object) -> None:
         """Settings of `kb` on top of folder and list; None takes one away."""
         tree: dict[str, Any] = {
-            "store": {"url": f"sqlite:///{self.place / 'kb.db'}"},
+            "store": {"url": url_of(self.place / "kb.db")},
             "network": {"allow": ["127.0.0.1/32"], "timeout_seconds": self.timeout},
             "embedding": {"provider": "none"},
             "ai": {"provider": "openai", "model": "told", "base_url": self.chat.base_url},

@@ -1,17 +1,24 @@
 """A store for one test: opened through `app.build`, and read again beside the code under test."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from afresh.app import build, utc_now
 from afresh.config import Config, load
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
-from afresh.testing.state import Held, assert_sound, index_of, rows
+from afresh.testing import state
+from afresh.testing.state import Held
 
 __all__ = ["Held", "assert_sound", "counts", "found", "index_of", "opened", "rows", "settings"]
+
+EVERY_STORE = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+_DATABASES: dict[Path, str] = {}  # stores that tests know by a path and that are databases of a server
 
 QUICK = {
     "network.allow": ["127.0.0.1/32"],
@@ -20,9 +27,39 @@ QUICK = {
 }
 
 
+@contextmanager
+def in_database(store: Path, url: str) -> Iterator[Path]:
+    """A database under the path by which tests know it."""
+    _DATABASES[store] = url
+    try:
+        yield store
+    finally:
+        del _DATABASES[store]
+
+
+def url_of(store: Path) -> str:
+    """The address of a store that tests know by its path."""
+    return _DATABASES.get(store) or f"sqlite:///{store}"
+
+
+def rows(store: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """Rows of the store, read by a connection of our own."""
+    return state.rows(_DATABASES.get(store, store), sql, *values)
+
+
+def assert_sound(store: Path, *, settled: bool = True, embedded: bool = True) -> None:
+    """The store is whole, nothing is doubled or half there, and words and vectors agree with the chunks."""
+    state.assert_sound(_DATABASES.get(store, store), settled=settled, embedded=embedded)
+
+
+def index_of(store: Path, name: str = "docs") -> dict[str, Held]:
+    """Everything that can be searched of a source, by address."""
+    return state.index_of(_DATABASES.get(store, store), name)
+
+
 def settings(store: Path, flags: Mapping[str, object] | None = None) -> Config:
     """Settings that allow loopback and lose no time on back-off."""
-    given = {"store.url": f"sqlite:///{store}", **QUICK, **(flags or {})}
+    given = {"store.url": url_of(store), **QUICK, **(flags or {})}
     return load(None, {}, given, store.parent)
 
 

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import opened
+from tests.e2e.library import opened, url_of
 
 import afresh.app
 import afresh.modelling
@@ -33,7 +33,8 @@ def start(
     store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
 ) -> BaseProcess:
     """Begin a crawl or refresh of the source `docs` in a process of its own."""
-    process = _context().Process(target=_live, args=(store, url, mode, failpoints, dict(flags or {})))
+    given = {"store.url": url_of(store), **(flags or {})}
+    process = _context().Process(target=_live, args=(store, url, mode, failpoints, given))
     process.start()
     return process
 

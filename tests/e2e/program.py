@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.library import rows
+from tests.e2e.library import rows, url_of
 from tests.e2e.sites import SERVICE, BusySite
 
 from afresh.failpoints import VARIABLE
@@ -50,7 +50,7 @@ class Program:
         self.store = store
         self.in_process = "1" if in_process else ""
         self.file = store.with_suffix(".yaml")
-        self.file.write_text(SETTINGS.format(url=url or f"sqlite:///{store}"))
+        self.file.write_text(SETTINGS.format(url=url or url_of(store)))
 
     def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
         """Start a command."""
@@ -121,6 +121,8 @@ class DeadlySite(BusySite):
 
 def committed(store: Path) -> int:
     """How many pages have been written so far."""
-    if not store.exists() or not rows(store, "select 1 from sqlite_master where name = 'pages'"):
+    if url_of(store).startswith("sqlite") and not (
+        store.exists() and rows(store, "select 1 from sqlite_master where name = 'pages'")
+    ):
         return 0
     return int(rows(store, "select count(*) from pages where content_hash is not null")[0][0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import assert_sound, index_of, opened
+from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened
 from tests.e2e.sites import lay, looks, page, star
 
 from afresh.core.errors import RunBusy, UsageError
@@ -15,6 +15,7 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 
 
+@EVERY_STORE
 async def test_P4_P5_a_confirmation_covers_what_its_own_run_found(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:

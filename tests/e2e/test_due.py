@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import counts, found, opened
+from tests.e2e.library import EVERY_STORE, counts, found, opened
 from tests.e2e.sites import lay, looks, star, word
 
 from afresh.testing import FrozenClock, TinySite
@@ -12,6 +12,7 @@ HOUR = 3600
 DAY = 24 * HOUR
 
 
+@EVERY_STORE
 async def test_E20_a_budget_shares_what_is_due_among_runs_and_the_root_shows_that_the_site_is_well(
     store: Path, tiny: TinySite, work: type[InProcess]
 ) -> None:

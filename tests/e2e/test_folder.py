@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
+from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url
@@ -45,6 +45,7 @@ async def refreshed(kb: KnowledgeBase) -> dict[str, int]:
     return counts(report)
 
 
+@EVERY_STORE
 async def test_A18_edits_new_files_and_deletions_are_followed(
     kb: KnowledgeBase, docs: Path, work: type[InProcess], store: Path
 ) -> None:

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import LONG_AGO, Base, said_of
+from tests.e2e.library import EVERY_STORE
 
 from afresh.testing import ChatServer
 
 
 @pytest.fixture
-def base(tmp_path: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess]) -> Iterator[Base]:
+def base(store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess]) -> Iterator[Base]:
     with ChatServer() as chat:
-        base = Base(tmp_path, capsys, chat, links_file_path=None)
+        base = Base(store.parent, capsys, chat, links_file_path=None)
         base.note("b.md", "# Boats\n\nA note about boats.\n")
         base.note("sub/tea.txt", "How tea is made.\n")
         yield base
@@ -25,6 +26,7 @@ def written_at(file: Path) -> tuple[int, int]:
     return file.stat().st_ino, file.stat().st_mtime_ns
 
 
+@EVERY_STORE
 def test_E3_E8_E9_E10_E12_E17_new_files_are_read_summed_up_and_told_in_both_files(base: Base) -> None:
     report = base.run()
     assert (report["file_records"], report["summaries"], report["ai_calls"]) == (2, 2, 2)
@@ -88,6 +90,7 @@ def test_E19_another_text_is_summed_up_anew_and_nothing_else_is(base: Base) -> N
     assert "Ships now." in base.index.read_text()
 
 
+@EVERY_STORE
 def test_E16_a_file_that_is_gone_leaves_cache_and_index_and_is_new_when_it_is_back(base: Base) -> None:
     base.run()
     (base.notes / "b.md").unlink()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, now, page, stamp, wait_of
+from tests.e2e.library import EVERY_STORE
 
 from afresh.testing import ChatServer, TinySite
 
@@ -16,10 +17,10 @@ DAY, WEEK = 86_400, 7 * 86_400
 
 @pytest.fixture
 def base(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite
+    store: Path, capsys: pytest.CaptureFixture[str], work: type[InProcess], tiny: TinySite
 ) -> Iterator[Base]:
     with ChatServer() as chat:
-        base = Base(tmp_path, capsys, chat, sources_dir=None)
+        base = Base(store.parent, capsys, chat, sources_dir=None)
         for name in "abc":
             tiny.put(f"/{name}", page(name * 5))
         base.list(tiny.at("/a"))
@@ -51,6 +52,7 @@ def test_E2_E20_before_its_time_a_link_is_not_asked_for(base: Base, tiny: TinySi
     assert list(tiny.requests) == []
 
 
+@EVERY_STORE
 def test_E21_E22_a_304_moves_the_times_and_costs_no_body_and_no_summary(base: Base, tiny: TinySite) -> None:
     base.run()
     name = tiny.at("/a")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import assert_sound, found, opened, rows
+from tests.e2e.library import EVERY_STORE, assert_sound, found, opened, rows
 from tests.e2e.sites import looks, word
 
 from afresh.core.errors import ScoreError, ScorerDown
@@ -65,6 +65,7 @@ def asked_links(scorer: FakeLinkScorer) -> list[AskedLink]:
     return [link for links, _ in scorer.asked for link in links]
 
 
+@EVERY_STORE
 async def test_C5_C16_C18_C19_C20_C24_links_are_scored_and_told_best_first_with_their_pages(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
@@ -109,6 +110,7 @@ async def test_C17_only_addresses_and_texts_are_sent_and_each_pair_once(
     assert told == (8, 0, 1, 1, 80)
 
 
+@EVERY_STORE
 async def test_C8_C9_a_second_crawl_right_after_the_first_asks_nothing(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import assert_sound, index_of, opened, rows
+from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened, rows
 from tests.e2e.program import Program, committed, ended
 from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
 
@@ -106,7 +106,8 @@ async def test_a_source_that_is_being_crawled_is_refused_to_a_second_process(sto
     assert_sound(store)
 
 
-async def test_P9_two_sources_on_one_host_share_it_politely(store: Path, work: type[InProcess]) -> None:
+@EVERY_STORE
+async def test_P9_F113_two_sources_on_one_host_share_it_politely(store: Path, work: type[InProcess]) -> None:
     """A20, B16: two processes, one host: together never more than its three at once, and nothing is lost."""
     with BusySite() as site:
         for name in ("one", "two"):

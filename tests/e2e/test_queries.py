@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.library import found
+from tests.e2e.library import EVERY_STORE, found
 from tests.e2e.sites import page
 
 from afresh.kb import KnowledgeBase
@@ -71,6 +71,7 @@ async def filled(kb: KnowledgeBase, tiny: TinySite) -> KnowledgeBase:
     return kb
 
 
+@EVERY_STORE
 async def test_F105_what_is_typed_is_meant_literally(filled: KnowledgeBase, tiny: TinySite) -> None:
     for query, path in LITERAL.items():
         hits = (await filled.search(query, mode="text")).hits

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.library import assert_sound, counts, found, index_of
+from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of
 from tests.e2e.sites import lay, looks, page, word
 
 from afresh.core.model import ChangeKind, PageStatus
@@ -12,6 +12,7 @@ from afresh.testing import TinySite
 
 
 @pytest.mark.parametrize("status", [301, 308])
+@EVERY_STORE
 async def test_A17_G12_a_permanent_redirect_moves_the_page(
     kb: KnowledgeBase, tiny: TinySite, store: Path, status: int
 ) -> None:

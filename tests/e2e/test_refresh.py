@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
+from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
 from afresh.core.looks import Outcome
@@ -34,6 +34,7 @@ async def test_A2_A3_A11_a_refresh_asks_every_known_page_and_the_root_with_valid
     assert len(asked) == 6
 
 
+@EVERY_STORE
 async def test_A4_G4_a_304_touches_no_content_and_makes_no_work(
     kb: KnowledgeBase, tiny: TinySite, store: Path, work: type[InProcess]
 ) -> None:
@@ -64,6 +65,7 @@ async def test_A4_an_unchanged_refresh_starts_no_process(
     assert counts(report) == {"not_modified": 4}
 
 
+@EVERY_STORE
 async def test_A5_A24_changed_content_swaps_chunks_and_validators_together(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
@@ -85,6 +87,7 @@ async def test_A5_A24_changed_content_swaps_chunks_and_validators_together(
     assert_sound(store)
 
 
+@EVERY_STORE
 async def test_A5_chunks_whose_text_stayed_keep_their_rows(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
@@ -105,6 +108,7 @@ async def test_A5_chunks_whose_text_stayed_keep_their_rows(
     assert not any("sentence 3" in content for content in after.values())
 
 
+@EVERY_STORE
 async def test_A12_a_new_page_behind_an_unchanged_root_is_found(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/b"], "/b": []})
     await kb.crawl(tiny.url, name="docs")

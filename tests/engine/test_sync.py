@@ -167,11 +167,11 @@ async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_r
 async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble() -> None:
     office = await office_with("a", "b", "c", "d", "e")
     office.sink.at_once = 1
-    busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long"))
+    busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long for s3cr3t-key"))
     office.sink.script("put", busy, None, refused, None)
     report = await office.sync()
     assert (report.uploaded, report.failed, report.state) == (4, 1, "partial")
-    assert [failure.why for failure in report.failures] == ["400: too long"]
+    assert [failure.why for failure in report.failures] == ["400: too long for ***"]
     assert office.sink.count("all") == 1  # a put that was turned away leaves no doubt
     assert (await office.sync()).uploaded == 1
 

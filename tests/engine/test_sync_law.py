@@ -136,7 +136,7 @@ async def live(order: Replace, story: list[tuple[str, object, object]]) -> None:
 
 
 @pytest.mark.parametrize("order", Replace)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(story=st.lists(actions, max_size=14))
 def test_P18_F94_F95_F96_F97_F98_F99_two_quiet_syncs_later_both_sides_agree(
     order: Replace, story: list[tuple[str, object, object]]

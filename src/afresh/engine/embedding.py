@@ -136,7 +136,8 @@ class Embedding:
         import numpy as np
 
         try:
-            vectors = await asyncio.wait_for(self._embedder.embed(texts), self._seconds)
+            async with asyncio.timeout(self._seconds):
+                vectors = await self._embedder.embed(texts)
         except TimeoutError:
             raise EmbedderDown(f"{self.model} gave no answer within {self._seconds:.0f} s") from None
         if vectors.ndim != 2 or len(vectors) != len(texts):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from afresh.config.kb import KbSettings
 from afresh.core.errors import AfreshError, StoreError, StoreWaits
@@ -12,6 +11,7 @@ from afresh.core.model import Listed, RunMode, Source
 from afresh.core.views import RunReport
 from afresh.core.watching import Sights, WatchTimes
 from afresh.engine.kb_update import KbUpdate, Part
+from afresh.engine.pause import heard
 from afresh.engine.watch import Watch
 from afresh.ports import Clock, Library, Lookout
 
@@ -72,9 +72,7 @@ class KbWatch:
 
     async def _ticks(self) -> None:
         while not self._stopping.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._settings.runtime_refresh_tick_seconds)
-            if not self._stopping.is_set():
+            if not await heard(self._stopping, self._settings.runtime_refresh_tick_seconds):
                 await self._tick()
 
     async def _tick(self) -> None:

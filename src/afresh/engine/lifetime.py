@@ -5,12 +5,13 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Worker
+from afresh.engine.pause import heard
 from afresh.ports import Clock, Store
 
 log = logging.getLogger(__name__)
@@ -80,8 +81,7 @@ class Vigil:
         """Reclaim, and stay until no worker is in doubt or we are to stop."""
         while not await self.reclaim() and not stopping.is_set():
             log.info("a worker was not heard of for longer than its lease: watching whether its heart beats")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), PEEK)
+            await heard(stopping, PEEK)
 
 
 @asynccontextmanager

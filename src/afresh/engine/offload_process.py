@@ -152,7 +152,8 @@ class Child:
         if self._clock is not None:
             self._clock.cancel()
         try:
-            await asyncio.wait_for(self.process.wait(), LEAVING_SECONDS)
+            async with asyncio.timeout(LEAVING_SECONDS):
+                await self.process.wait()
         except TimeoutError:
             self._kill()
             await self.process.wait()

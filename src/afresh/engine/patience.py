@@ -7,12 +7,12 @@ made again.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from afresh.core.errors import StoreDown, StoreFull, StoreWaits
 from afresh.core.events import Listener, Notice, ignore
+from afresh.engine.pause import heard
 
 T = TypeVar("T")
 FOREVER = float("inf")
@@ -22,7 +22,7 @@ TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
 IMPATIENT = ("beat", "close")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
-DOWN = "the database does not answer: waiting; Ctrl-C stops"
+DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
 GOING_ON = "the store can be written to again: going on"
 
@@ -62,7 +62,8 @@ class Patience:
         return self.full_seconds if isinstance(trouble, StoreFull) else self.busy_seconds
 
     def _tell(self, trouble: StoreWaits, waited: float) -> None:
-        text = FULL if isinstance(trouble, StoreFull) else DOWN if isinstance(trouble, StoreDown) else BUSY
+        down = isinstance(trouble, StoreDown)
+        text = FULL if isinstance(trouble, StoreFull) else DOWN.format(why=trouble) if down else BUSY
         if text != self._told and (_lasts(trouble) or waited >= TELL_BUSY_AFTER):
             self._told = text
             self.listener(Notice(text=text))
@@ -76,8 +77,7 @@ class Patience:
         if not _lasts(trouble):
             await asyncio.sleep(PAUSE_BUSY)
             return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), PAUSE)
+        await heard(self.stopping, PAUSE)
 
 
 def _lasts(trouble: StoreWaits) -> bool:

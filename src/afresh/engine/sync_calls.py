@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from afresh.core.errors import SinkBusy
+from afresh.engine.pause import heard
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -22,16 +22,13 @@ class Calls:
 
     stopping: asyncio.Event
     sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
-    slept: float = field(default=0.0)
 
     async def pause(self, seconds: float) -> None:
         """Let some time pass, less if we are to stop."""
-        self.slept += seconds
         if self.sleep is not None:
             await self.sleep(seconds)
             return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), seconds)
+        await heard(self.stopping, seconds)
 
     async def make(self, what: str, call: Callable[[], Awaitable[T]], *, only_if_told: bool = False) -> T:
         """The answer to a call that may be made twice; `only_if_told`: only after the store said when."""

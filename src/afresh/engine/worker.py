@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from afresh.core.errors import StoreError
@@ -12,6 +11,7 @@ from afresh.core.looks import Body
 from afresh.core.model import Claim, Limits, Run, RunState, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
+from afresh.engine.pause import heard
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 from afresh.failpoints import failpoint
 
@@ -136,8 +136,7 @@ class Worker:
         self._batch = int(min(BATCH, max(2 * self._lanes, rate * AHEAD_SECONDS)))
 
     async def _until_moved(self, seconds: float = POLL) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._moved.wait(), seconds)
+        await heard(self._moved, seconds)
         self._moved.clear()
 
     async def _wait_for_backlog(self) -> bool:
@@ -168,8 +167,7 @@ class Worker:
         return True
 
     async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.stopping.wait(), seconds)
+        await heard(self.stopping, seconds)
 
     async def _lane(self, tasks: asyncio.TaskGroup) -> None:
         """Look at one page after the other; what brought a body is concluded beside the next look."""

@@ -110,7 +110,8 @@ class BrowserProxy:
             return
         try:
             port = place.port or (443 if tunnel else 80)
-            upstream = await asyncio.wait_for(self._connect(place.hostname, port), self._connect_seconds)
+            async with asyncio.timeout(self._connect_seconds):
+                upstream = await self._connect(place.hostname, port)
         except AddressRefused as refused:
             if len(toll.barred) < _MOST_TOLD:
                 toll.barred.setdefault(place.hostname, refused.kind)

@@ -311,6 +311,7 @@ class Library(Store, Protocol):
 
     url: str
 
+    async def lists_pages(self, source: SourceId) -> bool: ...
     async def add_source(
         self,
         *,

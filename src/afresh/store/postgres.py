@@ -12,6 +12,7 @@ from afresh.core.masking import mask_secrets
 from afresh.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
+from afresh.store.postgres_certainty import NUMBER, was_committed
 from afresh.store.postgres_schema import check, migrate, newest, use_pgvector
 from afresh.store.postgres_sql import statement
 from afresh.store.postgres_trouble import TROUBLES, explain
@@ -22,6 +23,7 @@ CONNECTIONS = 4  # of one process at most
 STATEMENTS = 400  # that a connection remembers: all there are
 OPEN_SECONDS = 10.0  # that a server which starts, or has no connection to spare, is waited for
 OPEN_PAUSE = 0.2
+ASLEEP_SECONDS = 30.0  # after which who fell asleep in a transaction keeps others waiting no longer
 SOURCES = 0x616672  # the first half of the advisory lock on a source
 INDEXING = 0x616678  # the first half of the advisory lock of who makes an index of vectors
 READ = "begin isolation level repeatable read read only"
@@ -115,6 +117,7 @@ class PostgresDatabase:
                 server_settings={
                     "application_name": "afresh",
                     "lock_timeout": str(int(self.wait_seconds * 1000)),
+                    "idle_in_transaction_session_timeout": str(int(ASLEEP_SECONDS * 1000)),
                     "jit": "off",  # it costs more than it saves on short statements
                 },
             )
@@ -152,17 +155,28 @@ class PostgresDatabase:
                     at("sql.begin")
                     yield PostgresSession(connection, at)
                     at("sql.commit")
-                    await self._commit(connection)
-                except BaseException:
-                    await _undo(connection)
+                    await self._commit(connection, writes=begin is not READ)
+                except BaseException as error:
+                    await _undo(connection, error)
                     raise
             at("sql.done")
         except TROUBLES as error:
             raise explain(error, self.shown) from error
 
-    async def _commit(self, connection: asyncpg.Connection) -> None:
-        if await connection.execute("commit") != "COMMIT":
-            raise StoreError(f"the store {self.shown} took nothing of a transaction that had failed")
+    async def _commit(self, connection: asyncpg.Connection, *, writes: bool) -> None:
+        number = await connection.fetchval(NUMBER) if writes else None
+        try:
+            told = await self._end(connection)
+        except TROUBLES:
+            if number is None or not _is_lost(connection) or not await was_committed(self._url, number):
+                raise
+        else:
+            if told != "COMMIT":
+                raise StoreError(f"the store {self.shown} took nothing of a transaction that had failed")
+
+    async def _end(self, connection: asyncpg.Connection) -> str:
+        told: str = await connection.execute("commit")
+        return told
 
     def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
         """One transaction that is whole or absent; of those on one source, one at a time."""
@@ -225,11 +239,21 @@ async def _nothing_to_reset(connection: Any) -> None:
     """Our transactions leave nothing behind in a connection."""
 
 
-async def _undo(connection: Any) -> None:
+async def _undo(connection: Any, error: BaseException) -> None:
     """Leave a transaction that failed; a connection that is lost has done so."""
-    if connection.is_closed() or not connection.is_in_transaction():
+    if _is_lost(connection) or not connection.is_in_transaction():
+        return
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        connection.terminate()  # the next one may lead to the server that can be written to
         return
     try:
         await connection.execute("rollback")
     except TROUBLES:
         connection.terminate()
+
+
+def _is_lost(connection: Any) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:  # the pool has already let go of it
+        return True

@@ -15,6 +15,8 @@ class MemoryStore(
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
+    no_vectors: str | None = None  # why there are none, where a store cannot compare them
+
     def __init__(self) -> None:
         self.tables = Tables()
         self.url = "memory:"

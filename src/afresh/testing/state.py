@@ -1,7 +1,10 @@
-"""The state of a SQLite store after a fault: what it holds, and whether it is sound."""
+"""The state of a store after a fault: what it holds, and whether it is sound."""
 
+import asyncio
+import re
 import sqlite3
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +34,11 @@ UNSOUND = {
     "a change told twice": "select url from changes where kind in ('new', 'deleted') "
     "group by run_id, source_id, url, kind having count(*) > 1",
 }
-VECTORS = {
-    "a vector of a wrong length": "select v.id from vectors v join models m on m.id = v.model_id "
-    "where length(v.vector) <> 2 * m.dimensions",
+VECTORS = "select v.id from vectors v join models m on m.id = v.model_id where "
+OF_SQLITE = {"a vector of a wrong length": VECTORS + "length(v.vector) <> 2 * m.dimensions"}
+OF_POSTGRES = {
+    "a vector of a wrong length": VECTORS + "vector_dims(v.vector) <> m.dimensions",
+    "a chunk that no word finds": "select id from chunks where words is null",
 }
 ANSWERED = {
     "a chunk without a vector of the model that answers": "select c.id from chunks c join models m "
@@ -47,24 +52,46 @@ HELD = {
     "a run that is not over": "select id from runs where state = 'running'",
 }
 FULL_TEXT = {"chunks_english": "config = 'english'", "chunks_simple": "config <> 'english'"}
+Place = Path | str  # the file of a SQLite store, or the address of a PostgreSQL database
 
 
-def rows(store: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+def rows(store: Place, sql: str, *values: object) -> list[tuple[Any, ...]]:
     """Rows of the store, read by a connection of our own."""
+    if isinstance(store, str):
+        with ThreadPoolExecutor(1) as beside:  # a test that asks may have a loop of its own
+            return beside.submit(asyncio.run, _fetched(store, sql, values)).result()
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=30)) as connection:
         return connection.execute(sql, values).fetchall()
 
 
-def faults_in(store: Path, *, settled: bool = True, embedded: bool = True) -> list[str]:
+async def _fetched(url: str, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    import asyncpg
+
+    connection = await asyncpg.connect(url)
+    try:
+        numbers = iter(range(1, len(values) + 1))
+        asked = re.sub(r"\?", lambda _: f"${next(numbers)}", sql) if values else sql
+        return [tuple(row) for row in await connection.fetch(asked, *values)]
+    finally:
+        await connection.close()
+
+
+def faults_in(store: Place, *, settled: bool = True, embedded: bool = True) -> list[str]:
     """Everything that is wrong with a store.
 
     Settled: nobody works, so nothing may be held either. Embedded: runs and searches had the same model.
     """
     found = []
-    looked_for = UNSOUND | VECTORS | (HELD if settled else {}) | (ANSWERED if embedded else {})
+    own = OF_POSTGRES if isinstance(store, str) else OF_SQLITE
+    looked_for = UNSOUND | own | (HELD if settled else {}) | (ANSWERED if embedded else {})
     for what, sql in looked_for.items():
         if wrong := rows(store, sql):
             found.append(f"{what}: {len(wrong)}, such as {wrong[0][0]!r}")
+    return found if isinstance(store, str) else [*found, *_file_faults(store)]
+
+
+def _file_faults(store: Path) -> list[str]:
+    found = []
     if (said := rows(store, "pragma integrity_check")) != [("ok",)]:
         found.append(f"integrity: {said[0][0]}")
     if broken := rows(store, "pragma foreign_key_check"):
@@ -89,7 +116,7 @@ def _full_text_faults(store: Path) -> list[str]:
     return found
 
 
-def assert_sound(store: Path, *, settled: bool = True, embedded: bool = True) -> None:
+def assert_sound(store: Place, *, settled: bool = True, embedded: bool = True) -> None:
     """The file is whole, nothing is doubled or half there, and words and vectors agree with the chunks."""
     found = faults_in(store, settled=settled, embedded=embedded)
     if found:
@@ -106,7 +133,7 @@ class Held:
     chunks: tuple[str, ...]
 
 
-def index_of(store: Path, name: str = "docs") -> dict[str, Held]:
+def index_of(store: Place, name: str = "docs") -> dict[str, Held]:
     """Everything that can be searched of a source, by address: the logical dump of the index."""
     found = rows(
         store,

@@ -27,6 +27,11 @@ class MemorySweeps(MemoryCommits):
                     found_on = None if admitted else self._found_on(source, url)
                     self.tables.links[owner, url] = admits(url, found_on)
 
+    async def lists_pages(self, source: SourceId) -> bool:
+        """Whether a listing named pages beside the root when it was last read."""
+        root = self.tables.sources[source].source.url
+        return any(row.listed and row.page.url != root for row in self.tables.pages_of(source))
+
     def _found_on(self, source: SourceId, url: str) -> str | None:
         rows = self.tables.pages_of(source)
         pages = [row.page for row in rows if any(e.url == url and e.follow for e in self._edges(row.page.id))]
