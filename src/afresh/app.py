@@ -49,7 +49,7 @@ from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from afresh.core.cron import Cron
+    from afresh.core.timing import Schedule
 
 UNBOUNDED = 10_000_000
 # What a person wrote down is read whatever it says of itself, and believed.
@@ -118,14 +118,11 @@ class Workshop:
         """What its links are scored by, with weights."""
         return self._own(source).links.keywords
 
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
-        from zoneinfo import ZoneInfo
+    def schedule(self, source: Source) -> "Schedule | None":
+        """When a source is looked at by itself, if its settings name times."""
+        from afresh.config.schedule import schedule_of
 
-        from afresh.core.cron import parse_cron
-
-        policy = self._own(source).policy
-        return parse_cron(policy.schedule, ZoneInfo(policy.time_zone)) if policy.schedule else None
+        return schedule_of(self._own(source).policy)
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""

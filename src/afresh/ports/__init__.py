@@ -39,6 +39,7 @@ from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
+from afresh.ports.schedules import Appointments as Appointments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -305,7 +306,7 @@ class Store(LinkAnswers, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Protocol):
+class Library(Store, Appointments, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

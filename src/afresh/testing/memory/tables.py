@@ -26,6 +26,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.signals import only_signals
+from afresh.core.timing import Appointment
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -125,6 +126,7 @@ class Tables:
     worths: dict[tuple[SourceId, str], Worth] = field(default_factory=dict)  # of links with a keyword
     seals: dict[SourceId, str | None] = field(default_factory=dict)  # how links were scored; "": not all
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
+    schedules: dict[SourceId, Appointment] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 
     @contextmanager
