@@ -33,6 +33,7 @@ from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.link_scoring import LinkScoring
+from afresh.engine.looks_plan import with_plan
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
@@ -173,7 +174,8 @@ class Workshop:
         web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy = replace(self._policy(source, own), redetect=redetect)
+        policy = replace(self._policy(source, own), redetect=redetect)
+        kit.policy = await with_plan(policy, store, source, self.schedule(source))
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes

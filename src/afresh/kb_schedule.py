@@ -52,9 +52,7 @@ class Scheduling(Work):
         """What looks at sources when their time comes; `keep` works until `stop`."""
 
         async def look(source: Source, schedule: Schedule, slot: datetime) -> RunReport:
-            budget = schedule.budget.batch[0] if schedule.budget is not None else None
-            mode = mode_of(source, schedule)
-            return await self._run(source, mode, False, False, False, listener, slot, budget=budget)
+            return await self._run(source, mode_of(source, schedule), False, False, False, listener, slot)
 
         return Scheduler(
             self._tools,

@@ -134,3 +134,35 @@ async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_g
 def test_F89_a_wrong_flag_of_schedule_is_named(store: Path, words: list[str], expected: str) -> None:
     done = Program(store, in_process=True).run("schedule", *words)
     assert (done.code, expected in done.err) == (2, True), done
+
+
+async def test_A28_auto_looks_often_at_what_changes_and_seldom_at_what_does_not_within_its_budget(
+    store: Path, work: type[InProcess]
+) -> None:
+    clock, told = FrozenClock(NOON), list[RunReport]()
+    flags = {"policy.budget": "20/d", "policy.lease_seconds": DAY.total_seconds()}
+    with BusySite() as site:
+        lay(site, star(12))
+        async with opened(store, flags, clock=clock) as kb:
+            await kb.crawl(site.url, name="docs")
+            await kb.set_schedule(["docs"], "auto")
+            [view] = await kb.schedules()
+            assert (view.schedule, view.budget, view.next_time) == (
+                "auto",
+                "20/d",
+                NOON + timedelta(hours=6),
+            )
+            site.requests.clear()
+            for number in range(28):
+                clock.advance(hours=6)
+                for path in ("/p0", "/p1"):
+                    site.put(path, f"<h1>{path}</h1><p>It is edition {number} of the news in {path}.</p>")
+                await kb.keep_schedules(once=True, tell=told.append)
+            pages = {page.url.rpartition("/")[2]: page for page in await kb.pages("docs")}
+        asked = looks(site)
+        assert {each.mode for each in told} == {"due"}
+        assert all(each.state == "completed" and each.checked <= 6 for each in told)
+        still = [asked[f"/p{number}"] for number in range(2, 12)]
+        assert min(asked["/p0"], asked["/p1"]) > 1.5 * max(still), asked
+        assert min(still) >= 1
+        assert pages["p0"].changed_at is not None

@@ -12,14 +12,14 @@ that makes a page older than it is (Kolobov et al. 2019; Busa-Fekete et al. 2025
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, expm1, lgamma, log, log1p
 
 DAY = 86_400.0
 FEW = 5.0  # pages whose looks weigh as much as what is believed of a host beforehand
-ROUNDS = 12  # of learning what a host is like
-MANY = 300  # kinds of pages that are enough to learn from
+ROUNDS = 3  # of learning what a host is like
+MANY = 150  # kinds of pages that are enough to learn from
 STEPS = 24  # of halving
-LEAST_SHAPE, GREATEST_SHAPE = 0.1, 200.0
+SHAPES = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 12.0, 40.0, 150.0)  # how alike pages of a host may be
 STEP = 0.1  # how far apart pages are, as logarithms, that are reckoned one by one
 SURE = 0.98  # no signal is believed more than this, or disbelieved more
 
@@ -104,18 +104,19 @@ def learned(rhythm: Rhythm, prior: Rate) -> Rate:
 def host_rate(rhythms: Mapping[Rhythm, int], prior: Rate = UNKNOWN) -> Rate:
     """What pages of a host are like, from those that were looked at; few of them leave it near the prior."""
     seen = _some({each: number for each, number in rhythms.items() if each.changes or each.quiet})
-    total = sum(seen.values())
-    found = prior
+    total, mean = sum(seen.values()), prior.mean
     if not total:
-        return found
-    believed_log = _digamma(prior.shape) - log(prior.seconds)
-    for _ in range(ROUNDS):
-        rates = [(learned(each, found), number) for each, number in seen.items()]
-        mean = (FEW * prior.mean + sum(rate.mean * number for rate, number in rates)) / (FEW + total)
-        logs = sum((_digamma(rate.shape) - log(rate.seconds)) * number for rate, number in rates)
-        shape = _shape_of(log(mean) - (FEW * believed_log + logs) / (FEW + total))
-        found = Rate(shape, shape / mean)
-    return found
+        return prior
+    fits: list[tuple[float, Rate]] = []
+    for shape in SHAPES:
+        for _ in range(ROUNDS):
+            rate = Rate(shape, shape / mean)
+            rates = sum(learned(each, rate).mean * number for each, number in seen.items())
+            mean = (FEW * prior.mean + rates) / (FEW + total)
+        rate = Rate(shape, shape / mean)
+        fit = sum(_fit(each, rate) * number for each, number in seen.items())
+        fits.append((fit - log(shape / prior.shape) ** 2 / 2, rate))
+    return max(fits, key=lambda pair: pair[0])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,24 +247,15 @@ def _sharpness(expected: float) -> float:
     return expected * (1 + (expected - 1) * exp(expected)) / expm1(expected) ** 2
 
 
-def _shape_of(gap: float) -> float:
-    """The shape of a Gamma distribution by how far the logarithm of its mean is above its mean logarithm."""
-    low, high = log(LEAST_SHAPE), log(GREATEST_SHAPE)
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        wide = middle - _digamma(exp(middle)) > gap
-        low, high = (middle, high) if wide else (low, middle)
-    return exp((low + high) / 2)
-
-
-def _digamma(value: float) -> float:
-    """The derivative of the logarithm of the Gamma function."""
-    found = 0.0
-    while value < 6:
-        found -= 1 / value
-        value += 1
-    square = 1 / (value * value)
-    return found + log(value) - 0.5 / value - square * (1 / 12 - square * (1 / 120 - square / 252))
+def _fit(rhythm: Rhythm, prior: Rate) -> float:
+    """How well what was seen of a page goes with what its host is like, as a logarithm."""
+    after = learned(rhythm, prior)
+    rate, shape = after.mean, after.shape
+    seen = -rate * rhythm.quiet
+    if rhythm.changes:
+        seen += rhythm.changes * log(-expm1(-max(1e-12, rate * rhythm.spans / rhythm.changes)))
+    before = prior.shape * log(prior.seconds * rate) - lgamma(prior.shape) - prior.seconds * rate
+    return seen + before + lgamma(shape) + shape - shape * log(shape)
 
 
 def _rounded(value: float) -> float:

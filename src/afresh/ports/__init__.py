@@ -40,6 +40,7 @@ from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
 from afresh.ports.schedules import Appointments as Appointments
+from afresh.ports.schedules import Rhythms as Rhythms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -187,7 +188,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Protocol):
+class Store(LinkAnswers, Rhythms, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers

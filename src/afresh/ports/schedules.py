@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from afresh.core.freshness import Rhythm
 from afresh.core.model import SourceId
 from afresh.core.timing import Appointment
+
+
+class Rhythms(Protocol):
+    """How often pages were seen to change."""
+
+    async def rhythms(self, source: SourceId) -> Sequence[tuple[str, Rhythm]]: ...
 
 
 class Appointments(Protocol):

@@ -3,16 +3,22 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from afresh.core.freshness import Rhythm
 from afresh.core.model import RunId, SourceId
 from afresh.core.timing import Appointment
 from afresh.store.dialect import Database, Row
-from afresh.store.records import at, certain
+from afresh.store.records import at, certain, rhythm_from
 
 
 class Schedules:
     """One row a source; whoever holds it is the only one to use its time."""
 
     db: Database
+
+    async def rhythms(self, source: SourceId) -> list[tuple[str, Rhythm]]:
+        """The pages with content, each with how often it was seen to change."""
+        async with self.db.read() as tx:
+            return [(row["url"], rhythm_from(row)) for row in await tx.all("rhythms", source=source)]
 
     async def appointments(self) -> list[Appointment]:
         """All that are planned, soonest first."""

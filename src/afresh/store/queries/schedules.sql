@@ -1,3 +1,7 @@
+-- rhythms
+select url, change_count, quiet_seconds, span_seconds from pages
+where source_id = :source and content_hash is not null order by url
+
 -- schedules
 select * from schedules order by next_at, source_id
 

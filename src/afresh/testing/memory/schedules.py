@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.freshness import Rhythm
 from afresh.core.model import SourceId
 from afresh.core.timing import Appointment
 from afresh.testing.memory.tables import Tables
@@ -13,6 +14,11 @@ class MemorySchedules:
     """One row a source; whoever holds it is the only one to use its time."""
 
     tables: Tables
+
+    async def rhythms(self, source: SourceId) -> list[tuple[str, Rhythm]]:
+        """The pages with content, each with how often it was seen to change."""
+        pages = [row.page for row in self.tables.pages_of(source) if row.page.content_hash is not None]
+        return sorted(((page.url, page.rhythm) for page in pages), key=lambda pair: pair[0])
 
     async def appointments(self) -> list[Appointment]:
         """All that are planned, soonest first."""
