@@ -198,7 +198,7 @@ class Ours(Signalled):
         self._rhythms = [Rhythm()] * len(hosts)
         self._plan: Plan | None = None
         self._planned = 0.0
-        self._told = self._told_changes = self._changes = 0
+        self._told = self._told_changes = self._looked = self._changes = 0
         self._signals_seen: npt.NDArray[np.int64] = np.zeros(len(hosts), dtype=np.int64)
 
     def urgency(self, now: float, told: npt.NDArray[np.int64]) -> Numbers:
@@ -209,7 +209,11 @@ class Ours(Signalled):
         return super().urgency(now, told)
 
     def _replan(self, now: float) -> None:
-        signals = Signals.of(self._told, self._told_changes, self._changes) if self._told else NO_SIGNALS
+        signals = (
+            Signals.of(self._told, self._told_changes, self._looked, self._changes)
+            if self._told
+            else NO_SIGNALS
+        )
         pages = zip(self._hosts, self._rhythms, strict=True)
         self._plan = plan_looks(pages, self._looks, shortest=TICK, longest=LONGEST, signals=signals)
         self._planned, self.silent = now, 1 - signals.recall
@@ -224,6 +228,7 @@ class Ours(Signalled):
             self.ageing[page] = self._plan.signals.ageing(rate) if self._plan.signals.recall else 0.0
         self.looked[pages] = now
         hinted = self._signals_seen[pages] > 0
+        self._looked += len(pages)
         self._told += int(hinted.sum())
         self._told_changes += int((hinted & changed).sum())
         self._changes += int(changed.sum())

@@ -21,6 +21,7 @@ MANY = 150  # kinds of pages that are enough to learn from
 STEPS = 24  # of halving
 SHAPES = (0.15, 0.3, 0.6, 1.2, 2.5, 5.0, 12.0, 40.0, 150.0)  # how alike pages of a host may be
 STEP = 0.1  # how far apart pages are, as logarithms, that are reckoned one by one
+MOST = 0.6  # no site is believed to tell of more changes: silence proves little
 SURE = 0.98  # no signal is believed more than this, or disbelieved more
 
 
@@ -127,11 +128,18 @@ class Signals:
     precision: float = 0.5
 
     @classmethod
-    def of(cls, told: int, told_changes: int, changes: int) -> "Signals":
-        """Learned from looks after a signal, those of them that showed a change, and all that did."""
-        recall = told_changes / (changes + 4)
-        precision = (told_changes + 1) / (told + 4)
-        return cls(min(SURE, recall), min(SURE, max(1 - SURE, precision)))
+    def of(cls, told: int, told_changes: int, looks: int, changes: int) -> "Signals":
+        """Learned from looks: those after a signal, those of them that showed a change, all, all that did.
+
+        Many signals meet a change by chance, so only what they tell beyond that counts.
+        """
+        by_chance = (told - told_changes + 1) / (looks - changes + 2)
+        with_change = told_changes / (changes + 4)
+        recall = (with_change - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
+        quiet_told = (told - told_changes + 3) / (told + 4)
+        quiet_untold = (looks - told - (changes - told_changes) + 3) / (looks - told + 4)
+        precision = 1 - quiet_told / quiet_untold
+        return cls(min(MOST, max(0.0, recall)), min(SURE, max(1 - SURE, precision)))
 
     def ageing(self, rate: Rate) -> float:
         """By how many seconds one signal ages a page."""

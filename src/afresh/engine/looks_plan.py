@@ -32,7 +32,8 @@ async def with_plan(policy: Policy, store: Library, source: Source, schedule: Sc
 async def _signals(store: Library, source: Source) -> Signals:
     """What the dates of sitemaps and feeds were worth in the last runs."""
     counts = [run.counts for run in await store.last_runs(source.id, RUNS)]
-    told, told_changes, changes = (
-        sum(each.get(name, 0) for each in counts) for name in ("hinted", "hinted_changed", "changed")
+    told, told_changes, looks, changes = (
+        sum(each.get(name, 0) for each in counts)
+        for name in ("hinted", "hinted_changed", "known_asked", "changed")
     )
-    return Signals.of(told, told_changes, changes) if told else NO_SIGNALS
+    return Signals.of(told, told_changes, looks, changes) if told else NO_SIGNALS
