@@ -234,7 +234,7 @@ def _alike(rates: Iterable[tuple[Rate, int]]) -> list[tuple[Rate, int]]:
 
 def _price(cost: Callable[[float], float], looks: float) -> float:
     """Where a cost that falls with the price meets what there is to spend."""
-    low, high = log(1e-3), log(1e10)
+    low, high = log(1e-12), log(1e10)
     for _ in range(STEPS + 8):
         middle = (low + high) / 2
         low, high = (middle, high) if cost(exp(middle)) > looks else (low, middle)
