@@ -45,11 +45,11 @@ from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
-from afresh.kb_work import Work
+from afresh.kb_schedule import Scheduling
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Work):
+class KnowledgeBase(Scheduling):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:

@@ -179,6 +179,24 @@ class SourceView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    """When a source is looked at by itself, and how that last went."""
+
+    source: str
+    version: str | None
+    schedule: str
+    time_zone: str | None  # None where the rule needs none
+    next_time: datetime | None
+    overdue: bool
+    running: bool  # a scheduler looks at it just now
+    last_time: datetime | None
+    last_run: RunId | None
+    last_state: str | None
+    budget: str | None = None  # looks in a length of time, where pages are looked at as often as they change
+    due: int | None = None  # pages whose time has come
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
     """A page as it is listed."""
 

@@ -18,6 +18,7 @@ from afresh.store.nearby import Nearby
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
+from afresh.store.schedules import Schedules
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
 from afresh.store.vectors import Vectors
@@ -37,6 +38,7 @@ class SqlStore(
     KbRecords,
     LinkScores,
     CopyRecords,
+    Schedules,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

@@ -5,13 +5,21 @@ from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
+from afresh.testing.memory.schedules import MemorySchedules
 from afresh.testing.memory.search import MemorySearches
 from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.vectors import MemoryVectors
 
 
 class MemoryStore(
-    MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores, MemoryCopies
+    MemoryRuns,
+    MemoryReads,
+    MemorySearches,
+    MemoryVectors,
+    MemoryKb,
+    MemoryLinkScores,
+    MemoryCopies,
+    MemorySchedules,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

@@ -20,6 +20,7 @@ from afresh.core.views import (
     Plan,
     Reindexed,
     RunReport,
+    ScheduleView,
     SourceView,
     StoreStatus,
     Why,
@@ -86,6 +87,21 @@ class Knowledge(Protocol):
         tell: Callable[[RunReport], None] = ...,
         listener: Listener = ignore,
     ) -> bool: ...
+
+    async def keep_schedules(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        once: bool = False,
+        tell: Callable[[RunReport], None] = ...,
+        listener: Listener = ignore,
+    ) -> bool: ...
+
+    async def set_schedule(
+        self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
+    ) -> list[ScheduleView]: ...
+
+    async def schedules(self, labels: Sequence[str] = ()) -> list[ScheduleView]: ...
 
     async def init_kb(self, *, listener: Listener = ignore) -> KbReport: ...
 

@@ -27,6 +27,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.signals import only_signals
+from afresh.core.timing import Appointment
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -129,6 +130,7 @@ class Tables:
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
+    schedules: dict[SourceId, Appointment] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 
     @contextmanager
