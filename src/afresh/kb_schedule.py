@@ -9,22 +9,22 @@ from afresh.core.cron import Cron
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Listed, RunMode, Source
 from afresh.core.schedule import due_at
+from afresh.core.sync_views import SyncReport
 from afresh.core.timing import Schedule
 from afresh.core.views import RunReport, ScheduleView
-from afresh.engine.scheduler import AT_ONCE, AfterRun, Scheduler, mode_of, nothing_after, scheduled
+from afresh.engine.following import Following
+from afresh.engine.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
 from afresh.engine.timetable import next_time
 from afresh.engine.which import exact_sources
 from afresh.kb_work import Work
 
 
-def _nobody(report: RunReport) -> None:
+def _nobody(report: RunReport | SyncReport) -> None:
     """Nobody looks on."""
 
 
 class Scheduling(Work):
     """Sources that are looked at by themselves."""
-
-    after_run: AfterRun = staticmethod(nothing_after)  # what follows a scheduled run, as a sync of its sinks
 
     @abstractmethod
     async def _run(
@@ -47,6 +47,7 @@ class Scheduling(Work):
         at_once: int = AT_ONCE,
         once: bool = False,
         tell: Callable[[RunReport], None] = _nobody,
+        tell_sync: Callable[[SyncReport], None] = _nobody,
         listener: Listener = ignore,
     ) -> Scheduler:
         """What looks at sources when their time comes; `keep` works until `stop`."""
@@ -59,13 +60,23 @@ class Scheduling(Work):
             look,
             self._stopping,
             self._clock,
+            self.following(tell=tell_sync, listener=listener, once=once),
             tell=tell,
             listener=listener,
             labels=labels,
             at_once=at_once,
             once=once,
-            after_run=self.after_run,
         )
+
+    def following(
+        self, *, tell: Callable[[SyncReport], None], listener: Listener, once: bool = False
+    ) -> Following:
+        """What syncs external stores after runs, and is not waited for."""
+
+        async def sync(name: str) -> list[SyncReport]:
+            return await self.sync(to=[name], listener=listener)
+
+        return Following(sync, self._stopping, tell=tell, listener=listener, once=once)
 
     async def keep_schedules(
         self,
@@ -73,14 +84,16 @@ class Scheduling(Work):
         *,
         once: bool = False,
         tell: Callable[[RunReport], None] = _nobody,
+        tell_sync: Callable[[SyncReport], None] = _nobody,
         listener: Listener = ignore,
     ) -> bool:
-        """Look at sources when their time comes, until `stop`; whether every run could be made.
+        """Look at sources when their time comes, until `stop`; whether every run and sync could be made.
 
-        With `once` it is over as soon as nothing is due.
+        External stores are synced after the runs of their sources. With `once` it is over as
+        soon as nothing is due.
         """
         await self._meant(labels)  # refuses a wrong one
-        scheduler = self.scheduler(labels, once=once, tell=tell, listener=listener)
+        scheduler = self.scheduler(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)
         await scheduler.keep()
         return not scheduler.failed
 

@@ -14,6 +14,7 @@ from afresh.core.link_list import LINKS
 from afresh.core.model import RunMode, RunState, Source, SourceId
 from afresh.core.timing import Appointment, Schedule
 from afresh.core.views import RunReport
+from afresh.engine.following import Following
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.timetable import next_time
@@ -28,11 +29,6 @@ FAILED = "failed"  # the outcome of a run that could not be made
 NEVER = timedelta(days=36_500)
 
 Look: TypeAlias = Callable[[Source, Schedule, datetime], Awaitable[RunReport]]
-AfterRun: TypeAlias = Callable[[Source, RunReport], Awaitable[None]]
-
-
-async def nothing_after(source: Source, report: RunReport) -> None:
-    """Nothing follows a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +47,13 @@ class Scheduler:
         look: Look,
         stopping: asyncio.Event,
         clock: Clock,
+        syncs: Following,
         *,
         tell: Callable[[RunReport], None],
         listener: Listener,
         labels: Sequence[str] = (),
         at_once: int = AT_ONCE,
         once: bool = False,
-        after_run: AfterRun = nothing_after,
     ) -> None:
         self._tools = tools
         self._look = look
@@ -68,11 +64,16 @@ class Scheduler:
         self._labels = frozenset(labels)
         self._at_once = at_once
         self._once = once  # end when nothing is due
-        self._after_run = after_run
+        self._syncs = syncs
         self._going: dict[SourceId, asyncio.Task[None]] = {}
         self._waits_for: dict[SourceId, datetime] = {}  # slots of which it was told that they have to wait
         self._moved = asyncio.Event()
-        self.failed = False  # whether a run could not be made
+        self._failed = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run or a sync could not be made."""
+        return self._failed or self._syncs.failed
 
     async def keep(self) -> None:
         """Work until told to stop; runs under way then end soon and go on with the next start."""
@@ -80,6 +81,7 @@ class Scheduler:
         with suppress(StoreWaits):  # told to stop while the database was away: nothing is left to write
             async with self._tools.kept_warm(), at_work(vigil, self._stopping):
                 try:
+                    await self._catch_up(store)
                     while not self._stopping.is_set():
                         next_at = await self._look_around(store, vigil)
                         if self._once and not self._going:
@@ -88,6 +90,14 @@ class Scheduler:
                 finally:
                     if self._going:
                         await asyncio.wait(self._going.values())
+                    await self._syncs.drain()
+
+    async def _catch_up(self, store: Library) -> None:
+        """Have the external stores of our sources synced, as the last scheduler may have left some undone."""
+        if not self._once:
+            for source, _ in await scheduled(store, self._tools):
+                if self._is_ours(source):
+                    self._syncs.want(self._tools.sinks_of(source))
 
     async def _look_around(self, store: Library, vigil: Vigil) -> datetime | None:
         """Start what is due; when the next time comes."""
@@ -149,7 +159,7 @@ class Scheduler:
                 return
             used = replace(used, run=report.run, outcome=str(report.state))
             self._tell(report)
-            await self._after_run(each.source, report)
+            self._syncs.want(self._tools.sinks_of(each.source))
         except RunBusy as busy:
             log.info("%s is left alone: %s", each.source.label, busy)
             last = await store.last_runs(each.source.id, 1)
@@ -176,7 +186,7 @@ class Scheduler:
         """Trouble with one source is no reason to leave the others alone."""
         if not isinstance(error, AfreshError):
             log.error("the scheduled run of %s failed", source.label, exc_info=error)
-        self.failed = True
+        self._failed = True
         self._listener(Notice(text=f"{source.label}: {error}; tried again at its next time"))
 
     async def _until(self, next_at: datetime | None) -> None:

@@ -94,6 +94,7 @@ class Knowledge(Protocol):
         *,
         once: bool = False,
         tell: Callable[[RunReport], None] = ...,
+        tell_sync: Callable[[SyncReport], None] = ...,
         listener: Listener = ignore,
     ) -> bool: ...
 

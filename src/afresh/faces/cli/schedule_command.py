@@ -1,15 +1,17 @@
 """The command that keeps schedules, sets them and lists them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from afresh.core.errors import UsageError
+from afresh.core.sync_views import SyncReport
 from afresh.core.views import RunReport, ScheduleView
 from afresh.faces.cli.crawl_flags import check_flags
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
+from afresh.faces.cli.sync_command import line as sync_line
 from afresh.faces.cli.watch_command import calmly, line
 from afresh.ports import Access
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from afresh.core.events import Listener
     from afresh.faces.cli.opening import Knowledge
 
+Told = TypeVar("Told", RunReport, SyncReport)
 NONE = ("none", "null", "")
 
 
@@ -32,7 +35,7 @@ NONE = ("none", "null", "")
     "afresh schedule --once --quiet      # in a cron job",
 )
 @argument("labels", "[LABEL]...", "Sources, as NAME or NAME@VERSION; else all.", nargs=-1)
-@switch("--once", text="Look at what is due now, then end; 1 if a run failed.")
+@switch("--once", text="Look at what is due now, then end; 1 if a run or a sync failed.")
 @switch("--list", "listed", text="Only tell the next times and how the last runs ended.")
 @option(
     "--set",
@@ -54,7 +57,8 @@ def schedule(
 
     Any number of processes may do so on one store: each time is used once. A source whose run is still open
     is not started again, and times that were missed become one. Told to stop, runs under way end within
-    seconds and go on with the next start. One line tells of each run that ends; with --json one object each.
+    seconds and go on with the next start. The external stores of a source are synced after its runs, while
+    others go on. One line tells of each run or sync that ends; with --json one object each.
     """
     chosen = tuple(dict.fromkeys(labels))
     if time_zone is not None and rule is None:
@@ -85,18 +89,24 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
 
     def tell(report: RunReport) -> None:
         done.append(report)
+        write(report, line)
+
+    def tell_sync(report: SyncReport) -> None:
+        write(report, sync_line)
+
+    def write(report: Told, shown: Callable[[Told], str]) -> None:
         if session.json:
             from afresh.faces.cli.as_json import write_line
 
             write_line(report, sys.stdout)
         else:
-            session.write(line(report))
+            session.write(shown(report))
             sys.stdout.flush()
 
     async def work(kb: "Knowledge", listener: "Listener") -> bool:
         if not await kb.schedules(labels):
             session.say("No source has a schedule yet: afresh schedule --set '0 3 * * *' NAME gives it one.")
-        return await kb.keep_schedules(labels, once=once, tell=tell, listener=listener)
+        return await kb.keep_schedules(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run
