@@ -263,7 +263,7 @@ class KnowledgeBase(Scheduling):
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
         keywords = self._tools.keywords(source)
-        sinks = await self._sink_views(source)
+        sinks = await self._sink_views([source])
         return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
 
     async def links(
@@ -306,7 +306,7 @@ class KnowledgeBase(Scheduling):
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(
+        status = await status_of(
             self._store,
             me,
             lease_seconds,
@@ -314,6 +314,7 @@ class KnowledgeBase(Scheduling):
             self._models.wanted(),
             lambda source: self._tools.bounds(source)[1].max_age_seconds,
         )
+        return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -370,7 +371,8 @@ class KnowledgeBase(Scheduling):
         async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
-            return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+            report = await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+        return await self._with_sinks(source, report)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)

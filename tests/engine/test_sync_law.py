@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.engine.syncing import ROOT, Office, mark
 
 from afresh.core.copies import Replace
-from afresh.core.errors import SinkBusy, SinkFull, SinkGone, SinkRefused
+from afresh.core.errors import SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
 from afresh.core.model import PageId, PageStatus
 from afresh.core.remote import RemoteState
 from afresh.failpoints import VARIABLE, Tripped, arm
@@ -24,6 +24,7 @@ FAULTS = (
     Fault(SinkBusy("429", 7.0)),
     Fault(SinkBusy("503 for 2 h", 7200.0)),
     Fault(SinkRefused("400")),
+    Fault(SinkDenied("401")),
     Fault(SinkFull("quota")),
     Fault(SinkGone("no such store")),
 )

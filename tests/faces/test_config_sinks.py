@@ -48,6 +48,14 @@ def test_G11_stores_are_named_and_their_keys_stay_secret(tmp_path: Path) -> None
         ("sinks: 3\n", "sinks: expected its keys"),
         ("sinks:\n  a: {kind: ftp}\n", "expected one of folder, gemini, openai, got 'ftp'"),
         ("sinks:\n  A b: {kind: folder}\n", "small letters"),
+        (
+            "sinks:\n  a: {kind: folder, path: x}\n  b: {kind: folder, path: x/./y}\n",
+            "the same place as sinks.a",
+        ),
+        (
+            "sinks:\n  a: {kind: openai, store: s}\n  b: {kind: openai, store: s}\n",
+            "sinks.b is the same place",
+        ),
         ("sinks:\n  a: {kind: folder, path: x, at_once: 0}\n", "from 1 to 100, got 0"),
     ],
 )

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from afresh.config import forms
@@ -30,7 +32,9 @@ class SinkSettings:
         "until the new one can be searched",
         choices=("delete_first", "upload_first"),
     )
-    path: str | None = text(None, "of a `folder`: where it is", optional=True, form=forms.file)
+    path: str | None = text(
+        None, "of a `folder`: where it is, as seen from the settings file", optional=True, form=forms.file
+    )
     store: str | None = text(
         None, "of `gemini` and `openai`: the name or id of the store", optional=True, form=forms.name
     )
@@ -98,7 +102,19 @@ def built(values: Mapping[str, object]) -> dict[str, SinkSettings]:
     for dotted, value in values.items():
         name, _, key = dotted.rpartition(".")
         by_name.setdefault(name, {})[key] = value
-    return {name: _checked(name, given) for name, given in by_name.items()}
+    sinks = {name: _checked(name, given) for name, given in by_name.items()}
+    for (one, first), (two, second) in combinations(sinks.items(), 2):
+        if _overlap(first, second):  # each would take the documents of the other for strays of its own
+            raise WrongValue(f"{SECTION}.{two} is the same place as {SECTION}.{one}, or within it")
+    return sinks
+
+
+def _overlap(one: SinkSettings, two: SinkSettings) -> bool:
+    """Whether two stores are one, or a folder stands in the other."""
+    if one.kind != "folder" or two.kind != "folder":
+        return one.place == two.place
+    first, second = (Path(str(each.path)).expanduser().resolve() for each in (one, two))
+    return first.is_relative_to(second) or second.is_relative_to(first)
 
 
 def _checked(name: str, given: Mapping[str, Any]) -> SinkSettings:

@@ -46,6 +46,7 @@ class RunReport:
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+    sinks: tuple[SinkView, ...] | None = None  # where its documents are to be, and how they stand there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,36 +359,7 @@ class StoreStatus:
     unembedded: int = 0  # chunks that lack them, so that only their words find them
     wanted_model: str | None = None  # that the settings name
     freshness: tuple[Freshness, ...] = ()  # of every source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopiedTable:
-    """One table of a copy, the same in both stores."""
-
-    table: str
-    rows: int
-    sha256: str  # over all rows in the order of their key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """A store that was copied into another."""
-
-    origin: str
-    target: str
-    sources: tuple[str, ...]
-    tables: tuple[CopiedTable, ...]
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migrated:
-    """A store that was brought up to date, or would be; numbers are those of schemas."""
-
-    store: str
-    before: int
-    after: int
-    newest: int  # that this afresh knows
+    sinks: tuple[SinkView, ...] = ()  # the external stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
