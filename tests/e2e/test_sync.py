@@ -45,7 +45,7 @@ async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_c
     """Uploads are what was added or modified, deletes what was removed or modified."""
     sink = ScriptedSink()
 
-    def scripted(name: str, settings: SinkSettings) -> ScriptedSink:
+    def scripted(name: str, settings: SinkSettings, user_agent: str) -> ScriptedSink:
         return sink
 
     monkeypatch.setattr(outlets, "open_sink", scripted)
@@ -173,7 +173,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink = Forgetful(at_once=40, arrives=RemoteState.ACTIVE)
-    monkeypatch.setattr(outlets, "open_sink", lambda name, settings: sink)
+    monkeypatch.setattr(outlets, "open_sink", lambda name, settings, user_agent: sink)
     _lay(tmp_path / "docs", {"a.md": b"# A\n"})
     async with opened(tmp_path / "kb.db", to(tmp_path / "out")) as kb:
         await kb.crawl(str(tmp_path / "docs"), name="docs")
