@@ -19,7 +19,7 @@ from afresh.core.events import Listener, Notice
 from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
-from afresh.core.link_list import LINKS, parse_links
+from afresh.core.link_list import LINKS
 from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
@@ -33,6 +33,7 @@ from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.link_scoring import LinkScoring
+from afresh.engine.looks_plan import with_plan
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
@@ -42,14 +43,15 @@ from afresh.engine.steady import Steady
 from afresh.engine.telling import Telling
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
-from afresh.looking import Looking, lookout_for
+from afresh.looking import Looking, is_filled, lookout_for, typed_links
 from afresh.modelling import Modelling
+from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Library, Lister, Lookout
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from afresh.core.cron import Cron
+    from afresh.core.timing import Schedule
 
 UNBOUNDED = 10_000_000
 # What a person wrote down is read whatever it says of itself, and believed.
@@ -76,7 +78,7 @@ def one_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class Workshop:
+class Workshop(Outlets):
     """Makes the tools of each run from the settings of its source."""
 
     def __init__(self, config: Config, store: SqlStore, models: Modelling, clock: Clock) -> None:
@@ -118,14 +120,11 @@ class Workshop:
         """What its links are scored by, with weights."""
         return self._own(source).links.keywords
 
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
-        from zoneinfo import ZoneInfo
+    def schedule(self, source: Source) -> "Schedule | None":
+        """When a source is looked at by itself, if its settings name times."""
+        from afresh.config.schedule import schedule_of
 
-        from afresh.core.cron import parse_cron
-
-        policy = self._own(source).policy
-        return parse_cron(policy.schedule, ZoneInfo(policy.time_zone)) if policy.schedule else None
+        return schedule_of(self._own(source).policy)
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
@@ -176,7 +175,8 @@ class Workshop:
         web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy = replace(self._policy(source, own), redetect=redetect)
+        policy = replace(self._policy(source, own), redetect=redetect)
+        kit.policy = await with_plan(policy, store, source, self.schedule(source))
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
@@ -262,8 +262,8 @@ class Workshop:
             cache=str(paths.cache),
             index=str(paths.index),
             shelf=KbFiles(index=paths.index, cache=paths.cache, lock=paths.lock),
-            is_filled=lambda name: _is_filled(places[name], name),
-            typed=partial(_typed, paths.links_file),
+            is_filled=lambda name: is_filled(places[name], name),
+            typed=partial(typed_links, paths.links_file),
             brake=partial(brake_holds, policy=policy_for(self.config)),
         )
         return desk, settings
@@ -302,21 +302,6 @@ class Workshop:
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
         )
-
-
-def _is_filled(place: Path | None, name: str) -> bool:
-    """Whether a folder holds anything, or a list an address."""
-    with suppress(OSError):
-        if place is not None:
-            return any(place.iterdir()) if name == FILES_OF_KB else bool(_typed(place))
-    return False
-
-
-def _typed(links: Path | None) -> Mapping[str, str]:
-    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
-    with suppress(OSError):
-        return parse_links(links.read_bytes()).typed if links is not None else {}
-    return {}
 
 
 def _worker(now: datetime) -> Worker:

@@ -11,7 +11,7 @@ from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, Listed, Page, PageStatus, RunId, RunMode, Source, SourceId
+from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
@@ -45,11 +45,11 @@ from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
-from afresh.kb_work import Work
+from afresh.kb_schedule import Scheduling
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Work):
+class KnowledgeBase(Scheduling):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
@@ -263,22 +263,8 @@ class KnowledgeBase(Work):
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
         keywords = self._tools.keywords(source)
-        return replace(view, next_time=await self._next_time(source), keywords=keywords)
-
-    async def pages(
-        self,
-        label: str,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        limit: int | None = None,
-    ) -> list[PageView]:
-        """The pages of a source; on request only those whose last look is not believed."""
-        source = await self._source(label)
-        return await self._store.pages(
-            source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
-        )
+        sinks = await self._sink_views([source])
+        return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
 
     async def links(
         self,
@@ -314,12 +300,13 @@ class KnowledgeBase(Work):
     async def why(self, url: str, *, within: str | None = None) -> Why:
         """The evidence behind the state of a page."""
         page, view, name, version = await self._page(url, within)
-        return await explain(self._store, page, view, name, version)
+        shown = await self._with_its_copies(await self._store.source_by_id(page.source_id), view)
+        return await explain(self._store, page, shown, name, version)
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(
+        status = await status_of(
             self._store,
             me,
             lease_seconds,
@@ -327,6 +314,7 @@ class KnowledgeBase(Work):
             self._models.wanted(),
             lambda source: self._tools.bounds(source)[1].max_age_seconds,
         )
+        return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -383,7 +371,8 @@ class KnowledgeBase(Work):
         async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
-            return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+            report = await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+        return await self._with_sinks(source, report)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)

@@ -15,6 +15,7 @@ from afresh.engine.report import report_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
+from afresh.kb_sync import Syncing
 from afresh.ports import Clock, Library
 
 
@@ -22,7 +23,7 @@ def _nobody(report: RunReport) -> None:
     """Nobody looks on."""
 
 
-class Work:
+class Work(Syncing):
     """Runs that wait in the store, and who works on them."""
 
     _store: Library

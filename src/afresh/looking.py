@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.config import Config, kb_paths
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
+from afresh.core.kb_pages import FILES
+from afresh.core.link_list import parse_links
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.scope import Globs, Rules
 from afresh.engine.kit import Web
@@ -366,3 +369,18 @@ def _written_below(root: str, own: Config) -> list[str]:
             plain = re.sub(r"([\\*?\[\]!# ])", r"\\\1", path[len(root.rstrip("/")) :])
             patterns += [plain, plain + more]
     return patterns
+
+
+def is_filled(place: Path | None, name: str) -> bool:
+    """Whether a folder holds anything, or a list an address."""
+    with suppress(OSError):
+        if place is not None:
+            return any(place.iterdir()) if name == FILES else bool(typed_links(place))
+    return False
+
+
+def typed_links(links: Path | None) -> Mapping[str, str]:
+    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
+    with suppress(OSError):
+        return parse_links(links.read_bytes()).typed if links is not None else {}
+    return {}

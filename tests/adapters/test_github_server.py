@@ -11,7 +11,8 @@ import pytest
 from tests.adapters.servers import fetching
 
 from afresh.core.looks import Body, Moved, Request
-from afresh.fetchers.api import Answer, ApiClient
+from afresh.fetchers.api import ApiClient
+from afresh.ports.calls import Answer
 from afresh.testing import GithubServer
 from afresh.testing.git_objects import Objects, Pushed, Symlink
 

@@ -17,8 +17,10 @@ from pyromark import html as rendered
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, index_of, opened
 from tests.e2e.sites import looks, page
+from tests.e2e.stores import attached, texts
 
-from afresh.testing import TinySite
+from afresh.kb import KnowledgeBase
+from afresh.testing import GeminiServer, TinySite
 
 Tree = dict[str, str]  # file to its page
 
@@ -83,51 +85,64 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
     work: type[InProcess],
 ) -> None:
     store = tmp_path / "kept.db"
-    async with opened(store) as kb:
-        serve(tiny, versions["s1"])
-        first = await kb.crawl(tiny.url, name="docs")
-        assert (first.state, counts(first)) == ("completed", {"new": len(versions["s1"]) + 1})
-        for step in manifest["steps"]:
-            serve(tiny, versions[step["to"]])
-            tiny.requests.clear()
-            made = work.calls
-            (report,) = await kb.refresh(["docs"])
-            if report.state == "needs_confirmation":
-                report = await kb.confirm(report.run)
-            assert report.state == "completed"
-            old, new = versions[step["frm"]], versions[step["to"]]
-            changed = [name for name in step["modified"] if reworded(name, old, new)]
-            assert len(step["modified"]) - len(changed) <= 4
-            listed = {
-                each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)
-            }
-            assert listed == {
-                tiny.url: "changed",
-                **{tiny.at(at(name)): "new" for name in step["added"]},
-                **{tiny.at(at(name)): "changed" for name in changed},
-                **{tiny.at(at(name)): "deleted" for name in step["removed"]},
-            }
-            told = counts(report)
-            told.pop("missing", None)  # what a dead page alone had linked to
-            assert told == {
-                "new": len(step["added"]),
-                "changed": len(changed) + 1,
-                "not_modified": step["unchanged"],
-                **_unless_none("unchanged", len(step["modified"]) - len(changed)),
-                **_unless_none("deleted", len(step["removed"])),
-            }
-            assert set(index_of(store)) == {tiny.url, *(tiny.at(at(name)) for name in new)}
-            assert max(looks(tiny).values()) == 1
-            bodies = report.new + report.changed + report.unchanged
-            assert (
-                work.calls - made == bodies + report.new + 2 * report.changed
-            )  # read; chunk; chunk and diff
-            (again,) = await kb.refresh(["docs"])
-            assert counts(again) == {"not_modified": len(new) + 1}
+    with GeminiServer() as gemini:
+        async with attached(store, gemini) as kb:
+            serve(tiny, versions["s1"])
+            first = await kb.crawl(tiny.url, name="docs")
+            assert (first.state, counts(first)) == ("completed", {"new": len(versions["s1"]) + 1})
+            assert await _sent(kb, gemini) == (first.new, 0)
+            for step in manifest["steps"]:
+                serve(tiny, versions[step["to"]])
+                tiny.requests.clear()
+                made = work.calls
+                (report,) = await kb.refresh(["docs"])
+                if report.state == "needs_confirmation":
+                    report = await kb.confirm(report.run)
+                assert report.state == "completed"
+                old, new = versions[step["frm"]], versions[step["to"]]
+                changed = [name for name in step["modified"] if reworded(name, old, new)]
+                assert len(step["modified"]) - len(changed) <= 4
+                listed = {
+                    each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)
+                }
+                assert listed == {
+                    tiny.url: "changed",
+                    **{tiny.at(at(name)): "new" for name in step["added"]},
+                    **{tiny.at(at(name)): "changed" for name in changed},
+                    **{tiny.at(at(name)): "deleted" for name in step["removed"]},
+                }
+                told = counts(report)
+                told.pop("missing", None)  # what a dead page alone had linked to
+                assert told == {
+                    "new": len(step["added"]),
+                    "changed": len(changed) + 1,
+                    "not_modified": step["unchanged"],
+                    **_unless_none("unchanged", len(step["modified"]) - len(changed)),
+                    **_unless_none("deleted", len(step["removed"])),
+                }
+                assert set(index_of(store)) == {tiny.url, *(tiny.at(at(name)) for name in new)}
+                assert max(looks(tiny).values()) == 1
+                bodies = report.new + report.changed + report.unchanged
+                assert (
+                    work.calls - made == bodies + report.new + 2 * report.changed
+                )  # read; chunk; chunk and diff
+                uploads = len(step["added"]) + len(changed) + 1
+                assert await _sent(kb, gemini) == (uploads, len(step["removed"]) + len(changed) + 1)
+                assert texts(gemini) == {url: each.markdown for url, each in index_of(store).items()}
+                (again,) = await kb.refresh(["docs"])
+                assert counts(again) == {"not_modified": len(new) + 1}
     async with opened(tmp_path / "fresh.db") as kb:
         await kb.crawl(tiny.url, name="docs")
     assert index_of(store) == index_of(tmp_path / "fresh.db")
     assert_sound(store)
+
+
+async def _sent(kb: KnowledgeBase, gemini: GeminiServer) -> tuple[int, int]:
+    """What a sync uploads to Gemini File Search, and what it deletes there."""
+    gemini.forget()
+    (report,) = await kb.sync()
+    assert report.state == "completed"
+    return gemini.kinds["upload.start"], gemini.kinds["documents.delete"]
 
 
 def _unless_none(name: str, number: int) -> dict[str, int]:

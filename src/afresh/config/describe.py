@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from afresh.config import sinks
 from afresh.config.forms import mask, password_of
 from afresh.config.spec import Spec
 from afresh.config.tree import SECTIONS, Config, settings
@@ -24,14 +26,24 @@ def tell(config: Config) -> Iterator[Told]:
         value = getattr(getattr(config, section), key)
         dotted = f"{section}.{key}"
         yield Told(dotted, _masked(value, spec), config.origins.get(dotted, "default"), spec)
+    for name, store in config.sinks.items():
+        for key, spec in sinks.specs().items():
+            dotted = f"{sinks.SECTION}.{name}.{key}"
+            value = _masked(getattr(store, key), spec)
+            yield Told(dotted, value, config.origins.get(dotted, "default"), spec)
 
 
-def describe(config: Config) -> dict[str, dict[str, object]]:
+def describe(config: Config) -> dict[str, dict[str, Any]]:
     """The whole tree as plain values, secrets masked."""
-    tree: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    tree: dict[str, dict[str, Any]] = {section: {} for section in (*SECTIONS, sinks.SECTION)}
     for told in tell(config):
         section, _, key = told.key.partition(".")
-        tree[section][key] = list(told.value) if isinstance(told.value, tuple) else told.value
+        value = list(told.value) if isinstance(told.value, tuple) else told.value
+        if section == sinks.SECTION:
+            name, _, key = key.partition(".")
+            tree[section].setdefault(name, {})[key] = value
+        else:
+            tree[section][key] = value
     return tree
 
 
@@ -41,6 +53,8 @@ def _masked(value: object, spec: Spec) -> object:
 
 def secret_values(config: Config) -> tuple[str, ...]:
     """Every secret that the settings hold, for whoever has to keep them out of what is written."""
-    values = ((getattr(getattr(config, section), key), spec) for (section, key), spec in settings().items())
+    values = [(getattr(getattr(config, section), key), spec) for (section, key), spec in settings().items()]
+    for store in config.sinks.values():
+        values += [(getattr(store, key), spec) for key, spec in sinks.specs().items()]
     found = (str(value) if spec.secret and value else password_of(value) for value, spec in values)
     return tuple(secret for secret in found if secret)

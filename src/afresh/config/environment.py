@@ -1,16 +1,23 @@
-"""Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE and AFRESH_LOG for short."""
+"""Settings from environment variables: AFRESH_<SECTION>__<KEY>, and AFRESH_STORE and AFRESH_LOG for short.
 
-from collections.abc import Mapping
+Those of an external store have its name in between: AFRESH_SINKS__<NAME>__<KEY>.
+"""
 
+from collections.abc import Collection, Mapping
+
+from afresh.config import sinks
 from afresh.config.spec import Scalar, Spec, WrongValue, nearest
 from afresh.config.tree import Found, Place
 from afresh.core.errors import ConfigError
 
 PREFIX = "AFRESH_"
+SINKS = f"{PREFIX}SINKS__"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
 
 
-def from_environment(env: Mapping[str, str], table: Mapping[Place, Spec]) -> Found:
+def from_environment(
+    env: Mapping[str, str], table: Mapping[Place, Spec], stores: Collection[str] = ()
+) -> Found:
     """The settings that variables give; an empty variable counts as not set."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in table} | SHORT
     found = Found()
@@ -18,6 +25,13 @@ def from_environment(env: Mapping[str, str], table: Mapping[Place, Spec]) -> Fou
     # The short names are read first, so that the full name wins where both are set.
     for variable in sorted(env, key=lambda name: (name not in SHORT, name)):
         try:
+            if variable.startswith(SINKS):
+                dotted = sinks.from_variable(variable.removeprefix(SINKS), stores)
+                _, spec = sinks.place_of(dotted)
+                if env[variable]:
+                    place_of_store = (sinks.SECTION, dotted)
+                    found.add(place_of_store, _read(env[variable], spec), f"environment {variable}")
+                continue
             place = _place(variable, names)
             if place is not None and env[variable]:
                 found.add(place, _read(env[variable], table[place]), f"environment {variable}")

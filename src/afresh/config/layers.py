@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from afresh.config import sinks
 from afresh.config.agree import settle
 from afresh.config.environment import from_environment
 from afresh.config.kb_paths import kb_paths
-from afresh.config.spec import Entry, Spec, WrongValue
+from afresh.config.spec import Entry, Scalar, Spec, WrongValue
 from afresh.config.tree import SECTIONS, Config, Found, Place, replaced, settings, suggestion
 from afresh.core.errors import ConfigError
 
@@ -20,9 +21,12 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
     file, named = find_file(path, env, cwd)
     table = settings()
     found = from_file(file, table, named=named) if file else Found()
-    found |= from_environment(env, table)
+    found |= from_environment(env, table, _sinks_in(found))
     found |= from_flags(flags, table)
-    config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
+    try:
+        config = replace(replaced(Config(), found.values), file=file, origins=found.origins)
+    except WrongValue as wrong:
+        raise ConfigError(str(wrong)) from None
     if not config.store.url:
         raise ConfigError(
             "there is no home folder to keep the store in: name one with --store sqlite:///FILE"
@@ -31,6 +35,11 @@ def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object],
     if config.kb.in_use:
         kb_paths(config, cwd)
     return config
+
+
+def _sinks_in(found: Found) -> set[str]:
+    """The names of the external stores that are set so far."""
+    return {key.rpartition(".")[0] for section, key in found.values if section == sinks.SECTION}
 
 
 def find_file(path: Path | None, env: Mapping[str, str], cwd: Path) -> tuple[Path | None, bool]:
@@ -70,7 +79,9 @@ def from_file(file: Path, table: Mapping[Place, Spec], *, named: bool) -> Found:
     for entry in read(file):
         where = f"{file.name} line {entry.line}"
         try:
-            if place := _place(entry, table):
+            if entry.path[0] == sinks.SECTION:
+                _add_sink(entry, found, where)
+            elif place := _place(entry, table):
                 found.add(place, _value(entry, table[place]), where)
         except WrongValue as wrong:
             problems.append(f"{where}: {wrong}")
@@ -81,6 +92,19 @@ def from_file(file: Path, table: Mapping[Place, Spec], *, named: bool) -> Found:
     if problems:
         raise ConfigError("\n".join(problems))
     return found
+
+
+def _add_sink(entry: Entry, found: Found, where: str) -> None:
+    """Take a setting of an external store; the headings above it hold no value."""
+    if len(entry.path) < 3:
+        empty = isinstance(entry.value, Scalar) and entry.value.kind == "null"
+        bare = len(entry.path) > 1 and not entry.items and entry.items is not None
+        if bare or (not entry.is_mapping and not (empty and len(entry.path) == 1)):
+            raise WrongValue(f"{'.'.join(entry.path)}: expected its keys, indented below it")
+        return
+    dotted = ".".join(entry.path[1:])
+    _, spec = sinks.place_of(dotted)
+    found.add((sinks.SECTION, dotted), _value(entry, spec), where)
 
 
 def _place(entry: Entry, table: Mapping[Place, Spec]) -> Place | None:
@@ -122,6 +146,9 @@ def from_flags(flags: Mapping[str, object], table: Mapping[Place, Spec]) -> Foun
     found = Found()
     for dotted, value in flags.items():
         section, _, key = dotted.partition(".")
+        if section == sinks.SECTION:
+            found.add((section, key), sinks.place_of(key)[1].accept(value), f"flag {dotted}")
+            continue
         if (section, key) not in table:
             raise ConfigError(f"unknown setting {dotted}{suggestion(dotted, table)}")
         flag = "--store" if dotted == "store.url" else f"--{key.replace('_', '-')}"

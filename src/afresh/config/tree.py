@@ -16,6 +16,8 @@ from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
 from afresh.config.places import network_place
+from afresh.config.sinks import SECTION as SINKS
+from afresh.config.sinks import SinkSettings, built
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 
 DAY = 86_400
@@ -178,12 +180,18 @@ class PolicySettings:
     adapt_max_seconds: float = number(30.0 * DAY, "the longest wait that `policy.adapt` leads to", 1, YEAR)
     schedule: str | None = text(
         None,
-        "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
-        "null: whenever a page is; nothing starts by itself, a timer has to call `afresh refresh --due`",
+        "when `afresh schedule` looks at a source, and `refresh --due` finds it due: five fields of cron, "
+        "`@daily`, `every 6h`, or `auto`; null: whenever a page is due ([schedules.md](schedules.md))",
         optional=True,
-        form=forms.cron,
+        form=forms.schedule,
     )
     time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=forms.zone)
+    jitter_seconds: float = number(
+        0.0, "a scheduled run starts up to this much later, each source by its own part of it", 0, DAY
+    )
+    budget: str = text(
+        "500/h", "pages of a source that `schedule: auto` looks at in a length of time", form=forms.budget
+    )
     backoff_base_seconds: float = number(
         2.0, "wait after a first failure; it doubles with each further one", 0, DAY
     )
@@ -244,6 +252,7 @@ class Config:
     links: LinksSettings = field(default_factory=LinksSettings)
     github: GithubSettings = field(default_factory=GithubSettings)
     kb: KbSettings = field(default_factory=KbSettings)
+    sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
@@ -306,15 +315,19 @@ def suggestion(dotted: str, table: Mapping[Place, Spec]) -> str:
     if same:
         return f"; did you mean {'.'.join(same)}?"
     return nearest(
-        dotted, [".".join(place) for place in table] + (list(SECTIONS) if "." not in dotted else [])
+        dotted, [".".join(place) for place in table] + ([*SECTIONS, SINKS] if "." not in dotted else [])
     )
 
 
 def replaced(config: Config, values: Mapping[Place, object]) -> Config:
     """A copy of the tree with the given leaves changed; values are already checked."""
+    stores = {key: value for (section, key), value in values.items() if section == SINKS}
+    if stores:
+        config = replace(config, sinks=built(stores))
     by_section: dict[str, dict[str, Any]] = {}
     for (section, key), value in values.items():
-        by_section.setdefault(section, {})[key] = value
+        if section != SINKS:
+            by_section.setdefault(section, {})[key] = value
     changed: dict[str, Any] = {
         name: replace(getattr(config, name), **new) for name, new in by_section.items()
     }

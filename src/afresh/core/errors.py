@@ -20,6 +20,11 @@ AfreshError
 │   └── ScorerDown     none can be in this run: the service, its key or its budget is missing
 ├── KbError            a file of the knowledge base (index, cache, lock) cannot be read or written
 │   └── KbBusy         another process is writing them
+├── SinkError          an external store did not do what it was asked; `retry_after` is what it asked for
+│   ├── SinkBusy       not now: rate limit, overload, time-out
+│   ├── SinkRefused    not like this: key, permission, bad request; needs a person
+│   ├── SinkGone       the remote store is missing
+│   └── SinkFull       its quota is used up
 └── StoreError         the store cannot be used
     ├── StoreMissing   there is no store yet
     ├── StoreDamaged   the store is broken: only a backup or a new crawl helps
@@ -119,6 +124,34 @@ class KbError(AfreshError):
 
 class KbBusy(KbError):
     """Another process is writing the files of the knowledge base."""
+
+
+class SinkError(AfreshError):
+    """An external store did not do what it was asked."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds that the store asked to be left alone
+
+
+class SinkBusy(SinkError):
+    """The store cannot do it now; later it may."""
+
+
+class SinkRefused(SinkError):
+    """The store will not do it: the request is wrong, or a file may not be written."""
+
+
+class SinkDenied(SinkError):
+    """The store does nothing for us: the key is wrong, or may not use it."""
+
+
+class SinkGone(SinkError):
+    """The remote store is missing."""
+
+
+class SinkFull(SinkError):
+    """The quota of the remote store is used up."""
 
 
 class StoreError(AfreshError):

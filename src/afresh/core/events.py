@@ -28,6 +28,14 @@ class Remaking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Syncing:
+    """How far an external store is brought in line."""
+
+    sink: str
+    counts: Mapping[str, int]  # the counting fields of SyncReport so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """One sentence the user should see now (a pause, a resumed run, a limit that was reached)."""
 
@@ -42,7 +50,7 @@ class Step:
     url: str
 
 
-Event = Progress | Remaking | Notice | Step
+Event = Progress | Remaking | Syncing | Notice | Step
 Listener = Callable[[Event], None]
 
 

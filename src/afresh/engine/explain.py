@@ -12,7 +12,7 @@ async def explain(store: Library, page: Page, view: PageView, name: str, version
         url=page.url,
         source=name,
         version=version,
-        status=page.status,
+        status=view.status,
         summary=_summary(page, latest),
         page=view,
         latest=latest,

@@ -17,7 +17,9 @@ from afresh.ports import Embedder, Library, Lookout
 
 if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
-    from afresh.core.cron import Cron
+    from afresh.core.timing import Schedule
+    from afresh.engine.sync import Syncs
+    from afresh.engine.sync_work import Outlet
 
 
 class Tools(Protocol):
@@ -55,8 +57,8 @@ class Tools(Protocol):
         """What its links are scored by, with weights."""
         ...
 
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
+    def schedule(self, source: Source) -> "Schedule | None":
+        """When a source is looked at by itself, if its settings name times."""
         ...
 
     def identity(self) -> tuple[Worker, float]:
@@ -69,6 +71,16 @@ class Tools(Protocol):
 
     def sees(self, source: Source) -> bool:
         """Whether a source can be read from this machine; may block."""
+        ...
+
+    def sinks_of(self, source: Source) -> Mapping[str, str]:
+        """The external stores that are to hold a source, with their kinds."""
+        ...
+
+    def syncing(
+        self, names: Sequence[str], listener: Listener, stopping: asyncio.Event
+    ) -> "AbstractAsyncContextManager[tuple[Syncs, list[Outlet]]]":
+        """What syncs, and the external stores of these names, or all; UsageError if there is none."""
         ...
 
     async def examine(self) -> list[Finding]: ...

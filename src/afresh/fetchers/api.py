@@ -3,7 +3,8 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from io import BytesIO
+from typing import Any
 
 from yarl import URL
 
@@ -14,20 +15,14 @@ from afresh.fetchers.guard import AddressPolicy, asked_host
 from afresh.fetchers.tls import trusted
 from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Reply
+from afresh.ports.calls import Answer
 
 _LARGEST_ANSWER = 64 * 1024 * 1024
-
-
-class Answer(NamedTuple):
-    """What an API answered, whatever its form."""
-
-    status: int
-    headers: Mapping[str, str]  # names in lower case
-    data: bytes
+_IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other work goes on
 
 
 class ApiClient:
-    """Fulfils `ports.Caller`: follows no redirect, keeps no cookie, reads no more than it must.
+    """Fulfils `ports.Caller` and `calls.Asker`: no redirects, no cookies, no more read than it must.
 
     `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked.
     """
@@ -39,6 +34,7 @@ class ApiClient:
         user_agent: str = "afresh",
         connect_seconds: float = 10.0,
         largest_answer: int = _LARGEST_ANSWER,
+        connections: int = 8,
         resolver: AbstractResolver | None = None,
     ) -> None:
         origins = [origin for address in addresses if (origin := _origin(address))]
@@ -47,6 +43,7 @@ class ApiClient:
         self._agent = user_agent
         self._connect_seconds = connect_seconds
         self._largest = largest_answer
+        self._connections = connections
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
 
@@ -54,7 +51,7 @@ class ApiClient:
         """The answer to a JSON body; `timeout` is for all of it, from the connection to the last byte."""
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
-        status, found, answer = await self._ask("POST", url, typed, data, timeout, self._largest)
+        status, found, answer = await self.ask("POST", url, typed, data, timeout)
         return Reply(status, found, as_json(answer))
 
     async def get(
@@ -62,6 +59,12 @@ class ApiClient:
     ) -> Answer:
         """What stands at an address, as bytes; more than `largest` of them is an ApiTooLarge."""
         return await self._ask("GET", url, headers, None, timeout, largest or self._largest)
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
+    ) -> Answer:
+        """The answer to a request of any kind, as bytes."""
+        return await self._ask(method, url, headers, data, timeout, self._largest)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -97,8 +100,9 @@ class ApiClient:
     ) -> Answer:
         session = self._session or self._open()
         tls = trusted() if target.scheme == "https" else True
+        sent = BytesIO(data) if data and len(data) > _IN_PIECES else data
         response = await session.request(
-            method, target, data=data, headers=headers, allow_redirects=False, ssl=tls
+            method, target, data=sent, headers=headers, allow_redirects=False, ssl=tls
         )
         try:
             found = {name.lower(): value for name, value in response.headers.items()}
@@ -124,7 +128,9 @@ class ApiClient:
     def _open(self) -> aiohttp.ClientSession:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                socket_factory=self._policy.open_socket, resolver=self._resolver, limit_per_host=8
+                socket_factory=self._policy.open_socket,
+                resolver=self._resolver,
+                limit_per_host=self._connections,
             ),
             headers={
                 "User-Agent": self._agent,

@@ -14,9 +14,10 @@ from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_retry_after
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
 from afresh.core.urls import canonical
 from afresh.fetchers.answers import REDIRECTS, status_words
-from afresh.fetchers.api import Answer, ApiClient, as_json
+from afresh.fetchers.api import ApiClient, as_json
 from afresh.fetchers.github_token import Token
 from afresh.ports import Clock
+from afresh.ports.calls import Answer
 
 _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
 _VERSION = "2022-11-28"

@@ -34,11 +34,14 @@ from afresh.core.model import (
 )
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.ports.copies import Copies as Copies
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
+from afresh.ports.schedules import Appointments as Appointments
+from afresh.ports.schedules import Rhythms as Rhythms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,7 +189,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Protocol):
+class Store(LinkAnswers, Copies, Rhythms, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -313,7 +316,7 @@ class Store(LinkAnswers, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Protocol):
+class Library(Store, Appointments, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -25,20 +25,25 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes) -> bool:
+    """Replace what a file holds, as `replace_whole` does; KbError says what to do about trouble."""
+    try:
+        return replace_whole(path, data)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise KbError(f"cannot write {path}: {why}. It is as it was; mend that and try again") from None
+
+
+def replace_whole(path: Path, data: bytes) -> bool:
     """Replace what a file holds, in one step; False and nothing touched where it holds just that already.
 
     On any error the file is as it was. A link is followed, so that it stays one; the mode is kept.
     """
     target = Path(os.path.realpath(path))
-    try:
-        if _holds(target, data):
-            return False
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_left(target)
-        _replace(target, data)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise KbError(f"cannot write {path}: {why}. It is as it was; mend that and try again") from None
+    if _holds(target, data):
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left(target)
+    _replace(target, data)
     _sync_folder(target.parent)
     return True
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, SourceId
 from afresh.store.commit import Commits
+from afresh.store.copies import CopyRecords
 from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
@@ -17,6 +18,7 @@ from afresh.store.nearby import Nearby
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
+from afresh.store.schedules import Schedules
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
 from afresh.store.vectors import Vectors
@@ -35,6 +37,8 @@ class SqlStore(
     Recutting,
     KbRecords,
     LinkScores,
+    CopyRecords,
+    Schedules,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

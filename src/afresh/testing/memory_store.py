@@ -2,16 +2,27 @@
 
 import asyncio
 
+from afresh.testing.memory.copies import MemoryCopies
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
+from afresh.testing.memory.schedules import MemorySchedules
 from afresh.testing.memory.search import MemorySearches
 from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.vectors import MemoryVectors
 
 
-class MemoryStore(MemoryRuns, MemoryReads, MemorySearches, MemoryVectors, MemoryKb, MemoryLinkScores):
+class MemoryStore(
+    MemoryRuns,
+    MemoryReads,
+    MemorySearches,
+    MemoryVectors,
+    MemoryKb,
+    MemoryLinkScores,
+    MemoryCopies,
+    MemorySchedules,
+):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 
     no_vectors: str | None = None  # why there are none, where a store cannot compare them

@@ -7,11 +7,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from afresh.config import Told
-from afresh.core.model import PageStatus
+from afresh.core.sync_views import CopyView
 from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why, WorkerView
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
+from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, duration, label, size
 
 SHOWN_LINKS = 5
@@ -32,6 +33,7 @@ def why(view: Why, now: datetime) -> RenderableType:
         ("attempts", count(view.attempts)),
         ("linked from", _linked(view.linked_from)),
     ]
+    pairs += [(copy.sink, _copy(copy, now)) for copy in page.copies]
     if page.missing_count:
         pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
     if view.former is not None:
@@ -45,6 +47,18 @@ def former(view: Why) -> RenderableType:
     return Text(clean(view.former or "", lines=True), overflow="fold")
 
 
+def _copy(copy: CopyView, now: datetime) -> Text:
+    """Where a page stands in an external store, and what is in its way."""
+    shown = state(copy.state)
+    if copy.remote_id is not None:
+        shown.append(f" as {clean(copy.remote_id)}")
+    if copy.error:
+        shown.append(f", {clean(copy.error)}", "red")
+    if copy.next_try_at is not None:
+        shown.append(f", next try {due(copy.next_try_at, now)}")
+    return shown
+
+
 def _last_look(view: Why, now: datetime) -> Text:
     if view.latest is None or view.latest.completed_at is None:
         return text("never")
@@ -55,7 +69,7 @@ def _last_look(view: Why, now: datetime) -> Text:
 
 def _no_time(view: Why) -> str:
     """When a page is looked at that has no time of its own: a listing tells, or a link leads to it again."""
-    listed = view.status is PageStatus.ACTIVE
+    listed = view.page.content_hash is not None
     return "when its source lists it as changed" if listed else "when something links here again"
 
 
@@ -94,6 +108,7 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
     ]
     pairs += [("rate", f"{view.pages_per_second:g} pages/s")] if view.pages_per_second else []
     pairs += [("queues", _queues(view, now))] if view.hosts else []
+    pairs += [(each.sink, sink(each, now)) for each in view.sinks]
     parts: list[RenderableType] = [facts(pairs)]
     parts += (
         [Text(), *(line for each in view.freshness for line in _freshness(each, now))]

@@ -11,6 +11,7 @@ from afresh.core.model import Attempt, ChangeKind
 from afresh.core.views import ChangeView, PageView, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
+from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, label
 
 DIFF_LINES = 30
@@ -61,6 +62,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("oldest check", ago(view.oldest_check, now)),
     ]
     pairs += [("next time", due(view.next_time, now))] if view.next_time else []
+    pairs += [(each.sink, sink(each, now)) for each in view.sinks or ()]
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
     return Group(text(label(view.name, view.version), "bold"), facts(pairs))
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from afresh.config import Config
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Attempt, PageStatus
+from afresh.core.sync_views import SyncReport
 from afresh.core.views import (
     Answer,
     ChangeView,
@@ -19,6 +20,7 @@ from afresh.core.views import (
     Plan,
     Reindexed,
     RunReport,
+    ScheduleView,
     SourceView,
     StoreStatus,
     Why,
@@ -86,6 +88,22 @@ class Knowledge(Protocol):
         listener: Listener = ignore,
     ) -> bool: ...
 
+    async def keep_schedules(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        once: bool = False,
+        tell: Callable[[RunReport], None] = ...,
+        tell_sync: Callable[[SyncReport], None] = ...,
+        listener: Listener = ignore,
+    ) -> bool: ...
+
+    async def set_schedule(
+        self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
+    ) -> list[ScheduleView]: ...
+
+    async def schedules(self, labels: Sequence[str] = ()) -> list[ScheduleView]: ...
+
     async def init_kb(self, *, listener: Listener = ignore) -> KbReport: ...
 
     async def watch_kb(self, *, tell: Sights = ignore_sight, listener: Listener = ignore) -> KbReport: ...
@@ -119,6 +137,16 @@ class Knowledge(Protocol):
     async def reindex(
         self, labels: Sequence[str] = (), *, listener: Listener = ignore
     ) -> list[Reindexed]: ...
+
+    async def sync(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        to: Sequence[str] = (),
+        dry_run: bool = False,
+        verify: bool = False,
+        listener: Listener = ignore,
+    ) -> list[SyncReport]: ...
 
     async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage: ...
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.core.events import Event, Notice, Progress, Remaking, Step
+from afresh.core.events import Event, Notice, Progress, Remaking, Step, Syncing
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.wording import count, duration
@@ -66,6 +66,9 @@ class Lines:
             case Remaking() if self._clock() >= self._next:
                 self._next = self._clock() + LINE_SECONDS
                 self.say(remaking(event))
+            case Syncing() if self._clock() >= self._next:
+                self._next = self._clock() + LINE_SECONDS
+                self.say(syncing(event))
             case Notice():
                 self.say(event.text)
             case Step() if self._session.verbose > 1:
@@ -88,7 +91,7 @@ class Live:
 
         self._session = session
         self._spinner = Spinner("dots", style="cyan")
-        self._runs: dict[str, Progress | Remaking] = {}
+        self._runs: dict[str, Progress | Remaking | Syncing] = {}
         self._display = Display(
             get_renderable=self._draw, console=session.err, refresh_per_second=REFRESHES, transient=True
         )
@@ -101,6 +104,8 @@ class Live:
                 self._runs[event.source] = event
             case Remaking():
                 self._runs = {"": event}
+            case Syncing():
+                self._runs = {event.sink: event}
             case Notice():
                 self.say(event.text)
             case Step() if self._session.verbose > 1:
@@ -124,13 +129,16 @@ class Live:
             return row
         return Group(*map(self._lines, self._runs.values()))
 
-    def _lines(self, event: Progress | Remaking) -> "RenderableType":
+    def _lines(self, event: Progress | Remaking | Syncing) -> "RenderableType":
         from rich.console import Group
         from rich.table import Table
 
         row = Table.grid(padding=(0, 1))
         if isinstance(event, Remaking):
             row.add_row(self._spinner, remaking(event), _bar(event.done, event.of))
+            return row
+        if isinstance(event, Syncing):
+            row.add_row(self._spinner, syncing(event))
             return row
         row.add_row(self._spinner, _headline(event), _bar(event.done, event.done + event.queued))
         return Group(row, _outcomes(event))
@@ -148,6 +156,12 @@ def headline(event: Progress) -> str:
 def remaking(event: Remaking) -> str:
     """`reindex: 512 of 6,331 chunks`."""
     return f"reindex: {count(event.done)} of {count(event.of)} {event.what}"
+
+
+def syncing(event: Syncing) -> str:
+    """`team-docs: uploaded 120, replaced 3`."""
+    done = ", ".join(f"{name} {count(number)}" for name, number in event.counts.items() if number)
+    return f"{clean(event.sink)}: {done or 'comparing'}"
 
 
 def outcomes(event: Progress) -> str:

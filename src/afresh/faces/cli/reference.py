@@ -6,10 +6,13 @@ from pathlib import Path
 import click
 
 from afresh.config import Config, tell
+from afresh.config.sinks import SinkSettings
+from afresh.config.sinks import specs as sink_specs
 from afresh.faces.cli.evidence import spelled
 from afresh.faces.cli.program import program
 
 WIDTH = 80
+_SINK = SinkSettings()
 START, END = "<!-- written from the code -->", "<!-- end of what is written from the code -->"
 
 
@@ -43,6 +46,9 @@ def settings_block() -> str:
             "a file in the user's data folder" if told.key == "store.url" else f"`{spelled(told.value)}`"
         )
         rows.append(f"| `{told.key}` | {default} | {told.spec.expected} | {told.spec.doc} |")
+    for key, spec in sink_specs().items():
+        default = f"`{spelled(getattr(_SINK, key))}`" if key != "kind" else ""
+        rows.append(f"| `sinks.NAME.{key}` | {default} | {spec.expected} | {spec.doc} |")
     return "\n".join(rows)
 
 

@@ -9,8 +9,10 @@ from afresh.core.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, keywords, limit, split
 from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
+from afresh.faces.cli.schedule_command import schedule
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.faces.cli.sync_command import sync
 from afresh.faces.cli.watch_command import watch
 from afresh.faces.cli.worker_command import worker
 from afresh.ports import Access
@@ -261,4 +263,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, init_kb, watch, worker, plan, confirm, reindex)
+COMMANDS = (crawl, refresh, schedule, init_kb, watch, worker, plan, confirm, reindex, sync)

@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
+from afresh.core.copies import Copy, SinkRecord
 from afresh.core.embedding import Model
 from afresh.core.kb_pages import Told
 from afresh.core.link_score import Answered, AskedLink, Worth
@@ -26,6 +27,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.signals import only_signals
+from afresh.core.timing import Appointment
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -121,7 +123,11 @@ class Tables:
     answers: dict[tuple[SourceId, AskedLink], Answered] = field(default_factory=dict)
     worths: dict[tuple[SourceId, str], Worth] = field(default_factory=dict)  # of links with a keyword
     seals: dict[SourceId, str | None] = field(default_factory=dict)  # how links were scored; "": not all
+    copies: dict[int, Copy] = field(default_factory=dict)  # pages in external stores
+    sinks: dict[str, SinkRecord] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
+    schedules: dict[SourceId, Appointment] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 
     @contextmanager

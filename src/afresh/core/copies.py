@@ -1,0 +1,96 @@
+"""A copy: one page in one external store, as we know it.
+
+What a store is to hold of a page is written nowhere twice: it is the content hash of the page itself, so
+that the commit which changes a page is the order to change its copies, and nothing can get lost between.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from afresh.core.model import PageId, PageStatus, SourceId
+
+LONGEST_NAME = 200
+
+
+class Replace(StrEnum):
+    """In which order a document takes the place of another."""
+
+    DELETE_FIRST = "delete_first"
+    UPLOAD_FIRST = "upload_first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One page in one store: what is held there, and what we are about to do."""
+
+    id: int
+    sink: str
+    source_id: SourceId
+    source: str  # label, as the mark names it
+    page_id: PageId | None  # None: the page is no longer on record
+    url: str
+    state: PageStatus = PageStatus.READY_FOR_INDEXING
+    wanted_hash: str | None = None  # of what was last put, or tried to
+    held_hash: str | None = None  # of the document `remote_id`
+    remote_id: str | None = None
+    remote_name: str | None = None
+    putting: bool = False  # the intent: a document may be there of which we do not know the id
+    former: tuple[str, ...] = ()  # documents that serve until the new one does
+    leftovers: tuple[str, ...] = ()  # documents that are to go
+    attempts: int = 0  # uploads in a row that led to nothing
+    put_at: datetime | None = None
+    failed_at: datetime | None = None  # since when the store says FAILED
+    next_try_at: datetime | None = None
+    error: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def name(self) -> str:
+        """The display name of its documents."""
+        return display_name(self.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A copy, and the content that its store should hold; None: nothing."""
+
+    copy: Copy
+    hash: str | None
+    moved: bool = False  # the page leads elsewhere now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageText:
+    """What is uploaded of a page, read in one go."""
+
+    hash: str
+    url: str
+    title: str | None
+    language: str | None
+    markdown: str | None  # None: the text is not kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkRecord:
+    """What is on record of a store as a whole."""
+
+    name: str
+    place: str  # where it is, as the settings say
+    worker: str | None = None  # who syncs it
+    audit: bool = True  # what it holds is to be listed before anything else
+    audited_at: datetime | None = None  # when it was last listed
+    resume_at: datetime | None = None  # it asked to be left alone until then
+    synced_at: datetime | None = None
+    error: str | None = None  # what stopped the last sync
+    failing_since: datetime | None = None  # no sync went through since then
+
+
+def display_name(url: str) -> str:
+    """The name that a page's documents bear: its address without the scheme, cut where it is too long."""
+    name = url.partition("://")[2] or url
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 17]}-{hashlib.sha256(url.encode()).hexdigest()[:16]}"

@@ -1,0 +1,105 @@
+"""The use cases around external stores: syncing them, and showing pages with their copies."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from afresh.core.copies import SinkRecord, Wanted
+from afresh.core.events import Listener, ignore
+from afresh.core.model import PageId, PageStatus, Source, SourceId
+from afresh.core.shown import with_copies
+from afresh.core.sync_views import SinkView, SyncReport
+from afresh.core.views import PageView, RunReport
+from afresh.engine.tools import Tools
+from afresh.engine.which import exact_source, exact_sources
+from afresh.ports import Clock, Library
+
+
+class Syncing:
+    """Pages and their copies elsewhere."""
+
+    _store: Library
+    _tools: Tools
+    _clock: Clock
+    _stopping: asyncio.Event
+
+    async def sync(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        to: Sequence[str] = (),
+        dry_run: bool = False,
+        verify: bool = False,
+        listener: Listener = ignore,
+    ) -> list[SyncReport]:
+        """Bring external stores in line with the pages, all of them or those of some sources."""
+        async with self._tools.syncing(to, listener, self._stopping) as (syncs, outlets):
+            meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
+            only = [source for sources in meant for source in sources] if labels else None
+            if dry_run:
+                return await syncs.preview(outlets, only, verify=verify)
+            return await syncs.sync(outlets, only, verify=verify)
+
+    async def pages(
+        self,
+        label: str,
+        *,
+        status: PageStatus | None = None,
+        everything: bool = False,
+        doubtful: bool = False,
+        limit: int | None = None,
+    ) -> list[PageView]:
+        """The pages of a source; on request only those whose last look is not believed."""
+        source = await exact_source(self._store, label)
+        sinks = list(self._tools.sinks_of(source))
+        if not sinks or status is None:
+            views = await self._store.pages(
+                source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
+            )
+            return await self._with_copies(source.id, sinks, views)
+        views = await self._store.pages(source.id, everything=True, doubtful=doubtful)
+        shown = await self._with_copies(source.id, sinks, views)
+        return [view for view in shown if view.status is status][:limit]
+
+    async def _with_copies(
+        self, source: SourceId, sinks: Sequence[str], views: list[PageView]
+    ) -> list[PageView]:
+        if not sinks:
+            return views
+        copies: dict[PageId, list[Wanted]] = {}
+        for each in await self._store.copies_of_source(source):
+            if each.copy.page_id is not None:
+                copies.setdefault(each.copy.page_id, []).append(each)
+        return [with_copies(view, sinks, copies.get(view.id, ())) for view in views]
+
+    async def _with_its_copies(self, source: Source | None, view: PageView) -> PageView:
+        """One page with its copies."""
+        sinks = list(self._tools.sinks_of(source)) if source is not None else []
+        return with_copies(view, sinks, await self._store.copies_of_page(view.id)) if sinks else view
+
+    async def _sink_views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
+        """How the pages of sources stand in each store that is to hold them."""
+        kinds: dict[str, str] = {}
+        attached: dict[str, list[SourceId]] = {}
+        for source in sources:
+            for name, kind in self._tools.sinks_of(source).items():
+                kinds[name] = kind
+                attached.setdefault(name, []).append(source.id)
+        if not kinds:
+            return ()
+        records = {record.name: record for record in await self._store.sink_records()}
+        views = []
+        for name in sorted(kinds):
+            states = await self._store.count_copies(name, attached[name])
+            record = records.get(name)
+            view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())))
+            views.append(view if record is None else _as_recorded(view, record))
+        return tuple(views)
+
+    async def _with_sinks(self, source: Source, report: RunReport) -> RunReport:
+        """What a run did, and how the documents of its source stand."""
+        return replace(report, sinks=await self._sink_views([source]) or None)
+
+
+def _as_recorded(view: SinkView, record: SinkRecord) -> SinkView:
+    return replace(view, synced_at=record.synced_at, error=record.error, failing_since=record.failing_since)

@@ -1,0 +1,101 @@
+-- store_id
+select id from store_ids order by id limit 1
+
+-- make_store_id
+insert into store_ids (id) select :text where not exists (select 1 from store_ids)
+
+-- sinks
+select name, place, worker, audit, audited_at, resume_at, synced_at, error, failing_since from sinks order by name
+
+-- add_sink
+insert into sinks (name, place) values (:name, :place) on conflict (name) do nothing
+
+-- sink
+select name, place, worker, audit, audited_at, resume_at, synced_at, error, failing_since from sinks where name = :name {for update}
+
+-- take_sink
+update sinks
+set worker = :worker, audit = case when place = :place and worker is null then audit else 1 end, place = :place
+where name = :name
+
+-- leave_sink
+update sinks
+set worker = null, audit = :audit, audited_at = coalesce(:at, audited_at), resume_at = :until, synced_at = :now, error = :error,
+    failing_since = case when :error is not null then coalesce(failing_since, :now) end
+where name = :name and worker = :worker
+
+-- doubt_sink
+update sinks set audit = 1 where name = :name
+
+-- add_copies
+insert into copies (sink, source_id, source, page_id, url, state, created_at, updated_at)
+select :name, p.source_id, s.name || case when s.version = '' then '' else '@' || s.version end, p.id, p.url,
+    'ready_for_indexing', :now, :now
+from pages p join sources s on s.id = p.source_id
+where p.source_id in {list sources} and p.content_hash is not null
+    and not exists (select 1 from copies c where c.page_id = p.id and c.sink = :name)
+
+-- count_uncopied
+select count(*) as number from pages p
+where p.source_id in {list sources} and p.content_hash is not null
+    and not exists (select 1 from copies c where c.page_id = p.id and c.sink = :name)
+
+-- count_copies
+select case
+        when c.state = 'active' and c.held_hash = p.content_hash then 'active'
+        when c.state in ('processing', 'error') and c.wanted_hash = p.content_hash then c.state
+        else 'ready_for_indexing' end as state,
+    count(*) as number
+from pages p left join copies c on c.page_id = p.id and c.sink = :name
+where p.source_id in {list sources} and p.content_hash is not null
+group by 1
+
+-- add_orphan
+insert into copies (sink, source_id, source, page_id, url, state, leftovers, created_at, updated_at)
+values (:name, :source, :label, null, :url, 'deleted', :leftovers, :now, :now)
+
+-- copies_of_sink
+select c.*, p.status as page_status, case when p.source_id in {list sources} then p.content_hash end as page_hash
+from copies c left join pages p on p.id = c.page_id
+where c.sink = :name and c.id > :after and (:everything = 1 or c.source_id in {list others})
+order by c.id limit :limit
+
+-- copies_to_do
+select c.*, p.status as page_status, case when p.source_id in {list sources} then p.content_hash end as page_hash
+from copies c left join pages p on p.id = c.page_id
+where c.sink = :name and c.id > :after and (:everything = 1 or c.source_id in {list others})
+    and (
+        c.putting = 1 or c.leftovers <> '[]' or c.former <> '[]'
+        or case when p.source_id in {list sources} and p.content_hash is not null
+            then c.state <> 'active' or c.remote_id is null or coalesce(c.held_hash, '') <> p.content_hash
+            else c.remote_id is not null or c.state not in ('deleted', 'redirect') or c.page_id is null end
+    )
+order by c.id limit :limit
+
+-- page_text
+select p.content_hash, p.url, p.title, p.language, d.markdown
+from pages p left join documents d on d.page_id = p.id
+where p.id = :page and p.content_hash is not null
+
+-- record_copy
+update copies
+set state = r.state, wanted_hash = r.wanted_hash, held_hash = r.held_hash, remote_id = r.remote_id,
+    remote_name = r.remote_name, putting = r.putting, former = r.former, leftovers = r.leftovers,
+    attempts = r.attempts, put_at = r.put_at, failed_at = r.failed_at, next_try_at = r.next_try_at,
+    error = r.error, updated_at = r.now
+from {rows copy state wanted_hash held_hash remote_id remote_name putting former leftovers attempts put_at failed_at next_try_at error now} r
+where copies.id = r.copy
+
+-- forget_copies
+delete from copies
+where sink = :name and page_id is null and putting = 0 and remote_id is null and former = '[]' and leftovers = '[]'
+
+-- copies_of_source
+select c.*, p.status as page_status, p.content_hash as page_hash
+from copies c join pages p on p.id = c.page_id
+where p.source_id = :source order by c.page_id, c.sink
+
+-- copies_of_page
+select c.*, p.status as page_status, p.content_hash as page_hash
+from copies c join pages p on p.id = c.page_id
+where c.page_id = :page order by c.sink

@@ -1,0 +1,169 @@
+"""Copies in external stores: what is wanted follows from the pages, and one worker at a time writes."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tests.contract.conftest import Open
+from tests.contract.desk import Desk, at, read
+
+from afresh.core.copies import Copy, Wanted
+from afresh.core.errors import RunBusy
+from afresh.core.looks import Moved, Seen
+from afresh.core.model import PageStatus
+from afresh.core.shown import copy_state
+from afresh.core.text import content_hash
+
+SITE: dict[str, Seen] = {"": read("Root", "a", "b", "c"), "a": read("Page a"), "b": read("B"), "c": read("C")}
+
+
+async def to_do(desk: Desk) -> dict[str, Wanted]:
+    """What is to be done in the store `out`, by path."""
+    found = await desk.store.copies("out", [desk.source.id], to_do=True)
+    return {each.copy.url.removeprefix(at("")): each for each in found}
+
+
+def held(wanted: Wanted) -> Copy:
+    """The copy as it is when the store holds what is wanted."""
+    number = wanted.copy.id
+    return replace(
+        wanted.copy,
+        state=PageStatus.ACTIVE,
+        wanted_hash=wanted.hash,
+        held_hash=wanted.hash,
+        remote_id=f"documents/{number}",
+        remote_name=wanted.copy.name,
+    )
+
+
+async def hold_all(desk: Desk) -> None:
+    """Have the store hold everything."""
+    store, now = desk.store, desk.clock()
+    await store.take_sink("out", "there", desk.worker)
+    await store.add_copies("out", desk.worker, [desk.source.id], now)
+    await store.record_copies("out", desk.worker, [held(each) for each in (await to_do(desk)).values()], now)
+
+
+async def test_D8_D9_D11_F07_the_commit_that_changes_a_page_is_the_order_to_change_its_copies(
+    desk: Desk,
+) -> None:
+    await desk.join()
+    await desk.crawl(SITE)
+    assert await desk.store.count_uncopied("out", [desk.source.id]) == 4
+    await hold_all(desk)
+    assert await desk.store.count_uncopied("out", [desk.source.id]) == 0
+    assert await to_do(desk) == {}
+    assert await desk.store.add_copies("out", desk.worker, [desk.source.id], desk.clock()) == 0
+    await desk.crawl(SITE)
+    assert await to_do(desk) == {}
+    moved: dict[str, Seen] = {
+        "": read("Root", "a", "b", "c"),
+        "a": read("Page a, changed"),
+        "c": Moved(to=at("a")),
+    }
+    await desk.crawl(moved)
+    left = await to_do(desk)
+    assert {path: (each.hash, each.moved) for path, each in left.items()} == {
+        "a": (content_hash("Page a, changed"), False),
+        "b": (None, False),
+        "c": (None, True),
+    }
+    assert await desk.store.count_copies("out", [desk.source.id]) == {"active": 1, "ready_for_indexing": 1}
+    assert await desk.store.count_copies("other", [desk.source.id]) == {"ready_for_indexing": 2}
+    assert await desk.store.count_copies("out", []) == {}
+    text = await desk.store.page_text((await desk.page("a")).id)
+    assert text is not None
+    assert (text.hash, text.markdown, text.title) == (left["a"].hash, "Page a, changed", "A page")
+    assert await desk.store.page_text((await desk.page("b")).id) is None
+    shown = {each.copy.url: each for each in await desk.store.copies_of_source(desk.source.id)}
+    assert shown[at("a")] == (await desk.store.copies_of_page((await desk.page("a")).id))[0]
+    assert len(shown) == 4
+
+
+async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk) -> None:
+    await desk.join()
+    await desk.crawl(SITE)
+    await desk.store.take_sink("out", "there", desk.worker)
+    await desk.store.add_copies("out", desk.worker, [desk.source.id], desk.clock())
+    first = (await desk.store.copies("out", [desk.source.id], limit=1))[0].copy
+    now = desk.clock()
+    full = replace(
+        held(Wanted(copy=first, hash="h2")),
+        state=PageStatus.PROCESSING,
+        putting=True,
+        former=("x/1", "x/2"),
+        leftovers=("x/3",),
+        attempts=2,
+        put_at=now,
+        failed_at=now,
+        next_try_at=now,
+        error="FAILED: too odd",
+        updated_at=now,
+    )
+    await desk.store.record_copies("out", desk.worker, [full], now)
+    whole = await desk.store.copies("out", [desk.source.id])
+    assert whole[0].copy == full
+    assert [each.copy.id for each in whole] == sorted(each.copy.id for each in whole)
+    rest = await desk.store.copies("out", [desk.source.id], after=first.id, limit=2)
+    assert [each.copy.id for each in rest] == [each.copy.id for each in whole[1:3]]
+    assert await desk.store.copies("out", [desk.source.id], only=[]) == []
+    assert {each.hash for each in await desk.store.copies("out", [])} == {None}  # no longer attached
+    for state in PageStatus:
+        for at_hand in (whole[0].hash, "h2"):
+            now_held = replace(full, state=state, wanted_hash=at_hand, held_hash=at_hand)
+            await desk.store.record_copies("out", desk.worker, [now_held], now)
+            shown = Counter(map(copy_state, await desk.store.copies("out", [desk.source.id])))
+            assert await desk.store.count_copies("out", [desk.source.id]) == shown
+
+
+async def test_D18_a_removed_source_leaves_its_documents_behind_to_be_dropped(desk: Desk) -> None:
+    await desk.join()
+    await desk.crawl(SITE)
+    await hold_all(desk)
+    await desk.store.add_orphans("out", desk.worker, [("docs", "old", "documents/77")], desk.clock())
+    await desk.store.remove_source(desk.source.id, desk.clock())
+    left = await desk.store.copies("out", [], to_do=True)
+    assert [(each.copy.page_id, each.hash) for each in left] == [(None, None)] * 5
+    assert [each.copy.leftovers for each in left if each.copy.remote_id is None] == [("documents/77",)]
+    gone = [
+        replace(each.copy, remote_id=None, held_hash=None, leftovers=(), state=PageStatus.DELETED)
+        for each in left[1:]
+    ]
+    await desk.store.record_copies("out", desk.worker, gone, desk.clock())
+    await desk.store.leave_sink("out", desk.worker, desk.clock(), audit=False)
+    assert [each.copy for each in await desk.store.copies("out", [])] == [left[0].copy]
+
+
+async def test_P18_one_worker_syncs_a_store_and_a_dead_one_leaves_a_doubt(
+    desk: Desk, open_another: Open
+) -> None:
+    await desk.join()
+    await desk.crawl(SITE)
+    other = desk.beside(await open_another(), "w2")
+    await other.join(pid=2)
+    assert await desk.store.store_id() is None
+    assert (await desk.store.store_id("first"), await other.store.store_id("second")) == ("first", "first")
+    assert (await desk.store.take_sink("out", "there", "w1")).audit
+    began = desk.clock()
+    await desk.store.leave_sink("out", "w1", desk.clock(), audit=False, audited_at=desk.clock(), error="busy")
+    [record] = await desk.store.sink_records()
+    assert (record.failing_since, record.synced_at) == (began, began)
+    assert (record.audit, record.audited_at, record.error) == (False, desk.clock(), "busy")
+    assert not (await desk.store.take_sink("out", "there", "w1")).audit
+    await desk.store.add_copies("out", "w1", [desk.source.id], desk.clock())
+    with pytest.raises(RunBusy, match="another process"):
+        await other.store.take_sink("out", "there", "w2")
+    await other.store.reclaim(["w1"], desk.clock())
+    assert (await other.store.take_sink("out", "there", "w2")).audit  # what w1 was about to do is unknown
+    await other.store.leave_sink("out", "w2", desk.clock(), audit=False, error="still busy")
+    assert (await other.store.sink_records())[0].failing_since == began
+    assert not (await other.store.take_sink("out", "there", "w2")).audit
+    late = (await desk.store.copies("out", [desk.source.id]))[0]
+    with pytest.raises(RunBusy, match="taken over"):
+        await desk.store.record_copies("out", "w1", [held(late)], desk.clock())
+    assert (await desk.store.copies("out", [desk.source.id]))[0] == late
+    [record] = await other.store.sink_records()
+    assert (record.worker, record.audit) == ("w2", True)  # the late one may have put a document
+    await other.store.leave_sink("out", "w2", desk.clock(), audit=False)
+    assert (await other.store.sink_records())[0].failing_since is None
+    assert (await other.store.take_sink("out", "elsewhere", "w2")).audit
