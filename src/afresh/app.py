@@ -33,6 +33,7 @@ from afresh.engine.kb_update import KINDS, Desk
 from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.link_scoring import LinkScoring
+from afresh.engine.looks_plan import with_plan
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
@@ -51,8 +52,8 @@ from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
 if TYPE_CHECKING:
-    from afresh.core.cron import Cron
     from afresh.core.glimpse import Glimpse
+    from afresh.core.timing import Schedule
 
 UNBOUNDED = 10_000_000
 # What a person wrote down is read whatever it says of itself, and believed.
@@ -109,14 +110,11 @@ class Workshop(Outlets, Naming):
         """What its links are scored by, with weights."""
         return self._own(source).links.keywords
 
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
-        from zoneinfo import ZoneInfo
+    def schedule(self, source: Source) -> "Schedule | None":
+        """When a source is looked at by itself, if its settings name times."""
+        from afresh.config.schedule import schedule_of
 
-        from afresh.core.cron import parse_cron
-
-        policy = self._own(source).policy
-        return parse_cron(policy.schedule, ZoneInfo(policy.time_zone)) if policy.schedule else None
+        return schedule_of(self._own(source).policy)
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
@@ -167,7 +165,8 @@ class Workshop(Outlets, Naming):
         web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        kit.policy = replace(self._policy(source, own), redetect=redetect)
+        policy = replace(self._policy(source, own), redetect=redetect)
+        kit.policy = await with_plan(policy, store, source, self.schedule(source))
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from afresh.core.errors import ConfigError, StoreError, UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.masking import mask_secrets
-from afresh.core.views import Copied
+from afresh.core.store_views import Copied
 from afresh.engine.which import exact_sources
 from afresh.failpoints import arm
 from afresh.ports import Access

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from afresh import requisites
 from afresh.config import Config
+from afresh.config.sinks import SinkSettings
 from afresh.core.errors import EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
-from afresh.core.model import Run, RunState, Source, Worker
+from afresh.core.model import PageStatus, Run, RunState, Source, Worker
 from afresh.core.views import Finding
 from afresh.engine.lifetime import is_alive
+from afresh.engine.sync import is_attached
 from afresh.models.choose import check_installed, fingerprint, wanted_model
 from afresh.store.open import file_of
 from afresh.store.store import SqlStore
@@ -41,6 +43,7 @@ async def examine(
         await _doubts(store),
         await _vectors(config, store),
         await _clock(store, now),
+        *[await _sink(store, name, each) for name, each in sorted(config.sinks.items())],
     ]
 
 
@@ -203,6 +206,29 @@ async def _runs(store: SqlStore, alive: set[str]) -> Finding:
 
 def _under_way(run: Run, alive: set[str]) -> bool:
     return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
+
+
+async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:
+    """Whether an external store could be synced, and whether it holds what it is to hold."""
+    check, known = f"sink {name}", await store.sources()
+    idle = [each for each in settings.sources if not any(is_attached([each], source) for source in known)]
+    record = {each.name: each for each in await store.sink_records()}.get(name)
+    if record is not None and record.error is not None:
+        since = f" since {record.failing_since:%Y-%m-%d %H:%M} UTC" if record.failing_since else ""
+        fix = f"put that right, then `afresh sync --to {name}` goes on where it was"
+        return Finding(check=check, ok=False, detail=f"not synced{since}: {record.error}", fix=fix)
+    if idle:
+        fix = "`afresh sources` lists the names there are"
+        detail = f"sinks.{name}.sources names what is not there: {', '.join(idle)}"
+        return Finding(check=check, ok=False, detail=detail, fix=fix)
+    attached = [source.id for source in known if is_attached(settings.sources, source)]
+    states = await store.count_copies(name, attached)
+    if states.get(PageStatus.ERROR):
+        detail = f"{states[PageStatus.ERROR]:,} pages were refused"
+        fix = "`afresh pages NAME --status error` lists them, `afresh why URL` tells the reason"
+        return Finding(check=check, ok=False, detail=detail, fix=fix)
+    detail = f"{settings.kind}, {states.get(PageStatus.ACTIVE, 0):,} of {sum(states.values()):,} pages active"
+    return Finding(check=check, ok=True, detail=detail)
 
 
 async def _clock(store: SqlStore, now: datetime) -> Finding:

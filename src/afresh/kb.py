@@ -49,10 +49,11 @@ from afresh.kb_access import Admission
 from afresh.kb_hooks import Hooks
 from afresh.kb_measures import Measures, Sums
 from afresh.kb_records import Records
+from afresh.kb_schedule import Scheduling
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Records, Hooks, Admission, Measures):
+class KnowledgeBase(Records, Hooks, Scheduling, Admission, Measures):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
@@ -267,7 +268,7 @@ class KnowledgeBase(Records, Hooks, Admission, Measures):
         source = await self._source(label)
         view = await whole_view_of(self._store, source, await self._alive())
         keywords = self._tools.keywords(source)
-        sinks = await self._sink_views(source)
+        sinks = await self._sink_views([source])
         return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
 
     async def links(
@@ -310,7 +311,7 @@ class KnowledgeBase(Records, Hooks, Admission, Measures):
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         me, lease_seconds = self._tools.identity()
-        return await status_of(
+        status = await status_of(
             self._store,
             me,
             lease_seconds,
@@ -318,6 +319,7 @@ class KnowledgeBase(Records, Hooks, Admission, Measures):
             self._models.wanted(),
             lambda source: self._tools.bounds(source)[1].max_age_seconds,
         )
+        return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -375,7 +377,8 @@ class KnowledgeBase(Records, Hooks, Admission, Measures):
         async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
-            return await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+            report = await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+        return await self._with_sinks(source, report)
 
     async def _source(self, label: str) -> Source:
         return await exact_source(self._store, label)

@@ -1,15 +1,15 @@
 """The use cases around external stores: syncing them, and showing pages with their copies."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from afresh.core.copies import Wanted
+from afresh.core.copies import SinkRecord, Wanted
 from afresh.core.events import Listener, ignore
 from afresh.core.model import PageId, PageStatus, Source, SourceId
 from afresh.core.shown import with_copies
 from afresh.core.sync_views import SinkView, SyncReport
-from afresh.core.views import PageView
+from afresh.core.views import PageView, RunReport
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
 from afresh.ports import Clock, Library
@@ -77,24 +77,29 @@ class Syncing:
         sinks = list(self._tools.sinks_of(source)) if source is not None else []
         return with_copies(view, sinks, await self._store.copies_of_page(view.id)) if sinks else view
 
-    async def _sink_views(self, source: Source) -> tuple[SinkView, ...]:
-        """How the pages of a source stand in each store that is to hold them."""
-        kinds = self._tools.sinks_of(source)
+    async def _sink_views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
+        """How the pages of sources stand in each store that is to hold them."""
+        kinds: dict[str, str] = {}
+        attached: dict[str, list[SourceId]] = {}
+        for source in sources:
+            for name, kind in self._tools.sinks_of(source).items():
+                kinds[name] = kind
+                attached.setdefault(name, []).append(source.id)
         if not kinds:
             return ()
         records = {record.name: record for record in await self._store.sink_records()}
-        views = await self._with_copies(source.id, list(kinds), await self._store.pages(source.id))
-        states: dict[str, Counter[str]] = {name: Counter() for name in kinds}
-        for view in views:
-            for copy in view.copies:
-                states[copy.sink][copy.state] += 1
-        return tuple(
-            SinkView(
-                sink=name,
-                kind=kind,
-                states=dict(sorted(states[name].items())),
-                synced_at=records[name].synced_at if name in records else None,
-                error=records[name].error if name in records else None,
-            )
-            for name, kind in kinds.items()
-        )
+        views = []
+        for name in sorted(kinds):
+            states = await self._store.count_copies(name, attached[name])
+            record = records.get(name)
+            view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())))
+            views.append(view if record is None else _as_recorded(view, record))
+        return tuple(views)
+
+    async def _with_sinks(self, source: Source, report: RunReport) -> RunReport:
+        """What a run did, and how the documents of its source stand."""
+        return replace(report, sinks=await self._sink_views([source]) or None)
+
+
+def _as_recorded(view: SinkView, record: SinkRecord) -> SinkView:
+    return replace(view, synced_at=record.synced_at, error=record.error, failing_since=record.failing_since)

@@ -1,7 +1,7 @@
 """The use case of bringing a store up to date."""
 
 from afresh.core.masking import mask_secrets
-from afresh.core.views import Migrated
+from afresh.core.store_views import Migrated
 from afresh.ports import Access
 from afresh.store.open import open_store
 from afresh.store.versions import newest_schema, schema_of

@@ -5,8 +5,10 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
+from pathlib import Path
 
 from afresh.config import Config
 from afresh.config.sinks import SinkSettings
@@ -108,7 +110,14 @@ class Outlets(ABC):
         for name in names:
             if name not in sinks:
                 raise UsageError(f"there is no sink {name}; there are: {', '.join(sorted(sinks))}")
-        return {name: sinks[name] for name in sorted(sinks) if not names or name in names}
+        return {name: self._placed(sinks[name]) for name in sorted(sinks) if not names or name in names}
+
+    def _placed(self, settings: SinkSettings) -> SinkSettings:
+        """The same wherever the command is given: a folder is meant as seen from the settings file."""
+        if settings.path is None:
+            return settings
+        start = self.config.file.parent if self.config.file else Path()
+        return replace(settings, path=str((start / Path(settings.path).expanduser()).absolute()))
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
@@ -143,4 +152,5 @@ def outlet(name: str, settings: SinkSettings, sink: Sink) -> Outlet:
             recheck=timedelta(seconds=settings.recheck_seconds),
             deadline=timedelta(seconds=settings.deadline_seconds),
         ),
+        secrets=(settings.api_key,) if settings.api_key else (),
     )

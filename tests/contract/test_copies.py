@@ -1,5 +1,6 @@
 """Copies in external stores: what is wanted follows from the pages, and one worker at a time writes."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from afresh.core.copies import Copy, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Moved, Seen
 from afresh.core.model import PageStatus
+from afresh.core.shown import copy_state
 from afresh.core.text import content_hash
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b", "c"), "a": read("Page a"), "b": read("B"), "c": read("C")}
@@ -66,6 +68,9 @@ async def test_D8_D9_D11_F07_the_commit_that_changes_a_page_is_the_order_to_chan
         "b": (None, False),
         "c": (None, True),
     }
+    assert await desk.store.count_copies("out", [desk.source.id]) == {"active": 1, "ready_for_indexing": 1}
+    assert await desk.store.count_copies("other", [desk.source.id]) == {"ready_for_indexing": 2}
+    assert await desk.store.count_copies("out", []) == {}
     text = await desk.store.page_text((await desk.page("a")).id)
     assert text is not None
     assert (text.hash, text.markdown, text.title) == (left["a"].hash, "Page a, changed", "A page")
@@ -103,6 +108,12 @@ async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk)
     assert [each.copy.id for each in rest] == [each.copy.id for each in whole[1:3]]
     assert await desk.store.copies("out", [desk.source.id], only=[]) == []
     assert {each.hash for each in await desk.store.copies("out", [])} == {None}  # no longer attached
+    for state in PageStatus:
+        for at_hand in (whole[0].hash, "h2"):
+            now_held = replace(full, state=state, wanted_hash=at_hand, held_hash=at_hand)
+            await desk.store.record_copies("out", desk.worker, [now_held], now)
+            shown = Counter(map(copy_state, await desk.store.copies("out", [desk.source.id])))
+            assert await desk.store.count_copies("out", [desk.source.id]) == shown
 
 
 async def test_D18_a_removed_source_leaves_its_documents_behind_to_be_dropped(desk: Desk) -> None:
@@ -133,8 +144,10 @@ async def test_P18_one_worker_syncs_a_store_and_a_dead_one_leaves_a_doubt(
     assert await desk.store.store_id() is None
     assert (await desk.store.store_id("first"), await other.store.store_id("second")) == ("first", "first")
     assert (await desk.store.take_sink("out", "there", "w1")).audit
+    began = desk.clock()
     await desk.store.leave_sink("out", "w1", desk.clock(), audit=False, audited_at=desk.clock(), error="busy")
     [record] = await desk.store.sink_records()
+    assert (record.failing_since, record.synced_at) == (began, began)
     assert (record.audit, record.audited_at, record.error) == (False, desk.clock(), "busy")
     assert not (await desk.store.take_sink("out", "there", "w1")).audit
     await desk.store.add_copies("out", "w1", [desk.source.id], desk.clock())
@@ -142,7 +155,8 @@ async def test_P18_one_worker_syncs_a_store_and_a_dead_one_leaves_a_doubt(
         await other.store.take_sink("out", "there", "w2")
     await other.store.reclaim(["w1"], desk.clock())
     assert (await other.store.take_sink("out", "there", "w2")).audit  # what w1 was about to do is unknown
-    await other.store.leave_sink("out", "w2", desk.clock(), audit=False)
+    await other.store.leave_sink("out", "w2", desk.clock(), audit=False, error="still busy")
+    assert (await other.store.sink_records())[0].failing_since == began
     assert not (await other.store.take_sink("out", "there", "w2")).audit
     late = (await desk.store.copies("out", [desk.source.id]))[0]
     with pytest.raises(RunBusy, match="taken over"):
@@ -151,4 +165,5 @@ async def test_P18_one_worker_syncs_a_store_and_a_dead_one_leaves_a_doubt(
     [record] = await other.store.sink_records()
     assert (record.worker, record.audit) == ("w2", True)  # the late one may have put a document
     await other.store.leave_sink("out", "w2", desk.clock(), audit=False)
+    assert (await other.store.sink_records())[0].failing_since is None
     assert (await other.store.take_sink("out", "elsewhere", "w2")).audit

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.plain_shelves import folder, scripted
 from tests.contract.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
 
-from afresh.core.errors import SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
+from afresh.core.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
 
@@ -136,7 +136,7 @@ async def test_a_listing_of_many_pages_tells_ours_from_those_of_others(shelf: Sh
         (Trouble.OUTAGE, SinkBusy, 120.0),
         (Trouble.CUT, SinkBusy, None),
         (Trouble.REFUSED, SinkBusy, None),
-        (Trouble.REVOKED, SinkRefused, None),
+        (Trouble.REVOKED, SinkDenied, None),
         (Trouble.MOVED, SinkRefused, None),
         (Trouble.GONE, SinkGone, None),
     ],

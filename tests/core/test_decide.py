@@ -23,12 +23,13 @@ from tests.core.strategies import (
 )
 
 from afresh.core.decide import decide, is_stale, request_for
+from afresh.core.freshness import Rhythm
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Seen, Validators
 from afresh.core.model import Content, Follow, Page, PageStatus, Policy
 
 
 def without_check_times(page: Page) -> Page:
-    return replace(page, checked_at=None, last_scraped=None)
+    return replace(page, checked_at=None, last_scraped=None, rhythm=Rhythm())
 
 
 @law
@@ -87,7 +88,9 @@ def test_law_3_not_modified_keeps_content_and_follows_stored_links(
         doomed_by=None,
         moved_to=None,
         checked_at=now,
+        rhythm=decision.page.rhythm,
     )
+    assert (decision.page.rhythm.changes, decision.page.rhythm.spans) == (0, 0.0)
 
 
 @law

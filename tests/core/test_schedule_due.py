@@ -173,8 +173,12 @@ learning = st.builds(
 )
 
 
+def page_of(changed_at: datetime | None) -> Page:
+    return Page(id=PageId(1), source_id=SourceId(1), url="https://docs.test/", changed_at=changed_at)
+
+
 def interval(changed_at: datetime | None, policy: Policy) -> float:
-    return (next_look_after_answer(NOON, changed_at, policy) - NOON).total_seconds()
+    return (next_look_after_answer(NOON, page_of(changed_at), policy) - NOON).total_seconds()
 
 
 @law
@@ -196,8 +200,9 @@ def test_A28_a_learned_interval_grows_while_nothing_changes(
 @given(learning, st.integers(0, 300))
 def test_A28_a_change_brings_the_learned_interval_back_to_the_shortest(policy: Policy, minutes: int) -> None:
     """So does a date in the future, by a clock that ran ahead."""
-    assert next_look_after_answer(NOON, NOON + minutes * MINUTE, policy) == next_regular_look(NOON, policy)
-    assert next_look_after_answer(NOON, None, policy) == next_regular_look(NOON, policy)
+    ahead = page_of(NOON + minutes * MINUTE)
+    assert next_look_after_answer(NOON, ahead, policy) == next_regular_look(NOON, policy)
+    assert next_look_after_answer(NOON, page_of(None), policy) == next_regular_look(NOON, policy)
 
 
 def test_A28_a_page_that_stays_the_same_is_looked_at_ever_more_rarely_until_it_changes() -> None:

@@ -47,6 +47,16 @@ def test_D3_may_become_is_staying_or_a_row_of_the_table(old: PageStatus, new: Pa
     assert states.may_become(old, new) == (old is new or new in states.PAGE.get(old, ()))
 
 
+def test_D2_D3_the_life_of_a_page_with_stores_is_the_one_that_is_drawn() -> None:
+    drawn = states.LIFE
+    assert drawn.keys() == set(PageStatus)
+    assert all(PageStatus.PENDING not in targets for targets in drawn.values())
+    leads_to = {new: {old for old in drawn if new in drawn[old]} for new in PageStatus}
+    assert leads_to[PageStatus.ACTIVE] == {PageStatus.PROCESSING}  # D13: only the store says so
+    assert leads_to[PageStatus.PROCESSING] == {PageStatus.READY_FOR_INDEXING}  # D19: only the indexer
+    assert all({PageStatus.DELETED, PageStatus.REDIRECT} - {old} <= drawn[old] for old in drawn)
+
+
 def test_a_run_ends_once_and_only_a_cancelled_or_braked_one_goes_on() -> None:
     """P5: one call confirms a braked run; G2: a stopped run is resumed."""
     assert states.RUN.keys() == set(RunState)

@@ -1,5 +1,6 @@
 """Pages in Gemini File Search: by the real SDK, and only what the server holds is believed."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from tests.e2e.library import found, index_of
 from tests.e2e.sites import lay, word
 from tests.e2e.stores import STORE, attached, texts
 
+from afresh.core.model import PageStatus
+from afresh.core.states import may_live_on
 from afresh.core.sync_views import SyncReport
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
@@ -41,7 +44,7 @@ def held(store: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("order", ["delete_first", "upload_first"])
-async def test_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
+async def test_D1_D5_D6_D7_D9_D20_G11_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock, order: str
 ) -> None:
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
@@ -67,11 +70,14 @@ async def test_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
             report = await synced(kb)
             assert told(report) == {"uploaded": 1, "replaced": 2, "deleted": 1}
             assert (server.kinds["upload.start"], server.kinds["documents.delete"]) == (3, 3)
+            calls = [each.method for each in server.requests if each.method != "GET"]
+            assert calls[0] == "DELETE"  # what is gone for good goes first
+            assert (calls.index("POST") > 2) is (order == "delete_first"), calls
             assert texts(server) == held(store)
             assert KEY not in repr(report)
 
 
-async def test_F94_F95_pages_are_active_when_Gemini_says_so_and_no_sooner(
+async def test_D2_D3_D13_D14_D15_D19_F94_F95_pages_are_active_when_Gemini_says_so_and_no_sooner(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
 ) -> None:
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
@@ -79,23 +85,27 @@ async def test_F94_F95_pages_are_active_when_Gemini_says_so_and_no_sooner(
         server.hosted.fates = [NEVER, FAILS, after(90, failing=5)]
         async with attached(store, server, clock) as kb:
             await kb.crawl(tiny.url, name="docs")
-            assert {view.status for view in await kb.pages("docs")} == {"ready_for_indexing"}
+            lives = {view.url: [view.status] for view in await kb.pages("docs")}
+            assert list(lives.values()) == [["ready_for_indexing"]] * 3
             report = await synced(kb)
             assert (report.uploaded, report.verified) == (3, 0)
             assert {view.status for view in await kb.pages("docs")} <= {"processing", "error"}
             for _ in range(12):
+                for view in await kb.pages("docs"):
+                    lives[view.url].append(view.status)
                 clock.advance(minutes=10)
                 await synced(kb)
             stuck = [each for each in await kb.sync() if each.stuck]
             assert [each.stuck for each in stuck] == [1]
             states = sorted(view.status for view in await kb.pages("docs"))
             assert states == ["active", "active", "processing"]
+            assert all(may_live_on(*pair) for life in lives.values() for pair in pairwise(life))
             assert len(server.documents) == 3  # the one that failed was replaced, the one that hangs was not
             assert server.kinds["upload.start"] == 4
             assert texts(server) == held(store)
 
 
-async def test_F97_an_outage_leaves_search_alone_and_the_next_sync_does_the_rest(
+async def test_D17_F97_an_outage_leaves_search_alone_and_the_next_sync_does_the_rest(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
 ) -> None:
     lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
@@ -124,7 +134,7 @@ async def test_F97_an_outage_leaves_search_alone_and_the_next_sync_does_the_rest
             assert texts(server) == held(store)
 
 
-async def test_F98_F99_lost_answers_and_tampering_are_put_right_and_foreign_documents_stay(
+async def test_D16_D18_F98_F99_lost_answers_and_tampering_are_put_right_and_foreign_documents_stay(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
 ) -> None:
     lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
@@ -139,6 +149,8 @@ async def test_F98_F99_lost_answers_and_tampering_are_put_right_and_foreign_docu
             assert server.kinds["upload.bytes"] == 4
 
             shelf = server.store(STORE)
+            kept = {copy.remote_id for view in await kb.pages("docs") for copy in view.copies}
+            assert kept == set(shelf.documents)
             first, second, *_ = list(shelf.documents.values())
             del shelf.documents[first.name]
             server.hosted.add(shelf, {"displayName": "twin", "customMetadata": second.metadata}, second.data)
@@ -149,3 +161,69 @@ async def test_F98_F99_lost_answers_and_tampering_are_put_right_and_foreign_docu
             assert foreign.name in shelf.documents
             del shelf.documents[foreign.name]
             assert texts(server) == held(store)
+
+
+async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_shows_its_documents(
+    tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
+) -> None:
+    lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
+    tiny.fail("/c", 403)
+    with GeminiServer(clock) as server:
+        server.script.add(HttpFault(status=400, on="upload.start"))  # one page is refused
+        async with attached(store, server, clock) as kb:
+            run = await kb.crawl(tiny.url, name="docs")
+            assert [(each.sink, each.states) for each in run.sinks or ()] == [
+                ("team", {"ready_for_indexing": 3})
+            ]
+            assert told(await synced(kb)) == {"uploaded": 2, "failed": 1}
+            shown = [(await kb.status()).sinks, (await kb.show("docs")).sinks]
+            assert [[each.states for each in sinks or ()] for sinks in shown] == [
+                [{"active": 2, "error": 1}]
+            ] * 2
+            odd = [view.url for view in await kb.pages("docs", status=PageStatus.ERROR)]
+            assert len(odd) == 2
+            assert not texts(server).keys() & set(odd)
+            assert "1 pages were refused" in str(await kb.doctor())
+
+            tiny.restore("/c")  # without content it is scraped again, with content uploaded again
+            clock.advance(hours=2)
+            await kb.refresh(["docs"])
+            assert told(await synced(kb)) == {"uploaded": 2}
+            assert texts(server) == held(store)
+            assert len(texts(server)) == 4
+
+            server.forget()
+            before = {view.url: view.checked_at for view in await kb.pages("docs")}
+            clock.advance(hours=1)
+            await kb.refresh(["docs"])
+            await synced(kb)
+            assert len(server.requests) == 0
+            views = await kb.pages("docs")
+            assert all(view.checked_at != before[view.url] and not view.missing_count for view in views)
+
+            lay(tiny, {"/": ["/a", "/c"]})
+            for missing in (1, 2, 3):
+                clock.advance(hours=1)
+                await kb.refresh(["docs"])
+                await synced(kb)
+                assert (tiny.at("/b") in texts(server)) is (missing < 3), missing
+            assert texts(server) == held(store)
+
+            server.keys.clear()
+            tiny.edit("/a", add_paragraph="neap")
+            clock.advance(hours=1)
+            await kb.refresh(["docs"])
+            failing_since = clock()
+            for _ in range(2):
+                await synced(kb)
+                clock.advance(hours=1)
+            [sink] = (await kb.status()).sinks
+            assert (sink.states, sink.failing_since) == (
+                {"active": 2, "ready_for_indexing": 1},
+                failing_since,
+            )
+            [finding] = [each for each in await kb.doctor() if each.check == "sink team"]
+            assert not finding.ok
+            assert "sinks.team.api_key" in finding.detail
+            assert "afresh sync --to team" in str(finding.fix)
+            assert KEY not in repr((sink, finding))

@@ -74,6 +74,7 @@ class Office:
             order=self.order,
             wait_seconds=self.wait_seconds,
             times=self.times,
+            secrets=("s3cr3t-key",),
         )
 
     def syncs(self) -> Syncs:

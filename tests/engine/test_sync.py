@@ -7,7 +7,7 @@ import pytest
 from tests.engine.syncing import ROOT, Office, mark
 
 from afresh.core.copies import Replace
-from afresh.core.errors import RunBusy, SinkBusy, SinkFull, SinkGone, SinkRefused
+from afresh.core.errors import RunBusy, SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
 from afresh.core.model import PageStatus, Worker
 from afresh.core.remote import Remote, RemoteState, Upload
 from afresh.failpoints import VARIABLE, Tripped, arm
@@ -143,7 +143,7 @@ async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(
 
 @pytest.mark.parametrize(
     "trouble",
-    [SinkBusy("503"), SinkBusy("429", 7200.0), SinkFull("quota"), SinkGone("no store"), SinkRefused("key")],
+    [SinkBusy("503"), SinkBusy("429", 7200.0), SinkFull("quota"), SinkGone("no store"), SinkDenied("key")],
 )
 async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_resumes(
     trouble: Exception,
@@ -167,11 +167,11 @@ async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_r
 async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble() -> None:
     office = await office_with("a", "b", "c", "d", "e")
     office.sink.at_once = 1
-    busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long"))
+    busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long for s3cr3t-key"))
     office.sink.script("put", busy, None, refused, None)
     report = await office.sync()
     assert (report.uploaded, report.failed, report.state) == (4, 1, "partial")
-    assert [failure.why for failure in report.failures] == ["400: too long"]
+    assert [failure.why for failure in report.failures] == ["400: too long for ***"]
     assert office.sink.count("all") == 1  # a put that was turned away leaves no doubt
     assert (await office.sync()).uploaded == 1
 

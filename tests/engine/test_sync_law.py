@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.engine.syncing import ROOT, Office, mark
 
 from afresh.core.copies import Replace
-from afresh.core.errors import SinkBusy, SinkFull, SinkGone, SinkRefused
+from afresh.core.errors import SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
 from afresh.core.model import PageId, PageStatus
 from afresh.core.remote import RemoteState
 from afresh.failpoints import VARIABLE, Tripped, arm
@@ -24,6 +24,7 @@ FAULTS = (
     Fault(SinkBusy("429", 7.0)),
     Fault(SinkBusy("503 for 2 h", 7200.0)),
     Fault(SinkRefused("400")),
+    Fault(SinkDenied("401")),
     Fault(SinkFull("quota")),
     Fault(SinkGone("no such store")),
 )
@@ -136,7 +137,7 @@ async def live(order: Replace, story: list[tuple[str, object, object]]) -> None:
 
 
 @pytest.mark.parametrize("order", Replace)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(story=st.lists(actions, max_size=14))
 def test_P18_F94_F95_F96_F97_F98_F99_two_quiet_syncs_later_both_sides_agree(
     order: Replace, story: list[tuple[str, object, object]]

@@ -73,19 +73,30 @@ def api_url(url: str) -> str:
     )
 
 
-def cron(expression: str) -> str:
-    """Times that repeat, in the words of cron."""
-    from afresh.core.cron import CronError, parse_cron
+def schedule(text: str) -> str:
+    """Times at which a source is looked at by itself."""
+    from afresh.core.cron import CronError
+    from afresh.core.timing import parse_schedule
 
     try:
-        cron = parse_cron(expression)
+        return parse_schedule(text).text
     except CronError as wrong:
         raise WrongValue(
-            f'expected five cron fields ("30 4 * * *") or an alias (@daily), got {shown(expression)}: {wrong}'
+            f'expected five cron fields ("30 4 * * *"), an alias (@daily), "every 6h" or "auto", '
+            f"got {shown(text)}: {wrong}"
         ) from None
-    if not cron.fires:
-        raise WrongValue(f"{shown(expression)} names a day that never comes")
-    return cron.expression
+
+
+def budget(text: str) -> str:
+    """Looks in a length of time."""
+    from afresh.core.cron import CronError
+    from afresh.core.timing import parse_budget
+
+    try:
+        parse_budget(text)
+    except CronError as wrong:
+        raise WrongValue(str(wrong)) from None
+    return text
 
 
 def zone(name: str) -> str:

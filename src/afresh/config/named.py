@@ -10,6 +10,10 @@ from afresh.config.spec import Spec, WrongValue, nearest
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
+def _always(entries: Mapping[str, Any]) -> None:
+    """Any entries go together."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedSection:
     """A section of entries that are all of one kind."""
@@ -17,6 +21,7 @@ class NamedSection:
     name: str
     kind: type[Any]
     check: Callable[[str, Mapping[str, Any]], None]  # WrongValue where an entry is not enough to be used
+    agree: Callable[[Mapping[str, Any]], None] = _always  # WrongValue where entries cannot stand together
 
     def specs(self) -> dict[str, Spec]:
         """What can be set of every entry."""
@@ -46,4 +51,6 @@ class NamedSection:
             by_name.setdefault(name, {})[key] = value
         for name, given in by_name.items():
             self.check(name, given)
-        return {name: self.kind(**given) for name, given in by_name.items()}
+        entries = {name: self.kind(**given) for name, given in by_name.items()}
+        self.agree(entries)
+        return entries

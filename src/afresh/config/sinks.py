@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from afresh.config import forms
@@ -29,7 +31,9 @@ class SinkSettings:
         "until the new one can be searched",
         choices=("delete_first", "upload_first"),
     )
-    path: str | None = text(None, "of a `folder`: where it is", optional=True, form=forms.file)
+    path: str | None = text(
+        None, "of a `folder`: where it is, as seen from the settings file", optional=True, form=forms.file
+    )
     store: str | None = text(
         None, "of `gemini` and `openai`: the name or id of the store", optional=True, form=forms.name
     )
@@ -67,6 +71,21 @@ class SinkSettings:
         return " ".join(filter(None, (self.kind, self.path, self.base_url, self.store)))
 
 
+def _agree(sinks: Mapping[str, Any]) -> None:
+    """Refuse two stores in one place: each would take the documents of the other for strays of its own."""
+    for (one, first), (two, second) in combinations(sinks.items(), 2):
+        if _overlap(first, second):
+            raise WrongValue(f"{SECTION}.{two} is the same place as {SECTION}.{one}, or within it")
+
+
+def _overlap(one: SinkSettings, two: SinkSettings) -> bool:
+    """Whether two stores are one, or a folder stands in the other."""
+    if one.kind != "folder" or two.kind != "folder":
+        return one.place == two.place
+    first, second = (Path(str(each.path)).expanduser().resolve() for each in (one, two))
+    return first.is_relative_to(second) or second.is_relative_to(first)
+
+
 def _check(name: str, given: Mapping[str, Any]) -> None:
     kind = given.get("kind")
     if kind is None:
@@ -76,4 +95,4 @@ def _check(name: str, given: Mapping[str, Any]) -> None:
             raise WrongValue(f"{SECTION}.{name}.{key} is missing: kind: {kind} needs it")
 
 
-SINKS = NamedSection(SECTION, SinkSettings, _check)
+SINKS = NamedSection(SECTION, SinkSettings, _check, _agree)

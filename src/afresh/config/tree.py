@@ -182,12 +182,18 @@ class PolicySettings:
     adapt_max_seconds: float = number(30.0 * DAY, "the longest wait that `policy.adapt` leads to", 1, YEAR)
     schedule: str | None = text(
         None,
-        "times at which a source is due for `refresh --due`, in the five fields of cron or as `@daily`; "
-        "null: whenever a page is; nothing starts by itself, a timer has to call `afresh refresh --due`",
+        "when `afresh schedule` looks at a source, and `refresh --due` finds it due: five fields of cron, "
+        "`@daily`, `every 6h`, or `auto`; null: whenever a page is due ([schedules.md](schedules.md))",
         optional=True,
-        form=forms.cron,
+        form=forms.schedule,
     )
     time_zone: str = text("UTC", "the time zone of `policy.schedule`", form=forms.zone)
+    jitter_seconds: float = number(
+        0.0, "a scheduled run starts up to this much later, each source by its own part of it", 0, DAY
+    )
+    budget: str = text(
+        "500/h", "pages of a source that `schedule: auto` looks at in a length of time", form=forms.budget
+    )
     backoff_base_seconds: float = number(
         2.0, "wait after a first failure; it doubles with each further one", 0, DAY
     )

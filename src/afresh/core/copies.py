@@ -85,6 +85,7 @@ class SinkRecord:
     resume_at: datetime | None = None  # it asked to be left alone until then
     synced_at: datetime | None = None
     error: str | None = None  # what stopped the last sync
+    failing_since: datetime | None = None  # no sync went through since then
 
 
 def display_name(url: str) -> str:

@@ -67,6 +67,14 @@ def _answered(page: Page, now: datetime) -> Page:
     return replace(_undoubted(page), failures=0, gone_count=0, doomed_by=None, checked_at=now)
 
 
+def _observed(page: Page, now: datetime, *, changed: bool) -> Page:
+    """The page with one more look that tells how often it changes."""
+    since = page.last_seen if page.failures else page.checked_at
+    if page.content_hash is None or since is None:
+        return page
+    return replace(page, rhythm=page.rhythm.seen(changed, (now - since).total_seconds()))
+
+
 def _undoubted(page: Page) -> Page:
     """The page after an answer that says clearly what is so."""
     return replace(page, crashes=0, doubt=None, doubt_hash=None, doubt_run=None)
@@ -83,8 +91,10 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     made = page.recipe == policy.recipe and not _speaks_anew(page, document, policy)
     same = made and page.content_hash == document.content_hash
     follow = _follow(page, seen, policy)
+    changed = page.content_hash != document.content_hash
+    observed = _observed(page, now, changed=changed) if page.recipe == policy.recipe else page
     after = replace(
-        _answered(page, now),
+        _answered(observed, now),
         status=PageStatus.ACTIVE,
         title=document.title,
         language=language,
@@ -97,7 +107,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         chunker=page.chunker if same else policy.chunker,
         moved_to=None,
         last_scraped=now,
-        changed_at=page.changed_at if page.content_hash == document.content_hash else now,
+        changed_at=now if changed else page.changed_at,
         doubt=doubt.text if doubt is not None else None,
         doubt_run=RunId(seen.signs.run) if doubt is not None else None,
     )
@@ -106,7 +116,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         outcome=Outcome.SUCCESS,
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
-        next_at=None if seen.proven else next_look_after_answer(now, after.changed_at, policy),
+        next_at=None if seen.proven else next_look_after_answer(now, after, policy),
         reason=_read_reason(page, seen, policy) + _rendered_reason(seen) + _canonical_reason(seen.document),
         status_code=seen.status_code,
     )
@@ -206,14 +216,14 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
             status_code=seen.status_code,
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
-    answered = page if seen.unasked else _answered(page, now)
+    answered = page if seen.unasked else _answered(_observed(page, now, changed=False), now)
     after = replace(answered, validators=page.validators.renewed(seen.validators), moved_to=None)
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,
         content=Content.KEEP,
         follow=Follow.STORED,
-        next_at=next_look_after_answer(now, page.changed_at, policy),
+        next_at=next_look_after_answer(now, after, policy),
         reason=seen.unasked or _not_modified_reason(page.validators),
         status_code=seen.status_code,
     )

@@ -153,7 +153,11 @@ class SinkBusy(SinkError):
 
 
 class SinkRefused(SinkError):
-    """The store will not do it: its key, a permission or the request is wrong."""
+    """The store will not do it: the request is wrong, or a file may not be written."""
+
+
+class SinkDenied(SinkError):
+    """The store does nothing for us: the key is wrong, or may not use it."""
 
 
 class SinkGone(SinkError):

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from afresh.core.freshness import Plan, Rhythm
 from afresh.core.kb_pages import Told
 from afresh.core.looks import Chunk, Document, Link, Outcome, Validators
 
@@ -146,6 +147,7 @@ class Page:
     last_scraped: datetime | None = None
     checked_at: datetime | None = None
     changed_at: datetime | None = None
+    rhythm: Rhythm = Rhythm()  # noqa: RUF009 - frozen, so it can be shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,7 @@ class Policy:
     adapt_max_seconds: float = 2_592_000.0
     refusals_back_off: bool = False  # a refusal makes a page wait as a failure does
     trust_lastmod: bool = False  # a page that its site lists as older than the last look is not asked
+    looks: Plan | None = None  # pages are looked at as often as it is worth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +263,7 @@ class Visit:
     decision: Decision
     harvest: Harvest = Harvest()
     pause: float | None = None  # seconds that the host asked to be left alone
+    hinted: bool = False  # its site had said that the page changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from afresh.core.model import Policy
+from afresh.core.model import Page, Policy
+from afresh.core.urls import domain_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,16 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
     return now + timedelta(seconds=policy.recheck_seconds)
 
 
-def next_look_after_answer(now: datetime, changed_at: datetime | None, policy: Policy) -> datetime:
-    """The same where the interval is learned: half as long as the page has stayed as it is, within bounds."""
-    if not policy.adapt or changed_at is None:
+def next_look_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
+    """The same where the interval is learned: when a look is worth its price, if there is a plan of looks.
+
+    Else half as long as the page has stayed as it is, within bounds.
+    """
+    if policy.looks is not None:
+        return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))
+    if not policy.adapt or page.changed_at is None:
         return next_regular_look(now, policy)
-    quiet = (now - changed_at).total_seconds()
+    quiet = (now - page.changed_at).total_seconds()
     seconds = max(policy.recheck_seconds, min(quiet / 2, policy.adapt_max_seconds))
     return now + timedelta(seconds=seconds)
 

@@ -66,10 +66,11 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkView:
-    """An external store, and how many pages of a source stand how in it."""
+    """An external store, and how many pages of a source, or of all, stand how in it."""
 
     sink: str
     kind: str
     states: dict[str, int]
     synced_at: datetime | None = None
     error: str | None = None
+    failing_since: datetime | None = None

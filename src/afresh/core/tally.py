@@ -33,6 +33,8 @@ def tally(visit: Visit) -> dict[str, int]:
     }
     if visit.harvest.rendered:
         counts["rendered"] = 1
+    if visit.hinted:
+        counts |= {"hinted": 1, "hinted_changed": int(change_of(visit) is ChangeKind.CHANGED)}
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
     return {**counts, "flagged": 1} if flagged else counts
 

@@ -46,6 +46,7 @@ class RunReport:
     seconds: float = 0.0
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
+    sinks: tuple[SinkView, ...] | None = None  # where its documents are to be, and how they stand there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +178,24 @@ class SourceView:
     keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
     sinks: tuple[SinkView, ...] | None = None  # that are to hold it; told of one source, not in lists
     id: SourceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleView:
+    """When a source is looked at by itself, and how that last went."""
+
+    source: str
+    version: str | None
+    schedule: str
+    time_zone: str | None  # None where the rule needs none
+    next_time: datetime | None
+    overdue: bool
+    running: bool  # a scheduler looks at it just now
+    last_time: datetime | None
+    last_run: RunId | None
+    last_state: str | None
+    budget: str | None = None  # looks in a length of time, where pages are looked at as often as they change
+    due: int | None = None  # pages whose time has come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,36 +361,7 @@ class StoreStatus:
     unembedded: int = 0  # chunks that lack them, so that only their words find them
     wanted_model: str | None = None  # that the settings name
     freshness: tuple[Freshness, ...] = ()  # of every source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopiedTable:
-    """One table of a copy, the same in both stores."""
-
-    table: str
-    rows: int
-    sha256: str  # over all rows in the order of their key
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """A store that was copied into another."""
-
-    origin: str
-    target: str
-    sources: tuple[str, ...]
-    tables: tuple[CopiedTable, ...]
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Migrated:
-    """A store that was brought up to date, or would be; numbers are those of schemas."""
-
-    store: str
-    before: int
-    after: int
-    newest: int  # that this afresh knows
+    sinks: tuple[SinkView, ...] = ()  # the external stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from afresh.core.errors import SourceError
 from afresh.core.hints import is_news
 from afresh.core.listing import OnRecord, compare
 from afresh.core.model import Listed, Page, RunMode
+from afresh.core.urls import domain_of
 from afresh.engine.course import Course
 from afresh.ports import Lister
 
@@ -30,9 +31,12 @@ async def fill(course: Course, pages: Sequence[Listed]) -> None:
 
 async def _fill_due(course: Course, now: datetime) -> None:
     store, run, limits = course.kit.store, course.run, course.limits
+    news = await _news(course, now) if course.kit.tells_news else []
+    if course.kit.policy.looks is not None:  # what is worth a look for what was told of it comes first
+        await store.enqueue(run, await _worth_a_look(course, news, now), limits, now)
     await store.enqueue_due(run, limits, now, max_age=course.kit.policy.max_age_seconds)
-    if course.kit.tells_news:
-        await store.enqueue(run, await _news(course, now), limits, now)
+    if course.kit.policy.looks is None:
+        await store.enqueue(run, news, limits, now)
     if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
         await store.enqueue(run, await store.frontier(course.source.id), limits, now)
     if (await store.backlog(run.id)).open:
@@ -47,6 +51,22 @@ async def _news(course: Course, now: datetime) -> list[Listed]:
     checked = {page.url: page.checked_at for page in record}
     return [
         item for item in listed if item.url not in checked or is_news(item.modified, checked[item.url], now)
+    ]
+
+
+async def _worth_a_look(course: Course, news: Sequence[Listed], now: datetime) -> list[Listed]:
+    """News as far as it is believed: what the site told so far decides how much."""
+    plan, source = course.kit.policy.looks, course.source.id
+    if plan is None or not news:
+        return list(news)
+    rhythms = dict(await course.kit.store.rhythms(source))
+    record = await course.kit.store.on_record(source, course.kit.policy.recipe)
+    ages = {page.url: (now - page.checked_at).total_seconds() for page in record if page.checked_at}
+    return [
+        item
+        for item in news
+        if item.url not in rhythms
+        or plan.is_due(domain_of(item.url), rhythms[item.url], ages.get(item.url, plan.longest), 1)
     ]
 
 

@@ -1,6 +1,7 @@
 """From a run on record to the report that people read."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from afresh.core.model import Run, Source
 from afresh.core.views import RunReport
@@ -44,6 +45,7 @@ def seconds_of(run: Run) -> float:
 
 def report_of(run: Run, source: Source) -> RunReport:
     """What a run did, in the words of the report."""
+    counts: dict[str, Any] = {name: run.counts.get(name, 0) for name in COUNTS}
     return RunReport(
         run=run.id,
         source=source.name,
@@ -53,7 +55,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         seconds=round(seconds_of(run), 3),
         error=run.error,
         notes=run.notes,
-        **{name: run.counts.get(name, 0) for name in COUNTS},
+        **counts,
     )
 
 

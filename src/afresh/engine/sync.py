@@ -86,10 +86,11 @@ class Syncs:
                 await work.go()
             except SinkError as error:
                 trouble = error
-                log.warning("%s: %s", outlet.name, error)
+                log.warning("%s: %s", outlet.name, outlet.said(error))
         await work.count_left()
         failpoint("sync.done")
         asked = trouble.retry_after if trouble is not None else None
+        why = outlet.said(trouble) if trouble is not None else None
         await self.store.leave_sink(
             outlet.name,
             worker,
@@ -97,12 +98,10 @@ class Syncs:
             audited_at=work.audited_at,
             audit=work.doubt or isinstance(trouble, SinkGone),
             resume_at=clock() + timedelta(seconds=asked) if asked else None,
-            error=str(trouble) if trouble else None,
+            error=why,
         )
         state = _state(work.tally, trouble, stopped=self.stopping.is_set())
-        return work.tally.report(
-            outlet.name, outlet.kind, state, time.monotonic() - began, str(trouble) if trouble else None
-        )
+        return work.tally.report(outlet.name, outlet.kind, state, time.monotonic() - began, why)
 
     async def preview(
         self, outlets: Sequence[Outlet], only: Sequence[Source] | None = None, *, verify: bool = False
@@ -122,7 +121,9 @@ class Syncs:
                 listing = await listed(outlet.sink.all, await self.store.store_id())
                 audit = Audit(listing, outlet.order, outlet.times)
         except SinkError as error:
-            return tally.report(outlet.name, outlet.kind, "failed", time.monotonic() - began, str(error))
+            return tally.report(
+                outlet.name, outlet.kind, "failed", time.monotonic() - began, outlet.said(error)
+            )
         after = 0
         while batch := await self.store.copies(outlet.name, sources, after=after):
             after = batch[-1].copy.id

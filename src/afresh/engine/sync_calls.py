@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from afresh.core.errors import SinkBusy
@@ -22,11 +22,9 @@ class Calls:
 
     stopping: asyncio.Event
     sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
-    slept: float = field(default=0.0)
 
     async def pause(self, seconds: float) -> None:
         """Let some time pass, less if we are to stop."""
-        self.slept += seconds
         if self.sleep is not None:
             await self.sleep(seconds)
             return

@@ -15,6 +15,7 @@ from typing import TypeVar
 from afresh.core.copies import Copy, PageText, Replace, Wanted
 from afresh.core.errors import SinkBusy, SinkError, SinkRefused
 from afresh.core.events import Listener, Syncing
+from afresh.core.masking import mask_secrets
 from afresh.core.model import PageStatus, SourceId
 from afresh.core.reconcile import (
     USUAL,
@@ -58,6 +59,11 @@ class Outlet:
     order: Replace = Replace.DELETE_FIRST
     wait_seconds: float = 60.0  # how long a sync waits for what the store processes
     times: Times = USUAL
+    secrets: tuple[str, ...] = ()  # that no message may show
+
+    def said(self, error: SinkError) -> str:
+        """What a store said, without what is nobody's business."""
+        return mask_secrets(str(error), self.secrets)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,9 +158,9 @@ class SyncWork:
             try:
                 await self.calls.make(f"{copy.sink}: delete", partial(self.outlet.sink.drop, remote))
             except SinkError as error:
-                log.info("%s: %s could not be deleted: %s", copy.sink, remote, error)
+                log.info("%s: %s could not be deleted: %s", copy.sink, remote, self.outlet.said(error))
                 self._undropped += 1
-                return replace(dropped(copy, frozenset(gone)), error=str(error)), error
+                return replace(dropped(copy, frozenset(gone)), error=self.outlet.said(error)), error
             log.info("%s: deleted %s (%s)", copy.sink, remote, copy.url)
             self._undropped = 0
             gone.add(remote)
@@ -209,12 +215,12 @@ class SyncWork:
                 f"{copy.sink}: upload", partial(self.outlet.sink.put, upload), only_if_told=True
             )
         except SinkRefused as error:
-            log.info("%s: %s was refused: %s", copy.sink, copy.url, error)
-            return replace(copy, putting=False, error=str(error)), error
+            log.info("%s: %s was refused: %s", copy.sink, copy.url, self.outlet.said(error))
+            return replace(copy, putting=False, error=self.outlet.said(error)), error
         except SinkError as error:
-            log.info("%s: %s could not be uploaded: %s", copy.sink, copy.url, error)
+            log.info("%s: %s could not be uploaded: %s", copy.sink, copy.url, self.outlet.said(error))
             sure = not isinstance(error, SinkBusy) or error.retry_after is not None
-            return unput(copy, str(error), sure=sure), error
+            return unput(copy, self.outlet.said(error), sure=sure), error
         failpoint("sync.put")
         log.info("%s: uploaded %s as %s: %s", copy.sink, copy.url, remote.id, remote.state)
         return put(copy, remote, self.clock(), self.outlet.times), None

@@ -17,9 +17,9 @@ from afresh.ports import Embedder, Library, Lookout
 
 if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
-    from afresh.core.cron import Cron
     from afresh.core.glimpse import Glimpse
     from afresh.core.outbox import Target
+    from afresh.core.timing import Schedule
     from afresh.engine.postman import Postman
     from afresh.engine.sync import Syncs
     from afresh.engine.sync_work import Outlet
@@ -72,8 +72,8 @@ class Tools(Protocol):
         """What its links are scored by, with weights."""
         ...
 
-    def schedule(self, source: Source) -> "Cron | None":
-        """When a source is due, if its settings name times."""
+    def schedule(self, source: Source) -> "Schedule | None":
+        """When a source is looked at by itself, if its settings name times."""
         ...
 
     def identity(self) -> tuple[Worker, float]:

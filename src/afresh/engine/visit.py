@@ -17,7 +17,7 @@ from afresh.core.errors import (
     SummarizerDown,
 )
 from afresh.core.events import Step
-from afresh.core.hints import is_settled, unasked
+from afresh.core.hints import is_news, is_settled, unasked
 from afresh.core.looks import Body, Failed, Fetched, Moved, NotModified, Outcome, Read, Refused, Request, Seen
 from afresh.core.model import Claim, Decision, Harvest, Visit
 from afresh.core.rendering import RENDERED
@@ -112,7 +112,9 @@ async def _finish(arrived: Arrived, seen: Seen, kit: Kit) -> Visit:
     failpoint("page.prepared")
     if arrived.size:
         harvest = replace(harvest, body_bytes=arrived.size, rendered=arrived.rendered)
-    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause)
+    known = claim.page.content_hash is not None
+    hinted = known and is_news(kit.modified(url), claim.page.checked_at, kit.clock())
+    return Visit(claim=claim, decision=decision, harvest=harvest, pause=arrived.pause, hinted=hinted)
 
 
 def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:

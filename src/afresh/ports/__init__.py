@@ -46,6 +46,8 @@ from afresh.ports.measures import Measured as Measured
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
+from afresh.ports.schedules import Appointments as Appointments
+from afresh.ports.schedules import Rhythms as Rhythms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,7 +195,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Copies, Protocol):
+class Store(LinkAnswers, Copies, Rhythms, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -320,7 +322,7 @@ class Store(LinkAnswers, Copies, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Tokens, Numbered, Handled, Inbox, Outbox, Measured, Protocol):
+class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Measured, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

@@ -1,6 +1,6 @@
 """What the store remembers of external stores: who syncs them, and the state of each page there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -40,6 +40,10 @@ class Copies(Protocol):
         ...
 
     async def count_uncopied(self, sink: str, sources: Sequence[SourceId]) -> int: ...
+
+    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> Mapping[str, int]:
+        """How many pages with content stand how in a store, as `core.shown.copy_state` says."""
+        ...
 
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime

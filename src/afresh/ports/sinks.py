@@ -20,7 +20,12 @@ class Sink(Protocol):
     at_once: int  # uploads side by side
 
     async def put(self, upload: Upload) -> Remote:
-        """Add a document; there is no update: replace = drop + put, or put + drop."""
+        """Add a document; there is no update: replace = drop + put, or put + drop.
+
+        Its errors tell whether a document may be there. Once one may have been handed over, the only error
+        is SinkBusy without `retry_after`: the caller lists the store before it puts again. Every other error,
+        SinkBusy with `retry_after` among them, says that nothing was taken.
+        """
         ...
 
     async def drop(self, remote_id: str) -> None:

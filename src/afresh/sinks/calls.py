@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from afresh.core.errors import ApiError, SinkBusy, SinkError, SinkFull, SinkGone, SinkRefused
+from afresh.core.errors import ApiError, SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.core.httpdate import parse_retry_after
 from afresh.core.masking import mask_secrets, one_line
 from afresh.ports import Clock
@@ -117,7 +117,7 @@ class Calls:
         if status in _PASSES or status >= 500:
             return SinkBusy(f"{told}: it is tried again later", wait)
         if status in (401, 403) or "api key" in full:  # some services repeat the key when they refuse it
-            return SinkRefused(f"{words}: check {self.section}.api_key and what it may use")
+            return SinkDenied(f"{words}: check {self.section}.api_key and what it may use")
         if 300 <= status < 400:
             return SinkRefused(f"{words}: set {self.section}.base_url to the address it moved to")
         return SinkRefused(f"{told}: this request will not be taken as it is")

@@ -81,6 +81,12 @@ class CopyRecords:
             row = await tx.one("count_uncopied", name=sink, sources=list(sources))
             return int(row["number"]) if row else 0
 
+    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
+        """How many pages with content stand how in a store."""
+        async with self.db.read() as tx:
+            rows = await tx.all("count_copies", name=sink, sources=list(sources))
+            return {row["state"]: int(row["number"]) for row in rows}
+
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime
     ) -> None:
@@ -167,6 +173,7 @@ def _sink(row: Row) -> SinkRecord:
         resume_at=at(row["resume_at"]),
         synced_at=at(row["synced_at"]),
         error=row["error"],
+        failing_since=at(row["failing_since"]),
     )
 
 

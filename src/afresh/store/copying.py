@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 from afresh.core.errors import CopyStopped, StoreError
 from afresh.core.events import Listener, Notice, Remaking
-from afresh.core.views import CopiedTable
+from afresh.core.store_views import CopiedTable
 from afresh.failpoints import failpoint
 from afresh.store.copy_ends import End, Origin, Record, Target, Unfinished
 from afresh.store.copy_sqlite import SqliteEnd

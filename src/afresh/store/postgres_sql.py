@@ -13,11 +13,10 @@ _LOCK = re.compile(r"\{(for update[\w ]*)\}")
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 _NUMBERS = """
-    admitted after everywhere top
-    attempts audit changed chunk copy crashes crawl depth dimensions doomed_by doubt_run
-    doubtful everything failures flagged follow full gone_count had_turn length limit link links_left_out
-    listed max_depth missing_count model most mtime_ns number open page page_id partly pid position priority
-    putting rank run run_id size sort_order source status_code times whole
+    admitted after attempts audit change_count changed chunk copy crashes crawl depth dimensions doomed_by
+    doubt_run doubtful everything everywhere failures flagged follow full gone_count had_turn length limit
+    link links_left_out listed max_depth missing_count model most mtime_ns number open page page_id partly
+    pid position priority putting rank run run_id size sort_order source status_code times top whole
 """
 _TIMES = """
     at before changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at indexed_at
@@ -28,7 +27,7 @@ TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
     **dict.fromkeys(("blocked", "domains", "hashes", "matches", "urls", "workers"), "text[]"),
     **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "sources"), "bigint[]"),
-    **dict.fromkeys(("after_score", "least", "score"), "float8"),
+    **dict.fromkeys(("after_score", "least", "quiet_seconds", "score", "span_seconds"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),
 }
 

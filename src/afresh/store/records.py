@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from afresh.core.freshness import Rhythm
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import (
     Attempt,
@@ -115,7 +116,13 @@ def page_from(row: Row) -> Page:
         last_scraped=at(row["last_scraped"]),
         checked_at=at(row["checked_at"]),
         changed_at=at(row["changed_at"]),
+        rhythm=rhythm_from(row),
     )
+
+
+def rhythm_from(row: Row) -> Rhythm:
+    """What a row of `pages` says of its changes."""
+    return Rhythm(row["change_count"], row["quiet_seconds"], row["span_seconds"])
 
 
 def looked_at(row: Row) -> tuple[datetime | None, datetime | None, datetime | None]:

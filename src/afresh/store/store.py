@@ -24,6 +24,7 @@ from afresh.store.outbox import OutboxRecords
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
+from afresh.store.schedules import Schedules
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
 from afresh.store.tokens import TokenRecords
@@ -51,6 +52,7 @@ class SqlStore(
     HookRecords,
     OutboxRecords,
     Measures,
+    Schedules,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

@@ -12,6 +12,7 @@ from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.measures import MemoryMeasures
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
+from afresh.testing.memory.schedules import MemorySchedules
 from afresh.testing.memory.search import MemorySearches
 from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.tokens import MemoryTokens
@@ -32,6 +33,7 @@ class MemoryStore(
     MemoryAnswers,
     MemoryHooks,
     MemoryMeasures,
+    MemorySchedules,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

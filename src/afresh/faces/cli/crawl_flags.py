@@ -31,6 +31,8 @@ FLAGS = {
     "hidden": "--hidden",
     "symlinks": "--symlinks",
     "verify": "--verify",
+    "schedule": "--set",
+    "time_zone": "--time-zone",
 }
 RULES = (
     *("scope", "include", "exclude"),

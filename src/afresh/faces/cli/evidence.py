@@ -12,6 +12,7 @@ from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why, Worker
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
+from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, duration, label, size
 
 SHOWN_LINKS = 5
@@ -107,6 +108,7 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
     ]
     pairs += [("rate", f"{view.pages_per_second:g} pages/s")] if view.pages_per_second else []
     pairs += [("queues", _queues(view, now))] if view.hosts else []
+    pairs += [(each.sink, sink(each, now)) for each in view.sinks]
     parts: list[RenderableType] = [facts(pairs)]
     parts += (
         [Text(), *(line for each in view.freshness for line in _freshness(each, now))]

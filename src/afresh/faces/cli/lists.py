@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from afresh.core.model import Attempt, ChangeKind
-from afresh.core.sync_views import SinkView
 from afresh.core.views import ChangeView, PageView, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
+from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, label
 
 DIFF_LINES = 30
@@ -62,16 +62,9 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("oldest check", ago(view.oldest_check, now)),
     ]
     pairs += [("next time", due(view.next_time, now))] if view.next_time else []
-    pairs += [(each.sink, _sink(each, now)) for each in view.sinks or ()]
+    pairs += [(each.sink, sink(each, now)) for each in view.sinks or ()]
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]
     return Group(text(label(view.name, view.version), "bold"), facts(pairs))
-
-
-def _sink(view: SinkView, now: datetime) -> Text:
-    """`folder: 12 active, synced 2 min ago`."""
-    states = ", ".join(f"{count(number)} {name.replace('_', ' ')}" for name, number in view.states.items())
-    shown = text(f"{view.kind}: {states or 'no pages'}, synced {ago(view.synced_at, now)}")
-    return shown.append(f", {clean(view.error)}", "red") if view.error else shown
 
 
 def _last_run(view: SourceView, now: datetime) -> Text:

@@ -22,6 +22,7 @@ from afresh.core.views import (
     Plan,
     Reindexed,
     RunReport,
+    ScheduleView,
     SourceView,
     StoreStatus,
     Why,
@@ -88,6 +89,22 @@ class Knowledge(Protocol):
         tell: Callable[[RunReport], None] = ...,
         listener: Listener = ignore,
     ) -> bool: ...
+
+    async def keep_schedules(
+        self,
+        labels: Sequence[str] = (),
+        *,
+        once: bool = False,
+        tell: Callable[[RunReport], None] = ...,
+        tell_sync: Callable[[SyncReport], None] = ...,
+        listener: Listener = ignore,
+    ) -> bool: ...
+
+    async def set_schedule(
+        self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
+    ) -> list[ScheduleView]: ...
+
+    async def schedules(self, labels: Sequence[str] = ()) -> list[ScheduleView]: ...
 
     async def init_kb(self, *, listener: Listener = ignore) -> KbReport: ...
 

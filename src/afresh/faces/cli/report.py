@@ -12,6 +12,7 @@ from afresh.core.model import RunState
 from afresh.core.views import RunReport
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import STATE_STYLES
+from afresh.faces.cli.sinks import states
 from afresh.faces.cli.wording import count, duration, label, percent, size
 
 MEANINGS = (
@@ -48,6 +49,7 @@ def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = 
         parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
     if scores := link_scores(report):
         parts.append(Text(f"  {scores}"))
+    parts += [Text(f"  {clean(each.sink)}: {states(each)}") for each in report.sinks or ()]
     if verbose:
         parts.append(Text(f"  {_work(report)}", style="dim"))
     return Group(*parts, *_trouble(report, again, _new_notes(report)))

@@ -9,6 +9,7 @@ from afresh.core.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, keywords, limit, split
 from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
+from afresh.faces.cli.schedule_command import schedule
 from afresh.faces.cli.serve_command import serve
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
@@ -263,4 +264,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, init_kb, watch, serve, worker, plan, confirm, reindex, sync)
+COMMANDS = (crawl, refresh, schedule, init_kb, watch, serve, worker, plan, confirm, reindex, sync)

@@ -9,7 +9,7 @@ from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.wording import count, duration
 
 if TYPE_CHECKING:
-    from afresh.core.views import Copied, Migrated
+    from afresh.core.store_views import Copied, Migrated
 
 SECTION = "Look after"
 

@@ -10,7 +10,8 @@ create table sinks (
     audited_at {time},
     resume_at {time},
     synced_at {time},
-    error text
+    error text,
+    failing_since {time}
 );
 
 create table copies (

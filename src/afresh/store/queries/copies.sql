@@ -5,13 +5,13 @@ select id from store_ids order by id limit 1
 insert into store_ids (id) select :text where not exists (select 1 from store_ids)
 
 -- sinks
-select name, place, worker, audit, audited_at, resume_at, synced_at, error from sinks order by name
+select name, place, worker, audit, audited_at, resume_at, synced_at, error, failing_since from sinks order by name
 
 -- add_sink
 insert into sinks (name, place) values (:name, :place) on conflict (name) do nothing
 
 -- sink
-select name, place, worker, audit, audited_at, resume_at, synced_at, error from sinks where name = :name {for update}
+select name, place, worker, audit, audited_at, resume_at, synced_at, error, failing_since from sinks where name = :name {for update}
 
 -- take_sink
 update sinks
@@ -20,7 +20,8 @@ where name = :name
 
 -- leave_sink
 update sinks
-set worker = null, audit = :audit, audited_at = coalesce(:at, audited_at), resume_at = :until, synced_at = :now, error = :error
+set worker = null, audit = :audit, audited_at = coalesce(:at, audited_at), resume_at = :until, synced_at = :now, error = :error,
+    failing_since = case when :error is not null then coalesce(failing_since, :now) end
 where name = :name and worker = :worker
 
 -- doubt_sink
@@ -38,6 +39,16 @@ where p.source_id in {list sources} and p.content_hash is not null
 select count(*) as number from pages p
 where p.source_id in {list sources} and p.content_hash is not null
     and not exists (select 1 from copies c where c.page_id = p.id and c.sink = :name)
+
+-- count_copies
+select case
+        when c.state = 'active' and c.held_hash = p.content_hash then 'active'
+        when c.state in ('processing', 'error') and c.wanted_hash = p.content_hash then c.state
+        else 'ready_for_indexing' end as state,
+    count(*) as number
+from pages p left join copies c on c.page_id = p.id and c.sink = :name
+where p.source_id in {list sources} and p.content_hash is not null
+group by 1
 
 -- add_orphan
 insert into copies (sink, source_id, source, page_id, url, state, leftovers, created_at, updated_at)

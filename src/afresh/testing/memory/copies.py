@@ -1,5 +1,6 @@
 """Copies in memory: one record for each page in each external store, and who syncs which store."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -8,6 +9,7 @@ from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.reconcile import GONE, holds_anything
+from afresh.core.shown import copy_state
 from afresh.testing.memory.tables import Tables
 
 
@@ -58,6 +60,7 @@ class MemoryCopies:
             resume_at=resume_at,
             synced_at=now,
             error=error,
+            failing_since=(record.failing_since or now) if error is not None else None,
         )
         for copy in self._of(sink):
             if self._page_of(copy) is None and not holds_anything(copy):
@@ -85,6 +88,15 @@ class MemoryCopies:
     async def count_uncopied(self, sink: str, sources: Sequence[SourceId]) -> int:
         """How many pages with content have no copy yet."""
         return len(self._uncopied(sink, sources))
+
+    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
+        """How many pages with content stand how in a store."""
+        uncopied = len(self._uncopied(sink, sources))
+        found = Counter({str(PageStatus.READY_FOR_INDEXING): uncopied} if uncopied else {})
+        for each in await self.copies(sink, sources, limit=len(self.tables.copies)):
+            if each.hash is not None:
+                found[str(copy_state(each))] += 1
+        return dict(found)
 
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime

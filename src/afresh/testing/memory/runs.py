@@ -76,6 +76,7 @@ class MemoryRuns(MemoryEndings):
             self.tables.answers = {k: each for k, each in self.tables.answers.items() if k[0] != source}
             self.tables.worths = {k: each for k, each in self.tables.worths.items() if k[0] != source}
             self.tables.seals.pop(source, None)
+            self.tables.schedules.pop(source, None)
             self.tables.changes = {k: each for k, each in self.tables.changes.items() if each[0] != source}
 
     def _remove_page(self, page: PageId, now: datetime) -> None:

@@ -31,6 +31,7 @@ from afresh.core.model import (
 )
 from afresh.core.outbox import Letter
 from afresh.core.signals import only_signals
+from afresh.core.timing import Appointment
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
@@ -138,6 +139,7 @@ class Tables:
         default_factory=dict
     )  # by caller and name
     changes: dict[int, tuple[SourceId, ChangeView]] = field(default_factory=dict)
+    schedules: dict[SourceId, Appointment] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=lambda: count(1))  # no number is ever given twice
 
     @contextmanager

@@ -1,0 +1,33 @@
+"""What the faces show of whole stores: copied, and brought up to date."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedTable:
+    """One table of a copy, the same in both stores."""
+
+    table: str
+    rows: int
+    sha256: str  # over all rows in the order of their key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """A store that was copied into another."""
+
+    origin: str
+    target: str
+    sources: tuple[str, ...]
+    tables: tuple[CopiedTable, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migrated:
+    """A store that was brought up to date, or would be; numbers are those of schemas."""
+
+    store: str
+    before: int
+    after: int
+    newest: int  # that this afresh knows

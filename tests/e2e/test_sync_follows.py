@@ -1,0 +1,117 @@
+"""After a scheduled run the external stores of its source are synced, and no run waits for that."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import index_of
+from tests.e2e.sites import lay, word
+from tests.e2e.stores import attached, texts
+
+from afresh.core.errors import RunBusy
+from afresh.core.events import Event, Notice
+from afresh.core.sync_views import SyncReport
+from afresh.core.views import RunReport
+from afresh.engine import following
+from afresh.engine.following import Following
+from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
+
+pytest.importorskip("google.genai")
+
+
+async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is_told_before_it_ends(
+    tiny: TinySite, store: Path, work: type[InProcess]
+) -> None:
+    lay(tiny, {"/": ["/a"], "/a": []})
+    clock, told = FrozenClock(), list[RunReport | SyncReport]()
+    with GeminiServer(clock) as server:
+        async with attached(store, server, clock) as kb:
+            await kb.crawl(tiny.url, name="docs")
+            await kb.set_schedule(["docs"], "every 6h")
+            assert await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            assert (told, len(server.requests)) == ([], 0)  # not due
+            tiny.edit("/a", add_paragraph=word("/b"))
+            clock.advance(hours=6)
+            assert await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            run, sync = told
+            assert isinstance(run, RunReport)
+            assert isinstance(sync, SyncReport)
+            assert (run.changed, sync.sink, sync.uploaded, sync.state) == (1, "team", 2, "completed")
+            assert texts(server) == {url: each.markdown for url, each in index_of(store).items()}
+            assert any(word("/b") in text for text in texts(server).values())
+
+            server.script.outage = HttpFault(status=503, retry_after="7200")
+            tiny.edit("/a", add_paragraph=word("/c"))
+            clock.advance(hours=6)
+            assert not await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            assert [each.state for each in told[2:]] == ["completed", "failed"]  # the run does not mind
+            server.script.clear()
+            clock.advance(hours=3)
+
+            def tell(report: SyncReport) -> None:
+                told.append(report)
+                kb.stop()
+
+            await kb.keep_schedules(tell=told.append, tell_sync=tell)  # a start does what was left
+            assert isinstance(told[4], SyncReport)
+            assert (told[4].replaced, told[4].state) == (1, "completed")
+            assert any(word("/c") in text for text in texts(server).values())
+
+
+async def test_D12_D15_one_sync_of_a_store_at_a_time_and_what_is_left_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "SOON", 0.0)
+    began, most, stopping, told = list[str](), 0, asyncio.Event(), list[SyncReport]()
+    said: list[str] = []
+    gate = asyncio.Event()
+    report = SyncReport(sink="one", kind="folder", state="completed", uploaded=1)
+    answers: list[SyncReport | Exception] = [
+        replace(report, waiting=1),
+        RunBusy("by another"),
+        replace(report, uploaded=0, error="away"),
+        replace(report, uploaded=0, error="away"),
+        report,
+        ValueError("broken"),
+    ]
+    under_way = 0
+
+    async def sync(name: str) -> list[SyncReport]:
+        nonlocal under_way, most
+        began.append(name)
+        under_way += 1
+        most = max(most, under_way)
+        await gate.wait()
+        under_way -= 1
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return [answer]
+
+    def hear(event: Event) -> None:
+        assert isinstance(event, Notice)
+        said.append(event.text)
+
+    syncs = Following(sync, stopping, tell=told.append, listener=hear)
+    for _ in range(3):
+        syncs.want(["one"])
+    await asyncio.sleep(0)
+    assert began == ["one"]
+    gate.set()
+    await asyncio.wait_for(syncs.drain(), timedelta(minutes=1).total_seconds())
+    assert (len(began), most, said) == (5, 1, [])
+    assert [(each.uploaded, each.waiting, each.error) for each in told] == [
+        (1, 1, None),
+        (0, 0, "away"),  # told once
+        (1, 0, None),
+    ]
+    syncs.want(["one"])
+    await syncs.drain()
+    assert said == ["one was not synced: broken; tried again after the next run"]
+    stopping.set()
+    syncs.want(["one"])
+    await syncs.drain()
+    assert len(began) == 6
