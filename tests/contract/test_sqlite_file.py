@@ -166,7 +166,7 @@ async def test_A9_a_page_is_one_address_of_one_source(sqlite_desk: Desk, sqlite_
 # ---- inside
 
 
-CHECK_TIMES = {"checked_at", "crawl_time", "last_seen", "queued_run"}
+CHECK_TIMES = {"checked_at", "crawl_time", "last_seen", "queued_run", "quiet_seconds", "span_seconds"}
 
 
 def _tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
