@@ -19,7 +19,6 @@ from tests.core.strategies import (
 
 from afresh.core import states
 from afresh.core.decide import decide, request_for
-from afresh.core.freshness import Rhythm
 from afresh.core.looks import Failed, NotModified, Outcome, Read, Refused, Seen, Validators
 from afresh.core.model import Content, Decision, Page, PageId, PageStatus, Policy, RunState, SourceId
 
@@ -191,7 +190,7 @@ def test_P4_trouble_in_between_leaves_no_trace_in_the_content(life: list[Step], 
 
 def shown(page: Page) -> Page:
     status = PageStatus.PENDING if page.status is PageStatus.ERROR else page.status
-    return replace(page, failures=0, checked_at=None, status=status, rhythm=Rhythm())
+    return replace(page, failures=0, checked_at=None, status=status)
 
 
 @law
