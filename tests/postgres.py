@@ -32,6 +32,10 @@ TABLES = """
 select string_agg(format('delete from %I', relname), '; ' order by relname <> 'sources') from pg_class
 where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> 'afresh_schema'
 """
+INDEXES = """
+select string_agg(format('drop index %I', relname), '; ') from pg_class
+where relkind = 'i' and relname like 'vectors_near_%'
+"""  # a copy brings the numbers of its models along, and one of them may have had an index here
 _numbers = count()
 
 
@@ -63,6 +67,8 @@ class Postgres:
             self._own = self.database(name)
         connection = await asyncpg.connect(self._own)
         try:
+            if old := await connection.fetchval(INDEXES):
+                await connection.execute(old)
             await connection.execute(await connection.fetchval(TABLES))
         finally:
             await connection.close()

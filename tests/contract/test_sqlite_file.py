@@ -166,7 +166,7 @@ async def test_A9_a_page_is_one_address_of_one_source(sqlite_desk: Desk, sqlite_
 # ---- inside
 
 
-CHECK_TIMES = {"checked_at", "crawl_time", "last_seen", "queued_run"}
+CHECK_TIMES = {"checked_at", "crawl_time", "last_seen", "queued_run", "observed_at", "quiet_seconds"}
 
 
 def _tables(path: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -186,8 +186,12 @@ async def test_A4_G4_a_304_writes_nothing_but_attempt_and_check_times(
     site: dict[str, Seen] = {"": read("Root", "a", etag='"1"'), "a": read("Page a", "", etag='"2"')}
     await sqlite_desk.crawl(site)
     before = _tables(sqlite_file)
+    looks = "select observed_at, checked_at, quiet_seconds from pages order by id"
+    assert {quiet for *_, quiet in _rows(sqlite_file, looks)} == {0.0}
     await sqlite_desk.crawl(dict.fromkeys(site, NotModified()))
     assert _tables(sqlite_file) == before
+    for observed, checked, quiet in _rows(sqlite_file, looks):
+        assert (observed, quiet) == (checked, 61.0)  # so long nothing changed: the time between two checks
 
 
 async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_desk: Desk, sqlite_file: Path) -> None:

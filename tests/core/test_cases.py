@@ -39,7 +39,7 @@ def test_A1_first_crawl_replaces_and_follows_new_links() -> None:
 def test_A4_A12_304_makes_nothing_and_follows_stored_links() -> None:
     decision = decide(LIVE, NotModified(), POLICY, LATER)
     assert (decision.content, decision.follow) == (Content.KEEP, Follow.STORED)
-    assert decision.page == replace(LIVE, checked_at=LATER, rhythm=decision.page.rhythm)
+    assert decision.page == replace(LIVE, checked_at=LATER, observed_at=LATER, rhythm=decision.page.rhythm)
     assert decision.reason == '304 by ETag "v1"'
 
 

@@ -121,7 +121,7 @@ def test_A28_looks_are_learned_from_and_decide_the_next_one() -> None:
         status=PageStatus.ACTIVE,
         content_hash="a" * 64,
         checked_at=NOON,
-        last_seen=NOON,
+        observed_at=NOON,
         recipe="r",
     )
     policy = Policy(recipe="r", looks=plan_looks([("docs.test", Rhythm())] * 9, 9 / DAY))

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, opened, rows
@@ -121,8 +122,16 @@ def without_nul(found: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 async def test_a_copy_goes_on_with_new_numbers(
     store: Path, work: type[InProcess], postgres: Postgres
 ) -> None:
+    """Also where a model of that number, which is gone, had an index of shorter vectors."""
     await filled(store)
     url = await postgres.emptied()
+    old = await asyncpg.connect(url)
+    for model in (1, 2, 3):
+        await old.execute(
+            f"create index vectors_near_{model} on vectors using hnsw "
+            f"((vector::halfvec(8)) halfvec_ip_ops) where model_id = {model}"
+        )
+    await old.close()
     await copy_store(f"sqlite:///{store}", url)
     with TinySite.docs() as site:
         async with opened(store, {"store.url": url}) as kb:

@@ -12,6 +12,7 @@ from tests.e2e.test_embedding_kill import REMAKING
 from tests.e2e.test_kb_faults import UPDATING
 from tests.e2e.test_kill import AT_ANY_POINT, CONFIRMING
 from tests.e2e.test_link_kill import SCORING
+from tests.engine.test_sync_law import POINTS as SYNCING
 
 from afresh.core.errors import ConfigError
 from afresh.failpoints import POINTS, VARIABLE, Tripped, arm, failpoint
@@ -31,7 +32,8 @@ def test_F01_F05_the_registry_names_the_points_of_the_source_and_each_has_a_kill
     used = [name for file in files for name in calls.findall(file.read_text("utf-8"))]
     assert set(used) == set(POINTS)
     copying = [point.partition("=")[0] for points in COPYING.values() for point in points]
-    assert {*AT_ANY_POINT, *CONFIRMING, *REMAKING, *UPDATING, *SCORING, *copying} == set(POINTS)
+    syncing = [f"sync.{point}" for point in SYNCING]  # as crashes in process, and one as a real kill
+    assert {*AT_ANY_POINT, *CONFIRMING, *REMAKING, *UPDATING, *SCORING, *copying, *syncing} == set(POINTS)
 
 
 def test_a_point_that_is_named_acts_at_its_hit_and_only_there() -> None:

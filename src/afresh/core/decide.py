@@ -68,11 +68,11 @@ def _answered(page: Page, now: datetime) -> Page:
 
 
 def _observed(page: Page, now: datetime, *, changed: bool) -> Page:
-    """The page with one more look that tells how often it changes."""
-    since = page.last_seen if page.failures else page.checked_at
-    if page.content_hash is None or since is None:
-        return page
-    return replace(page, rhythm=page.rhythm.seen(changed, (now - since).total_seconds()))
+    """The page with one more look that tells how often it changes, since the last one that did."""
+    since, rhythm = page.observed_at, page.rhythm
+    if page.content_hash is not None and since is not None:
+        rhythm = rhythm.seen(changed, (now - since).total_seconds())
+    return replace(page, observed_at=now, rhythm=rhythm)
 
 
 def _undoubted(page: Page) -> Page:
@@ -92,7 +92,8 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     same = made and page.content_hash == document.content_hash
     follow = _follow(page, seen, policy)
     changed = page.content_hash != document.content_hash
-    observed = _observed(page, now, changed=changed) if page.recipe == policy.recipe else page
+    comparable = page if page.recipe == policy.recipe else replace(page, observed_at=None)
+    observed = _observed(comparable, now, changed=changed)
     after = replace(
         _answered(observed, now),
         status=PageStatus.ACTIVE,

@@ -147,6 +147,7 @@ class Page:
     last_scraped: datetime | None = None
     checked_at: datetime | None = None
     changed_at: datetime | None = None
+    observed_at: datetime | None = None  # the last answer that told whether it had changed
     rhythm: Rhythm = Rhythm()  # noqa: RUF009 - frozen, so it can be shared
 
 

@@ -119,6 +119,7 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
                 "page": visit.claim.page.id,
                 "crawl_time": run.started_at,
                 "checked_at": visit.decision.page.checked_at,
+                "observed_at": visit.decision.page.observed_at,
                 "quiet_seconds": visit.decision.page.rhythm.quiet,
             }
             for visit in checked
@@ -198,6 +199,7 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
         "last_scraped": page.last_scraped,
         "checked_at": page.checked_at,
         "changed_at": page.changed_at,
+        "observed_at": page.observed_at,
         "change_count": page.rhythm.changes,
         "quiet_seconds": page.rhythm.quiet,
         "span_seconds": page.rhythm.spans,

@@ -23,6 +23,10 @@ from afresh.store.tables import TIME, Table
 
 COPYING = 0x61667279  # the advisory lock of who fills a database
 VECTORS, CHUNKS = "vectors", "chunks"
+OLD_INDEXES = """
+select string_agg(format('drop index %I', relname), '; ') from pg_class
+where relkind = 'i' and relname like 'vectors\\_near\\_%' and relnamespace = current_schema()::regnamespace
+"""  # of models that are gone: those of the copy may have their numbers, and longer vectors
 CASTS = {"vector": "halfvec", "words": "tsvector"}
 TYPES = {"integer": "bigint", "real": "float8", "blob": "bytea", TIME: "timestamptz"}
 
@@ -103,6 +107,8 @@ class PostgresEnd:
     async def begin(self, copy: Unfinished) -> None:
         """Mark the database as half a copy."""
         async with self._explained(), self._db.transaction():
+            if old := await self._db.fetchval(OLD_INDEXES):
+                await self._db.execute(old)
             await self._db.execute(f"create table {MARKER} (origin text not null, sources text not null)")
             await self._db.execute(f"insert into {MARKER} values ($1, $2)", *copy)
 

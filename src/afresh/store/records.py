@@ -116,6 +116,7 @@ def page_from(row: Row) -> Page:
         last_scraped=at(row["last_scraped"]),
         checked_at=at(row["checked_at"]),
         changed_at=at(row["changed_at"]),
+        observed_at=at(row["observed_at"]),
         rhythm=rhythm_from(row),
     )
 

@@ -9,6 +9,7 @@ create table schedules (
     outcome text,
     fired_at {time}
 );
+alter table pages add column observed_at {time};
 alter table pages add column change_count integer not null default 0;
 alter table pages add column quiet_seconds {real} not null default 0;
 alter table pages add column span_seconds {real} not null default 0;

@@ -25,16 +25,16 @@ set status = r.status, title = r.title, language = r.language, etag = r.etag, la
     content_hash = r.content_hash, links_hash = r.links_hash, links_left_out = r.links_left_out, recipe = r.recipe, chunker = r.chunker, failures = r.failures,
     gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
     last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
-    change_count = r.change_count, quiet_seconds = r.quiet_seconds, span_seconds = r.span_seconds,
+    observed_at = r.observed_at, change_count = r.change_count, quiet_seconds = r.quiet_seconds, span_seconds = r.span_seconds,
     crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, updated_at = r.now
-from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe chunker failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at change_count quiet_seconds span_seconds now page} r
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe chunker failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at observed_at change_count quiet_seconds span_seconds now page} r
 where pages.id = r.page
 
 -- check_page
 update pages
 set failures = 0, gone_count = 0, doomed_by = null, crawl_time = r.crawl_time, last_seen = r.crawl_time,
-    checked_at = r.checked_at, quiet_seconds = r.quiet_seconds
-from {rows page crawl_time checked_at quiet_seconds} r
+    checked_at = r.checked_at, observed_at = r.observed_at, quiet_seconds = r.quiet_seconds
+from {rows page crawl_time checked_at observed_at quiet_seconds} r
 where pages.id = r.page
 
 -- forget_diffs
