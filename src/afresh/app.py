@@ -23,6 +23,7 @@ from afresh.core.link_list import LINKS
 from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
+from afresh.core.pictures import Politeness
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
 from afresh.core.sweep import brake_holds
@@ -109,6 +110,11 @@ class Workshop(Outlets, Naming):
     def keywords(self, source: Source) -> Mapping[str, float]:
         """What its links are scored by, with weights."""
         return self._own(source).links.keywords
+
+    def manners(self, source: Source | None) -> Politeness:
+        """How hosts are asked for a source, or where none is named."""
+        crawl = (self._own(source) if source else self.config).crawl
+        return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency)
 
     def schedule(self, source: Source) -> "Schedule | None":
         """When a source is looked at by itself, if its settings name times."""

@@ -48,12 +48,13 @@ from afresh.engine.which import best_sources, exact_source, exact_sources, stand
 from afresh.kb_access import Admission
 from afresh.kb_hooks import Hooks
 from afresh.kb_measures import Measures, Sums
+from afresh.kb_pictures import Pictures
 from afresh.kb_records import Records
 from afresh.kb_schedule import Scheduling
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Records, Hooks, Scheduling, Admission, Measures):
+class KnowledgeBase(Records, Hooks, Scheduling, Admission, Measures, Pictures):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
     from afresh.core.glimpse import Glimpse
     from afresh.core.outbox import Target
+    from afresh.core.pictures import Politeness
     from afresh.core.timing import Schedule
     from afresh.engine.postman import Postman
     from afresh.engine.sync import Syncs
@@ -70,6 +71,10 @@ class Tools(Protocol):
 
     def keywords(self, source: Source) -> Mapping[str, float]:
         """What its links are scored by, with weights."""
+        ...
+
+    def manners(self, source: Source | None) -> "Politeness":
+        """How hosts are asked for a source, or where none is named."""
         ...
 
     def schedule(self, source: Source) -> "Schedule | None":

@@ -46,6 +46,7 @@ from afresh.ports.measures import Measured as Measured
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
+from afresh.ports.pictures import Pictured as Pictured
 from afresh.ports.schedules import Appointments as Appointments
 from afresh.ports.schedules import Rhythms as Rhythms
 
@@ -322,7 +323,7 @@ class Store(LinkAnswers, Copies, Rhythms, Protocol):
     async def see_cache(self, cache: SeenCache) -> None: ...
 
 
-class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Measured, Protocol):
+class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Measured, Pictured, Protocol):
     """What the use cases ask of a store beyond what the engine does: sources and answers."""
 
     url: str

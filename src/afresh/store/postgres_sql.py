@@ -26,7 +26,7 @@ TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_NUMBERS.split(), "bigint"),
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
     **dict.fromkeys(("blocked", "domains", "hashes", "matches", "urls", "workers"), "text[]"),
-    **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "sources"), "bigint[]"),
+    **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "runs", "sources"), "bigint[]"),
     **dict.fromkeys(("after_score", "least", "quiet_seconds", "score", "span_seconds"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),
 }

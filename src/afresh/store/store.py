@@ -21,6 +21,7 @@ from afresh.store.matching import Known
 from afresh.store.measures import Measures
 from afresh.store.nearby import Nearby
 from afresh.store.outbox import OutboxRecords
+from afresh.store.pictures import Pictures
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
@@ -52,6 +53,7 @@ class SqlStore(
     HookRecords,
     OutboxRecords,
     Measures,
+    Pictures,
     Schedules,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""

@@ -10,6 +10,7 @@ from afresh.testing.memory.hooks import MemoryHooks
 from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.measures import MemoryMeasures
+from afresh.testing.memory.pictures import MemoryPictures
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.schedules import MemorySchedules
@@ -33,6 +34,7 @@ class MemoryStore(
     MemoryAnswers,
     MemoryHooks,
     MemoryMeasures,
+    MemoryPictures,
     MemorySchedules,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""

@@ -15,7 +15,18 @@ from afresh.config import Config
 from afresh.core.access import Allowed
 from afresh.core.events import Event, Notice
 from afresh.engine.pause import heard
-from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
+from afresh.faces.http import (
+    changes,
+    docs_page,
+    health,
+    links,
+    overview,
+    pages,
+    pictures,
+    runs,
+    searching,
+    sources,
+)
 from afresh.faces.http.access import Door
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
@@ -39,6 +50,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     searching.router,
     changes.router,
     overview.router,
+    pictures.router,
 )
 
 

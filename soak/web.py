@@ -1,0 +1,115 @@
+"""How fast the server answers when a source is large: 100,000 pages looked at 1,000,000 times.
+
+Every address of the interface and what it is made of is asked a few times; one that takes longer than 300 ms
+is a breach.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import aiohttp
+from tests.postgres import mortal
+
+from afresh.app import build
+from afresh.config import load
+from afresh.faces.http.app import make_app
+from afresh.faces.http.serving import Server
+from soak.large import Size, fill
+
+MOST_MS = 300.0
+TIMES = 4
+API = (
+    "/status",
+    "/sources",
+    "/sources/{s}",
+    "/pages?source={s}&limit=100",
+    "/pages?source={s}&status=error&limit=100",
+    "/pages?source={s}&doubtful=true&limit=100",
+    "/links?source={s}&limit=50",
+    "/changes?source={s}&limit=100",
+    "/changes?source={s}&run=7&limit=100",
+    "/runs?source={s}&limit=100",
+    "/pages/1",
+    "/pages/1/why",
+    "/pages/1/text",
+    "/pages/1/history",
+    "/pages/777/why",
+    "/links?page=1&limit=50",
+)
+
+
+async def measured(url: str, only: str | None) -> list[tuple[str, float, float, int]]:
+    """The median and the slowest answer of each address, in milliseconds, and its length."""
+    config = load(None, {}, {"store.url": url}, Path.cwd())
+    kb = await build(config)
+    source = (await kb.all_sources())[0]
+    server = Server(make_app(kb, config, works=False), "127.0.0.1", 0)
+    serving = asyncio.create_task(server.work())
+    found = []
+    try:
+        async with aiohttp.ClientSession(server.url) as client:
+            for place in addresses(int(source.id)):
+                if only is None or only in place:
+                    found.append((place, *await _asked(client, place)))
+                    print("{:60} {:7.0f} ms, slowest {:7.0f} ms, {:9,} bytes".format(*found[-1]), flush=True)
+    finally:
+        server.leave()
+        await serving
+        await kb.close()
+    return found
+
+
+def addresses(source: int) -> list[str]:
+    """What is asked for."""
+    return [f"/api/v1{place}".format(s=source) for place in API]
+
+
+async def _asked(client: aiohttp.ClientSession, place: str) -> tuple[float, float, int]:
+    taken, size = [], 0
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        async with client.get(place) as answer:
+            size = len(await answer.read())
+            if answer.status != 200:
+                raise AssertionError(f"{place} is answered with {answer.status}: {await answer.text()}")
+        taken.append(1000 * (time.perf_counter() - began))
+    return median(taken), max(taken), size
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the source, ask, and say what is too slow."""
+    parser = argparse.ArgumentParser("python -m soak web", description=__doc__)
+    parser.add_argument("--pages", type=int, default=100_000)
+    parser.add_argument("--attempts", type=int, default=1_000_000)
+    parser.add_argument("--changes", type=int, default=300_000)
+    parser.add_argument("--postgres", action="store_true", help="on PostgreSQL instead of SQLite")
+    parser.add_argument("--store", help="keep the store here, and use it if it is there")
+    parser.add_argument("--only", help="just the addresses that hold this")
+    given = parser.parse_args(arguments)
+    size = Size(pages=given.pages, attempts=given.attempts, changes=given.changes)
+    with ExitStack() as stack:
+        url = given.store
+        if url is None and given.postgres:
+            url = asyncio.run(stack.enter_context(mortal())[0].emptied())
+        elif url is None:
+            url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/large.db"
+        found = asyncio.run(_filled_and_measured(url, size, given.only))
+    slow = [place for place, middle, _, _ in found if middle >= MOST_MS]
+    for place in slow:
+        print(f"breach: {place} takes longer than {MOST_MS:.0f} ms")
+    return 1 if slow else 0
+
+
+async def _filled_and_measured(url: str, size: Size, only: str | None) -> list[tuple[str, float, float, int]]:
+    kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
+    empty = not await kb.all_sources()
+    await kb.close()
+    if empty:
+        await fill(url, size)
+    return await measured(url, only)
