@@ -46,6 +46,7 @@ from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
 from afresh.kb_access import Admission
+from afresh.kb_glances import Glances
 from afresh.kb_hooks import Hooks
 from afresh.kb_measures import Measures, Sums
 from afresh.kb_pictures import Pictures
@@ -54,7 +55,7 @@ from afresh.kb_schedule import Scheduling
 from afresh.ports import Clock, Library
 
 
-class KnowledgeBase(Records, Hooks, Scheduling, Admission, Measures, Pictures):
+class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pictures):
     """Everything afresh can be asked to do."""
 
     def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:

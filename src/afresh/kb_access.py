@@ -69,7 +69,11 @@ class Admission:
         """What the holder of a token may do; None if it is unknown, revoked or expired."""
         if not text.startswith(PREFIX) or len(text) > LONGEST:
             return None
-        token = await self._store.token_of(digest_of(text))
+        return await self.admitted_by(digest_of(text))
+
+    async def admitted_by(self, digest: str) -> Allowed | None:
+        """The same for the digest of a token."""
+        token = await self._store.token_of(digest)
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None

@@ -1,4 +1,4 @@
-"""The use cases of pictures: what changed when, what a site looks like, how hosts are asked, what was saved."""
+"""The use cases of pictures: what changed when, what a site is like, how hosts are asked, what was saved."""
 
 from dataclasses import replace
 

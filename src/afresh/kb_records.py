@@ -67,6 +67,9 @@ class Records(Work):
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         after: int = 0,
         limit: int,
     ) -> list[PageView]:
@@ -76,7 +79,15 @@ class Records(Work):
             views = [view for _, view, _, _ in found if sources is None or view.source_id in sources]
             return sorted((view for view in views if view.id > after), key=lambda view: view.id)[:limit]
         found_pages = await self._store.page_records(
-            sources, status=status, everything=everything, doubtful=doubtful, after=after, limit=limit
+            sources,
+            status=status,
+            everything=everything,
+            doubtful=doubtful,
+            language=language,
+            depth=depth,
+            text=text,
+            after=after,
+            limit=limit,
         )
         return list(found_pages)
 
@@ -173,10 +184,16 @@ class Records(Work):
         return await source_of(self._store, found.source_id)
 
     async def change_list(
-        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+        self,
+        sources: Sources,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        below: int | None = None,
+        limit: int,
     ) -> list[ChangeView]:
         """Changes, newest first."""
-        return list(await self._store.change_records(sources, run=run, below=below, limit=limit))
+        return list(await self._store.change_records(sources, run=run, url=url, below=below, limit=limit))
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | None:
         """What was answered to a request with this name; None: it is the caller's to answer."""

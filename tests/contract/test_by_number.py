@@ -32,6 +32,14 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
     deleted = await store.page_records(None, status=PageStatus.DELETED, limit=10)
     assert [page.id for page in deleted] == [first[0].id]
 
+    named = {".ORG/A": at("a"), "/B": at("b"), "100%": None, "_": None}  # any case, and no jokers
+    for text, url in named.items():
+        found = [page.url for page in await store.page_records(here, text=text, limit=10)]
+        assert found == ([url] if url else []), text
+    assert {page.depth for page in await store.page_records(here, depth=1, limit=10)} == {1}
+    assert await store.page_records(here, language="tlh", limit=10) == []
+
+    assert [each.url for each in await store.change_records(here, url=at("a"), limit=10)] == [at("a")]
     changes = await store.change_records(None, limit=2)
     older = await store.change_records(here, below=changes[-1].id, limit=10)
     assert [change.id for change in (*changes, *older)] == sorted(

@@ -18,6 +18,9 @@ class Numbered(Protocol):
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         after: int = 0,
         limit: int,
     ) -> Sequence[PageView]: ...
@@ -38,7 +41,13 @@ class Numbered(Protocol):
         self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
     ) -> Sequence[Run]: ...
     async def change_records(
-        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+        self,
+        sources: Sources,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        below: int | None = None,
+        limit: int,
     ) -> Sequence[ChangeView]: ...
     async def attempt_records(
         self, page: PageId, *, below: int | None = None, limit: int

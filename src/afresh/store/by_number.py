@@ -23,10 +23,13 @@ class ByNumber:
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         after: int = 0,
         limit: int,
     ) -> list[PageView]:
-        """Pages with a number above `after`, in the order of their numbers."""
+        """Pages with a number above `after`, in the order of their numbers; `text` in address or title."""
         async with self.db.read() as tx:
             rows = await tx.all(
                 "page_records",
@@ -34,6 +37,9 @@ class ByNumber:
                 status=status,
                 everything=int(everything),
                 doubtful=int(doubtful),
+                language=language,
+                depth=depth,
+                part=_part_of(text),
                 after=after,
                 limit=limit,
             )
@@ -87,11 +93,17 @@ class ByNumber:
             return [run_from(row) for row in rows]
 
     async def change_records(
-        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+        self,
+        sources: Sources,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        below: int | None = None,
+        limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
         async with self.db.read() as tx:
-            rows = await tx.all("change_records", **_among(sources), run=run, top=below, limit=limit)
+            rows = await tx.all("change_records", **_among(sources), run=run, url=url, top=below, limit=limit)
             return [change_from(row) for row in rows]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
@@ -99,6 +111,14 @@ class ByNumber:
         async with self.db.read() as tx:
             rows = await tx.all("attempt_records", page=page, top=below, limit=limit)
             return [attempt_from(row) for row in rows]
+
+
+def _part_of(text: str | None) -> str | None:
+    """What `like` takes for texts that hold this one, whatever the case of its letters."""
+    if not text:
+        return None
+    plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{plain}%"
 
 
 def _among(sources: Sources) -> dict[str, object]:

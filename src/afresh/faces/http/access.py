@@ -3,18 +3,23 @@
 In this order: the name it was called by and the page that asks (`names.py`), how often this caller asks
 (`limits.py`), the token, what that allows, and the body's size and time. What is allowed is `Allowed`, in the
 state of the request. A token that is bound to sources gets no answer from a route that does not look at it.
+A browser may bring a login (`logins.py`) instead of a token; who has neither is led to where one logs in.
 """
 
 from collections.abc import Collection
 from typing import Protocol
+from urllib.parse import quote
 
 from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
-from afresh.faces.http.names import check_host, check_origin, is_local, peer_of
+from afresh.faces.http.logins import Logins, cookie_of
+from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
 from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
 
 OPEN = "/health"
+LOGIN = "/login"
+ASSETS = "/assets/"
 HOOKS = "/api/v1/webhooks/"
 JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -35,6 +40,8 @@ class Keeper(Protocol):
 
     async def admitted(self, text: str) -> Allowed | None: ...
 
+    async def admitted_by(self, digest: str) -> Allowed | None: ...
+
 
 def allowed_of(scope: Scope) -> Allowed:
     """What the request under way may do; nothing is allowed where nobody stood at the door."""
@@ -54,12 +61,14 @@ class Door:
         settings: AccessSettings,
         *,
         hooks: App | None = None,
+        logins: Logins | None = None,
         names: Collection[str] = (),
     ) -> None:
         self._app = app
         self._keeper = keeper
         self._settings = settings
         self._hooks = hooks
+        self._logins = logins
         self._names = frozenset((*settings.hosts, *names))
         self._asked = Buckets(settings.requests_per_second, settings.burst)
         self._failed = Buckets(settings.requests_per_second, settings.burst)
@@ -76,6 +85,8 @@ class Door:
             try:
                 await self._let_in(scope, receive, guarded)
             except Refused as refused:
+                if refused.status == 401 and self._logins is not None and _is_person(scope):
+                    refused = _led_to_login(scope)
                 await refuse(guarded, refused)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
@@ -107,7 +118,7 @@ class Door:
 
     async def _allowed(self, scope: Scope, *, has_tokens: bool) -> Allowed:
         peer = caller(peer_of(scope))
-        if scope["path"] == OPEN and scope["method"] in SAFE:
+        if self._is_open(scope):
             self._take(peer)
             return Allowed(who=peer, sources=frozenset())
         text = _bearer(scope)
@@ -115,7 +126,7 @@ class Door:
             return EVERYTHING
         if wait := self._failed.wait(peer):
             raise too_many(wait)
-        allowed = await self._keeper.admitted(text) if text is not None else None
+        allowed = await self._keeper.admitted(text) if text is not None else await self._logged_in(scope)
         if allowed is None:
             self._failed.take(peer)
             raise _unknown(has_tokens=has_tokens, given=text is not None)
@@ -123,6 +134,24 @@ class Door:
         if scope["method"] not in SAFE and not allowed.may_write and not _judges_itself(scope["path"]):
             raise Refused(403, "this token may only read: use one that was made with --scope write")
         return allowed
+
+    def _is_open(self, scope: Scope) -> bool:
+        """Whether everybody gets an answer: what tells of no source, and where one logs in."""
+        path, reads = scope["path"], scope["method"] in SAFE
+        if self._logins is not None and (path == LOGIN or (reads and path.startswith(ASSETS))):
+            return True
+        return bool(path == OPEN) and reads
+
+    async def _logged_in(self, scope: Scope) -> Allowed | None:
+        """What the login of a browser allows; what changes something has to come from a page of ours."""
+        cookie = cookie_of(scope) if self._logins is not None else None
+        digest = self._logins.token_behind(cookie) if self._logins is not None and cookie else None
+        if digest is None:
+            return None
+        if scope["method"] not in SAFE and not comes_from_us(scope):
+            raise Refused(403, "a browser that is logged in changes things only from a page of this server")
+        scope.setdefault("state", {})["login"] = True
+        return await self._keeper.admitted_by(digest)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         return await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)
@@ -134,6 +163,18 @@ class Door:
 
 def _judges_itself(path: str) -> bool:
     return any(path == each or path.startswith(f"{each}/") for each in JUDGES_ITSELF)
+
+
+def _is_person(scope: Scope) -> bool:
+    """Whether somebody opens a page in a browser."""
+    wants = any("text/html" in each for each in values(scope, b"accept"))
+    return wants and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
+
+
+def _led_to_login(scope: Scope) -> Refused:
+    query = scope.get("query_string", b"").decode("latin-1")
+    place = quote(scope["path"] + (f"?{query}" if query else ""), safe="/")
+    return Refused(303, "log in with a token", location=f"{LOGIN}?to={place}")
 
 
 def _bearer(scope: Scope) -> str | None:

@@ -28,10 +28,12 @@ from afresh.faces.http import (
     sources,
 )
 from afresh.faces.http.access import Door
+from afresh.faces.http.logins import Logins
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App
+from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -95,15 +97,20 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
         redirect_slashes=False,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
-    tell_problems(app)
+    tell_problems(app, web.trouble)
     app.include_router(health.router)
     app.include_router(docs_page.router)
+    for page in web.OPEN:
+        app.include_router(page)
+    for page in web.ROUTERS:
+        app.include_router(_open_part(page) if read_only else page)
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
         app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
-    hooks = WebhookDoor(kb, config.webhooks, utc_now)
-    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
+    hooks, logins = WebhookDoor(kb, config.webhooks, utc_now), Logins(config.access, utc_now)
+    app.state.logins = logins
+    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=logins)
     app.add_middleware(desk.metered)
     return app
 

@@ -25,12 +25,13 @@ async def list_changes(
     reach: Reached,
     source: Source = None,
     run: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this run.")] = None,
+    url: Annotated[str | None, Query(max_length=2_000, description="Only of this address.")] = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """Changes, newest first, each with its difference."""
     changes = await reach.kb.change_list(
-        await reach.sources(source), run=run, below=read_number(cursor), limit=limit + 1
+        await reach.sources(source), run=run, url=url, below=read_number(cursor), limit=limit + 1
     )
     return reply(request, part(changes, limit, by_id))
 
@@ -40,7 +41,7 @@ async def changes_of_source(
     request: Request, reach: Reached, number: Id, cursor: Cursor = None, limit: Limit = USUAL
 ) -> Response:
     """The changes of one source."""
-    return await list_changes(request, reach, number, None, cursor, limit)
+    return await list_changes(request, reach, number, None, None, cursor, limit)
 
 
 @router.get(

@@ -66,6 +66,15 @@ def check_host(scope: Scope, allowed: Collection[str], *, addresses: bool) -> No
         raise Refused(421, f"{name} is no name of this server: access.hosts lists those that are")
 
 
+def comes_from_us(scope: Scope) -> bool:
+    """Whether a browser says that a page of this server asks; one that says nothing does not."""
+    own = {f"{scheme}://{host_of(scope)[1]}" for scheme in ("http", "https")}
+    found = values(scope, b"origin")
+    if found:
+        return len(found) == 1 and found[0].lower() in own
+    return value(scope, b"sec-fetch-site") == "same-origin"
+
+
 def check_origin(scope: Scope, allowed: Collection[str]) -> None:
     """Refuse what a page of another site asks for; a person who follows a link is welcome."""
     found = values(scope, b"origin")

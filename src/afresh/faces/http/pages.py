@@ -20,6 +20,9 @@ router = APIRouter(tags=["pages"], route_class=OnceRoute)
 Url = Annotated[str | None, Query(max_length=2_000, description="Just the page at this address.")]
 Status = Annotated[PageStatus | None, Query(description="Only pages with this status.")]
 Deleted = Annotated[bool, Query(description="Also pages that were deleted.")]
+Language = Annotated[str | None, Query(max_length=40, description="Only pages in this language.")]
+Depth = Annotated[int | None, Query(ge=0, le=1_000, description="Only pages this many links from the root.")]
+Holds = Annotated[str | None, Query(max_length=500, description="Only with this in address or title.")]
 Doubtful = Annotated[bool, Query(description="Only pages whose last look is not believed.")]
 
 
@@ -49,6 +52,9 @@ async def list_pages(
     status: Status = None,
     deleted: Deleted = False,
     doubtful: Doubtful = False,
+    language: Language = None,
+    depth: Depth = None,
+    text: Holds = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
@@ -59,6 +65,9 @@ async def list_pages(
         status=status,
         everything=deleted,
         doubtful=doubtful,
+        language=language,
+        depth=depth,
+        text=text,
         after=read_number(cursor) or 0,
         limit=limit + 1,
     )
@@ -74,11 +83,16 @@ async def pages_of_source(
     status: Status = None,
     deleted: Deleted = False,
     doubtful: Doubtful = False,
+    language: Language = None,
+    depth: Depth = None,
+    text: Holds = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """The pages of one source."""
-    return await list_pages(request, reach, number, url, status, deleted, doubtful, cursor, limit)
+    return await list_pages(
+        request, reach, number, url, status, deleted, doubtful, language, depth, text, cursor, limit
+    )
 
 
 @router.post("/pages", status_code=201, response_model=PageView)

@@ -1,7 +1,7 @@
 """Errors as `application/problem+json` (RFC 9457): what is wrong, where, and what to do instead."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -94,22 +94,33 @@ def problem(
     return Response(as_json(told), status, {**(headers or {}), "cache-control": "no-store"}, MEDIA)
 
 
-def tell_problems(app: FastAPI) -> None:
-    """Have every error of an application told as a problem."""
+def status_of(error: AfreshError, path: str) -> int:
+    """The status that an error is told with; trouble of our own is logged."""
+    status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
+    if status == 500:
+        log.error("%s failed", path, exc_info=error)
+    return status
+
+
+def told_of_fields(error: RequestValidationError) -> str:
+    """What is wrong with the fields of a request, in one sentence."""
+    fields = [_field(each) for each in error.errors()[:5]]
+    return "; ".join(f"{each.field}: {each.detail}" for each in fields) or "the request is not understood"
+
+
+def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
+    """Have every error of an application told as a problem; a person who is lost gets a page."""
 
     @app.exception_handler(AfreshError)
     async def known(request: Request, error: AfreshError) -> Response:
-        status = next((code for kind, code in STATUS if isinstance(error, kind)), 500)
-        if status == 500:
-            log.error("%s failed", request.url.path, exc_info=error)
+        status = status_of(error, request.url.path)
         headers = {"retry-after": "5"} if status == 503 else None
         return problem(status, str(error), run=getattr(error, "run", None), headers=headers)
 
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> Response:
         fields = [_field(each) for each in error.errors()]
-        told = "; ".join(f"{each.field}: {each.detail}" for each in fields[:5])
-        return problem(422, told or "the request is not understood", errors=fields[:50])
+        return problem(422, told_of_fields(error), errors=fields[:50])
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
@@ -118,6 +129,8 @@ def tell_problems(app: FastAPI) -> None:
             detail = f"there is nothing at {request.url.path[:200]}: /docs lists the routes"
         if error.status_code == 405:
             detail = f"{request.method} is not for {request.url.path[:200]}: /docs lists the routes"
+        if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+            return page(request, error.status_code, detail.partition(": /docs")[0])
         return problem(error.status_code, detail, headers=error.headers)
 
     @app.exception_handler(Exception)

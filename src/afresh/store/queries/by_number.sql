@@ -4,6 +4,9 @@ where p.id > :after and (:everywhere = 1 or p.source_id in {list sources})
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
     and (:doubtful = 0 or p.doubt is not null)
+    and (:language is null or p.language = :language)
+    and (:depth is null or p.depth = :depth)
+    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
 order by p.id
 limit :limit
 
@@ -52,6 +55,7 @@ select c.*, s.name as source_name, s.version as source_version
 from changes c join sources s on s.id = c.source_id
 where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list sources})
     and (:run is null or c.run_id = :run)
+    and (:url is null or c.url = :url)
 order by c.id desc
 limit :limit
 

@@ -20,6 +20,9 @@ class MemoryByNumber:
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         after: int = 0,
         limit: int,
     ) -> list[PageView]:
@@ -30,6 +33,9 @@ class MemoryByNumber:
         elif not everything:
             pages = [page for page in pages if page.status is not PageStatus.DELETED]
         found = [page for page in pages if page.id > after and (page.doubt is not None or not doubtful)]
+        found = [page for page in found if language in (None, page.language) and depth in (None, page.depth)]
+        if text:
+            found = [page for page in found if text.lower() in f"{page.url}\n{page.title or ''}".lower()]
         return [view_of(page) for page in sorted(found, key=lambda page: page.id)][:limit]
 
     async def page_record(self, page: PageId) -> PageView | None:
@@ -103,11 +109,18 @@ class MemoryByNumber:
         return sorted(runs, key=lambda run: -run.id)[:limit]
 
     async def change_records(
-        self, sources: Sources, *, run: int | None = None, below: int | None = None, limit: int
+        self,
+        sources: Sources,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        below: int | None = None,
+        limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
         rows = [view for owner, view in self.tables.changes.values() if _is_among(owner, sources)]
-        rows = [view for view in rows if run in (None, view.run) and (below is None or view.id < below)]
+        rows = [view for view in rows if run in (None, view.run) and url in (None, view.url)]
+        rows = [view for view in rows if below is None or view.id < below]
         return sorted(rows, key=lambda view: -view.id)[:limit]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:

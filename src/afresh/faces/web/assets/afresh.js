@@ -1,0 +1,58 @@
+// What every page does: colours, keys, questions before something is deleted, and what is said aloud.
+
+const root = document.documentElement;
+
+export function say(text) {
+  const said = document.getElementById("said");
+  said.textContent = text;
+  said.classList.add("shown");
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => said.classList.remove("shown"), 2500);
+}
+
+function nextTheme() {
+  const order = [undefined, "light", "dark"];
+  const next = order[(order.indexOf(root.dataset.theme) + 1) % order.length];
+  if (next) root.dataset.theme = next; else delete root.dataset.theme;
+  try {
+    if (next) localStorage.setItem("theme", next); else localStorage.removeItem("theme");
+  } catch { /* for this page only */ }
+  say(next ? `Colours: ${next}` : "Colours: as the system");
+}
+
+document.getElementById("theme")?.addEventListener("click", nextTheme);
+
+const types = (element) => element.closest("input, textarea, select, [contenteditable]");
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || types(event.target)) return;
+  const box = document.getElementById("q") || document.getElementById("find");
+  if (!box) return;
+  event.preventDefault();
+  box.focus();
+  box.select();
+});
+
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.sure;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+async function copy(button) {
+  const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom)?.textContent ?? "";
+  try {
+    await navigator.clipboard.writeText(text);
+    say("Copied");
+  } catch {
+    say("The browser does not let this page copy");
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy], [data-copy-from]");
+  if (button) copy(button);
+});
+
+for (const select of document.querySelectorAll("form.filters select, form.filters input[type=checkbox]")) {
+  select.addEventListener("change", () => select.form.requestSubmit());
+}

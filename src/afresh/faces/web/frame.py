@@ -1,0 +1,121 @@
+"""The frame of every page: templates, the headers they are sent with, and errors that say what to do."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache, partial
+from http import HTTPStatus
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from afresh.app import utc_now
+from afresh.core.access import Allowed
+from afresh.core.errors import AfreshError, UsageError
+from afresh.core.masking import mask_secrets, one_line
+from afresh.faces.http.access import allowed_of
+from afresh.faces.http.problems import status_of, told_of_fields
+from afresh.faces.web.assets import asset_url
+from afresh.faces.web.words import FILTERS, moment
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",  # with none at all a browser hides the origin of our own forms
+    "cache-control": "no-store",
+    "vary": "cookie",
+}
+LONGEST = 2_000  # characters of an error
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("afresh.faces.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(FILTERS)
+    made.globals["asset"] = asset_url
+    return made
+
+
+def show(request: Request, template: str, status: int = 200, **given: object) -> Response:
+    """A page."""
+    return Response(drawn(request, template, **given), status, HEADERS, "text/html")
+
+
+def drawn(request: Request, template: str, **given: object) -> str:
+    """A page, or a part of one, as HTML."""
+    allowed: Allowed = allowed_of(request.scope)
+    now = utc_now()
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            here=request.url.path,
+            may_write=allowed.may_write and not request.app.state.read_only,
+            everywhere=allowed.everywhere,
+            logged_in=bool(request.scope["state"].get("login")),
+            ago=partial(moment, now=now),
+            now=now,
+            with_query=partial(with_query, request),
+            **given,
+        )
+    )
+
+
+def to(place: str) -> Response:
+    """Where to look after a form was done."""
+    return Response(status_code=303, headers={**HEADERS, "location": place})
+
+
+def with_query(request: Request, **changed: object) -> str:
+    """The address of this page with other parameters; None leaves one out."""
+    kept = {name: text for name, text in request.query_params.items() if text}
+    kept |= {name: str(value) for name, value in changed.items() if value is not None}
+    for name in [name for name, value in changed.items() if value is None]:
+        kept.pop(name, None)
+    return f"?{urlencode(kept)}"
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form that was sent; of one that is there twice the last."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("", "application/x-www-form-urlencoded"):
+        raise UsageError("a form is sent as application/x-www-form-urlencoded")
+    try:
+        text = (await request.body()).decode()
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+    except ValueError:
+        raise UsageError("this form cannot be read") from None
+
+
+def trouble(request: Request, status: int, detail: str) -> Response:
+    """A page that says what went wrong."""
+    told = one_line(mask_secrets(detail))[:LONGEST]
+    return show(request, "error.html", status, code=status, title=HTTPStatus(status).phrase, detail=told)
+
+
+class PageRoute(APIRoute):
+    """A route for people: what goes wrong is a page too."""
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        """The handler, with errors told as pages."""
+        handle = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except AfreshError as error:
+                return trouble(request, status_of(error, request.url.path), str(error))
+            except RequestValidationError as error:
+                return trouble(request, 422, told_of_fields(error))
+
+        return told

@@ -1,0 +1,55 @@
+"""Logging in with a token, and out again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from afresh.faces.http.limits import caller, too_many
+from afresh.faces.http.logins import Logins, cookie_header, cookie_of
+from afresh.faces.http.names import peer_of
+from afresh.faces.http.parts import Kb
+from afresh.faces.web.frame import PageRoute, form_of, show, to
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+UNKNOWN = "This token is unknown, expired or revoked."
+
+
+@router.get("/login")
+async def ask(
+    request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/"
+) -> Response:
+    """Where a token is asked for."""
+    return show(request, "login.html", place=place, wrong=None, any_token=await kb.has_tokens())
+
+
+@router.post("/login")
+async def log_in(request: Request, kb: Kb) -> Response:
+    """Take a token, and give a login for it."""
+    logins: Logins = request.app.state.logins
+    peer = caller(peer_of(request.scope))
+    if wait := logins.failed.wait(peer):
+        raise too_many(wait)
+    form = await form_of(request)
+    token, place = form.get("token", "").strip(), form.get("to", "/")
+    if await kb.admitted(token) is None:
+        logins.failed.take(peer)
+        return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
+    answer = to(place if _is_ours(place) else "/")
+    answer.headers["set-cookie"] = cookie_header(request.scope, logins.begin(token))
+    return answer
+
+
+@router.post("/logout")
+async def log_out(request: Request) -> Response:
+    """End a login."""
+    cookie = cookie_of(request.scope)
+    if cookie:
+        request.app.state.logins.end(cookie)
+    answer = to("/login")
+    answer.headers["set-cookie"] = cookie_header(request.scope, "")
+    return answer
+
+
+def _is_ours(place: str) -> bool:
+    """Whether a place is a page of this server: `//x` and `/\\x` are others."""
+    return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isprintable()

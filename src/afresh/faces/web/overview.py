@@ -1,0 +1,61 @@
+"""The overview: every source, and what runs now."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import StreamingResponse
+
+from afresh.core.model import RunState, Source
+from afresh.core.views import RunReport
+from afresh.engine.pause import heard
+from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.web.frame import PageRoute, drawn, show
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+LOOK = 0.5  # seconds between looks at runs that are watched
+IDLE = 2.0  # where none is under way
+QUIET = 15  # looks without news after which a sign of life is sent
+
+
+@router.get("/")
+async def overview(request: Request, reach: Reached) -> Response:
+    """Every source at a glance."""
+    glances = await reach.kb.glances(await reach.visible())
+    live = await reach.kb.live_runs(reach.allowed.sees)
+    totals = {
+        "pages": sum(each.view.pages for each in glances),
+        "chunks": sum(each.view.chunks for each in glances),
+        "due": sum(each.due for each in glances),
+        "errors": sum(each.view.errors for each in glances),
+    }
+    return show(request, "overview.html", glances=glances, live=live, totals=totals)
+
+
+@router.get("/live")
+async def live(request: Request, reach: Reached) -> StreamingResponse:
+    """What runs now, as server-sent events: `runs` with its HTML whenever it moved, `over` when one ends."""
+    events = _events(request, reach, request.app.state.desk.stopping)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _events(request: Request, reach: Reach, stopping: asyncio.Event) -> AsyncIterator[str]:
+    told, quiet, before = "", 0, set[int]()
+    while not stopping.is_set():
+        runs = await reach.kb.live_runs(reach.allowed.sees)
+        body, now = drawn(request, "parts/live.html", live=runs), _going(runs)
+        if body != told:
+            told, quiet = body, 0
+            yield f"event: runs\ndata: {json.dumps(body)}\n\n"
+        elif (quiet := quiet + 1) % QUIET == 0:
+            yield ": still there\n\n"
+        if before - now:
+            yield "event: over\ndata: {}\n\n"
+        before = now
+        await heard(stopping, LOOK if now else IDLE)
+
+
+def _going(runs: list[tuple[Source, RunReport]]) -> set[int]:
+    return {run.run for _, run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)}
