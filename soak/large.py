@@ -21,7 +21,7 @@ ROOT = "https://docs.example.org/"
 MODEL = "made-up"
 N = "with recursive n (i) as (select {first} union all select i + 1 from n where i < {last})"
 AGO = {
-    "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now', '-' || ({0}) || ' seconds') || '000Z'",
+    "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now', (-({0})) || ' seconds') || '000Z'",
     "postgres": "(now() - interval '1 second' * ({0}))",
 }
 DEPTH = (

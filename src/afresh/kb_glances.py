@@ -6,7 +6,7 @@ from datetime import datetime
 from afresh.core.model import RunState, Source
 from afresh.core.overview import SourceGlance
 from afresh.core.views import RunReport
-from afresh.engine.status import live_report, view_of
+from afresh.engine.status import due_of, live_report, view_of
 from afresh.kb_work import Work
 
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
@@ -18,7 +18,10 @@ class Glances(Work):
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
-        return [await self._glance(source, alive, now) for source in sources]
+        due = await due_of(
+            self._store, sources, now, lambda source: self._tools.bounds(source)[1].max_age_seconds
+        )
+        return [await self._glance(source, alive, now, *due[source.id]) for source in sources]
 
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
@@ -31,9 +34,9 @@ class Glances(Work):
                 found += [(source, report)] if report.state in SHOWN else []
         return found
 
-    async def _glance(self, source: Source, alive: set[str], now: datetime) -> SourceGlance:
-        max_age = self._tools.bounds(source)[1].max_age_seconds
-        due, next_at = await self._store.due_tally(source.id, now, max_age)
+    async def _glance(
+        self, source: Source, alive: set[str], now: datetime, due: int, next_at: datetime | None
+    ) -> SourceGlance:
         last = await self._store.last_runs(source.id, 1)
         return SourceGlance(
             label=source.label,

@@ -6,7 +6,7 @@ from afresh.core.model import Source, SourceId
 from afresh.core.pictures import Calendar, LooksAhead, Politeness, Receipt, SiteMap
 from afresh.core.records import Sources
 from afresh.engine import pictures
-from afresh.engine.status import whole_view_of
+from afresh.engine.status import view_of
 from afresh.kb_runs import RunsOnRecord
 
 YEAR = 53 * 7
@@ -44,6 +44,8 @@ class Pictures(RunsOnRecord):
 
     async def receipt(self, source: Source) -> Receipt:
         """How fresh a source is, and what its last run cost and saved."""
-        view = await whole_view_of(self._store, source, await self._alive())
+        view = await view_of(self._store, source, await self._alive())
+        serving = await self._store.serving_model()
+        view = replace(view, model=serving.name if serving else None)
         age = self._tools.bounds(source)[1].max_age_seconds
         return await pictures.receipt(self._store, source, view, self._clock(), age)

@@ -24,7 +24,7 @@ async def test_changes_are_counted_by_day_of_utc_and_kind(desk: Desk) -> None:
     desk.clock.set(datetime(2026, 3, 2, 0, 0, tzinfo=UTC))
     await desk.crawl({**SITE, "a": read("Page a, anew", "c", ""), "c": Gone()})
     first, second, here = date(2026, 3, 1), date(2026, 3, 2), desk.source.id
-    store, since = desk.store, datetime(2026, 3, 1, tzinfo=UTC)
+    store, since = desk.store, date(2026, 3, 1)
     assert await store.changes_by_day([here, SourceId(99)], since) == [
         DayCount(here, first, "new", 4),
         DayCount(here, second, "changed", 1),

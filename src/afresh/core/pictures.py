@@ -165,7 +165,7 @@ def by_source(
 def map_of(
     pages: Sequence[MapPage], links: Sequence[tuple[PageId, PageId]], there: int, room: int
 ) -> SiteMap:
-    """The map of some pages, nearest first, with as many links beside those of the tree as there is room for."""
+    """The map of some pages, nearest first, with as many other links as there is room for."""
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
     for start, end in links:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 
 from afresh.core.model import Run, RunMode, RunState, Source, SourceId
 from afresh.core.pictures import (
@@ -43,7 +43,7 @@ async def calendar(store: Library, sources: Sequence[SourceId], days: int, now: 
     """The changes of the last days, day by day."""
     through = now.astimezone(UTC).date()
     since = through - timedelta(days=days - 1)
-    return calendar_of(await store.changes_by_day(sources, _begin(since)), since, through)
+    return calendar_of(await store.changes_by_day(sources, since), since, through)
 
 
 async def recent_changes(
@@ -51,11 +51,7 @@ async def recent_changes(
 ) -> dict[SourceId, tuple[int, ...]]:
     """For each source the number of changes on each of the last days."""
     since = now.astimezone(UTC).date() - timedelta(days=days - 1)
-    return by_source(await store.changes_by_day(sources, _begin(since)), sources, since, days)
-
-
-def _begin(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
+    return by_source(await store.changes_by_day(sources, since), sources, since, days)
 
 
 async def site_map(store: Library, source: SourceId, limit: int) -> SiteMap:

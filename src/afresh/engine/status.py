@@ -1,12 +1,12 @@
 """The store at a glance."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.masking import mask_secrets
-from afresh.core.model import Run, RunState, Source, Worker
+from afresh.core.model import Run, RunState, Source, SourceId, Worker
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
@@ -51,7 +51,7 @@ async def status_of(
         model=serving.name if serving else None,
         unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
-        freshness=tuple([await _fresh(store, each, now, max_age(each)) for each in await store.sources()]),
+        freshness=await _freshness(store, now, max_age),
     )
 
 
@@ -83,15 +83,40 @@ def _rate(report: RunReport) -> float:
     return report.checked / report.seconds if report.state == RunState.RUNNING and report.seconds else 0.0
 
 
-async def _fresh(store: Library, source: Source, now: datetime, max_age: float | None) -> Freshness:
-    """How old a source is, what is due in it, and what backs off."""
-    due, next_at = await store.due_tally(source.id, now, max_age)
+async def _freshness(
+    store: Library, now: datetime, max_age: Callable[[Source], float | None]
+) -> tuple[Freshness, ...]:
+    """How old each source is, what is due in it, and what backs off."""
+    sources, oldest = await store.sources(), await store.oldest_checks()
+    due = await due_of(store, sources, now, max_age)
+    return tuple([await _fresh(store, each, now, oldest.get(each.id), *due[each.id]) for each in sources])
+
+
+async def due_of(
+    store: Library, sources: Sequence[Source], now: datetime, max_age: Callable[[Source], float | None]
+) -> dict[SourceId, tuple[int, datetime | None]]:
+    """For each of some sources how many pages are due, and when the next one will be."""
+    tallies, ages = await store.due_tallies(now), {source.id: max_age(source) for source in sources}
+    return {
+        source: tallies.get(source, (0, None)) if age is None else await store.due_tally(source, now, age)
+        for source, age in ages.items()
+    }
+
+
+async def _fresh(
+    store: Library,
+    source: Source,
+    now: datetime,
+    oldest: datetime | None,
+    due: int,
+    next_at: datetime | None,
+) -> Freshness:
     backing_off = await store.backing_off(source.id, now)
     return Freshness(
         source=source.name,
         version=source.version,
         kind=source.kind,
-        oldest_check=(await store.source_view(source)).oldest_check,
+        oldest_check=oldest,
         due=due,
         next_at=next_at,
         backing_off=tuple(backing_off[:NAMED]),

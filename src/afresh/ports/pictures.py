@@ -1,7 +1,7 @@
 """What is asked of a store for pictures."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from afresh.core.model import PageId, RunId, SourceId
@@ -12,7 +12,7 @@ from afresh.core.views import HostQueue
 class Pictured(Protocol):
     """Numbers by day and hour, pages with their links, and hosts."""
 
-    async def changes_by_day(self, sources: Sequence[SourceId], since: datetime) -> Sequence[DayCount]:
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> Sequence[DayCount]:
         """How many changes of each kind every day since then brought; days are those of UTC."""
         ...
 

@@ -10,6 +10,8 @@ from afresh.store.dialect import Database, Row, Session
 from afresh.store.reads import SHOWN_PAGES, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
 
+LOOKED_AT = 200  # of the pages a link stands on, those found first: among them are the nearest
+
 
 class ByNumber:
     """Pages, links, runs, changes and attempts."""
@@ -63,19 +65,19 @@ class ByNumber:
         limit: int,
     ) -> list[LinkRecord]:
         """Links behind a place, those worth most first."""
+        asked = {
+            "keyword": keyword,
+            "least": min_score,
+            "after": after.id if after else None,
+            "after_score": after.score if after else None,
+            "after_url": after.url if after else None,
+            "limit": limit,
+        }
         async with self.db.read() as tx:
-            rows = await tx.all(
-                "link_records",
-                **_among(sources),
-                page=page,
-                url=url,
-                keyword=keyword,
-                least=min_score,
-                after=after.id if after else None,
-                after_score=after.score if after else None,
-                after_url=after.url if after else None,
-                limit=limit,
-            )
+            if sources is not None and len(sources) == 1 and page is None and url is None:
+                rows = await tx.all("best_links", source=sources[0], **asked)  # in the order of an index
+            else:
+                rows = await tx.all("link_records", **_among(sources), page=page, url=url, **asked)
             return await _joined(tx, rows)
 
     async def link_record(self, link: int) -> LinkRecord | None:
@@ -131,13 +133,16 @@ async def _joined(tx: Session, rows: Sequence[Row]) -> list[LinkRecord]:
     keywords: dict[int, dict[str, float]] = defaultdict(dict)
     for row in await tx.all("keywords_of_links", links=ids):
         keywords[row["link_id"]][row["keyword"]] = row["score"]
-    places: dict[int, list[Row]] = defaultdict(list)
-    for row in await tx.all("places_of_links", links=ids, most=SHOWN_PAGES):
-        places[row["link_id"]].append(row)
-    return [_link(row, places[row["id"]], keywords[row["id"]]) for row in rows]
+    which = [{"link": link, "limit": LOOKED_AT, "most": SHOWN_PAGES} for link in ids]
+    places = await tx.each("places_of_link", which)
+    counts = await tx.each("count_places", [{"link": link} for link in ids])
+    return [
+        _link(row, standing, number[0]["places"], keywords[row["id"]])
+        for row, standing, number in zip(rows, places, counts, strict=True)
+    ]
 
 
-def _link(row: Row, places: list[Row], keywords: dict[str, float]) -> LinkRecord:
+def _link(row: Row, places: Sequence[Row], count: int, keywords: dict[str, float]) -> LinkRecord:
     return LinkRecord(
         id=row["id"],
         source_id=row["source_id"],
@@ -146,7 +151,7 @@ def _link(row: Row, places: list[Row], keywords: dict[str, float]) -> LinkRecord
         keywords=keywords,
         comment=row["comment"],
         crawl_time=at(places[0]["crawl_time"]) if places else None,
-        page_count=places[0]["places"] if places else 0,
+        page_count=count,
         pages=tuple(
             LinkedPage(id=PageId(each["page_id"]), url=each["url"], title=each["title"], text=each["text"])
             for each in places

@@ -15,10 +15,10 @@ class Pictures:
 
     db: Database
 
-    async def changes_by_day(self, sources: Sequence[SourceId], since: datetime) -> list[DayCount]:
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
         """How many changes of each kind every day since then brought; days are those of UTC."""
         async with self.db.read() as tx:
-            rows = await tx.all("changes_by_day", sources=list(sources), since=since)
+            rows = await tx.all("changes_by_day", sources=list(sources), day=since.isoformat())
         return [
             DayCount(
                 SourceId(row["source_id"]), date.fromisoformat(row["day"]), row["kind"], int(row["number"])

@@ -48,6 +48,13 @@ class Reads:
                 policy=source.policy,
             )
 
+    async def oldest_checks(self) -> dict[SourceId, datetime]:
+        """Of each source that has pages with content, when the one that waits longest was looked at."""
+        async with self.db.read() as tx:
+            rows = await tx.all("oldest_checks")
+            found = ((SourceId(row["source_id"]), at(row["oldest"])) for row in rows)
+            return {source: oldest for source, oldest in found if oldest is not None}
+
     async def pages(
         self,
         source: SourceId,

@@ -80,7 +80,11 @@ class Vectors:
     async def lack(self, model: str, source: SourceId | None = None) -> Lack:
         """How much is missing until the model can serve."""
         async with self.db.read() as tx:
-            row = await tx.one("unembedded_counts", model=await _number(tx, model), source=source)
+            number = await _number(tx, model)
+            found = await tx.one("unembedded_number", model=number)  # which is answered by indexes alone
+            if not found or not found["missing"]:
+                return Lack(0, 0)
+            row = await tx.one("unembedded_counts", model=number, source=source)
             return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
 
     async def serve(self, model: str) -> bool:

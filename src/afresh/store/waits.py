@@ -35,6 +35,12 @@ class Waits:
         moments = [each for each in (at(row["next"]), seen + age if seen else None) if each]
         return int(row["due"]), min(moments, default=None)
 
+    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+        """The same for every source that has pages which wait, where none is too old for its age alone."""
+        async with self.db.read() as tx:
+            rows = await tx.all("due_tallies", now=now)
+        return {SourceId(row["source_id"]): (int(row["due"]), at(row["next"])) for row in rows}
+
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
         """The pages that failed and whose next look is still to come, soonest first."""
         async with self.db.read() as tx:

@@ -34,14 +34,28 @@ limit :limit
 select l.id, l.source_id, l.url, l.score, l.comment from links l
 where l.id = :link and exists (select 1 from page_links e where e.link_id = l.id)
 
--- places_of_links
-select link_id, page_id, url, title, text, place, places, crawl_time from (
-    select e.link_id, e.page_id, f.url, f.title, e.text, max(f.crawl_time) over (partition by e.link_id) as crawl_time,
-        row_number() over (partition by e.link_id order by f.depth, f.url) as place,
-        count(*) over (partition by e.link_id) as places
-    from page_links e join pages f on f.id = e.page_id where e.link_id in {list links}
-) placed
-where place <= :most order by link_id, place
+-- best_links
+select l.id, l.source_id, l.url, l.score, l.comment from links l
+where l.source_id = :source and exists (select 1 from page_links e where e.link_id = l.id)
+    and (:least is null or l.score >= :least)
+    and (:keyword is null or exists (
+        select 1 from link_keywords k where k.link_id = l.id and k.keyword = :keyword
+    ))
+    and (
+        :after is null or coalesce(l.score, 0) < :after_score
+        or (coalesce(l.score, 0) = :after_score and (l.url > :after_url or (l.url = :after_url and l.id > :after)))
+    )
+order by coalesce(l.score, 0) desc, l.url, l.id
+limit :limit
+
+-- places_of_link
+select e.page_id, f.url, f.title, e.text, max(f.crawl_time) over () as crawl_time
+from (select page_id, text from page_links where link_id = :link order by page_id limit :limit) e
+join pages f on f.id = e.page_id
+order by f.depth, f.url limit :most
+
+-- count_places
+select count(*) as places from page_links where link_id = :link
 
 -- run_records
 select * from runs

@@ -68,10 +68,21 @@ select coalesce(sum(w.due), 0) as due, min(case when w.due = 0 then w.scheduled_
 from (
     select c.scheduled_for, p.last_seen,
         case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due
-    from page_crawls c join pages p on p.id = c.page_id
-    where c.outcome is null and c.locked_at is null and c.run_id is null
+    from page_crawls c cross join pages p -- the open rows first: they stand together
+    where p.id = c.page_id and c.outcome is null and c.locked_at is null and c.run_id is null
         and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 ) w
+
+-- due_tallies
+select w.source_id, sum(w.due) as due, min(case when w.due = 0 then w.scheduled_for end) as next
+from (
+    select p.source_id, c.scheduled_for,
+        case when c.scheduled_for <= :now or c.updated_at > :now then 1 else 0 end as due
+    from page_crawls c cross join pages p
+    where p.id = c.page_id and c.outcome is null and c.locked_at is null and c.run_id is null
+        and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+) w
+group by w.source_id
 
 -- backing_off
 select p.url, p.failures, c.scheduled_for, (

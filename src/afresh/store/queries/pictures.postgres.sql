@@ -1,11 +1,11 @@
 -- changes_by_day
-select source_id, to_char(at at time zone 'UTC', 'YYYY-MM-DD') as day, kind, count(*) as number from changes
-where source_id in {list sources} and at >= :since
-group by source_id, day, kind order by day, source_id, kind
+select source_id, ((at at time zone 'UTC')::date)::text as day, kind, count(*) as number from changes
+where source_id in {list sources} and (at at time zone 'UTC')::date >= cast(:day as date)
+group by source_id, (at at time zone 'UTC')::date, kind order by source_id, day, kind
 
 -- looks_by_hour
 select to_char(date_trunc('hour', c.scheduled_for at time zone 'UTC'), 'YYYY-MM-DD"T"HH24') as hour, count(*) as number
-from page_crawls c join pages p on p.id = c.page_id
-where c.outcome is null and c.locked_at is null and p.source_id = :source
+from page_crawls c cross join pages p
+where p.id = c.page_id and c.outcome is null and c.locked_at is null and p.source_id = :source
     and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 group by hour

@@ -87,7 +87,7 @@ select
     (select count(*) from pages where status = 'active') as pages,
     (select count(*) from pages where doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks) as chunks,
-    (select count(*) from page_crawls where outcome is not null) as attempts,
+    (select count(*) from page_crawls) - (select count(*) from page_crawls where outcome is null) as attempts,
     (select count(*) from page_crawls where outcome is null and locked_at is null and run_id is not null) as pending,
     (select count(*) from page_crawls where outcome is null and locked_at is not null) as in_flight,
     (select min(scheduled_for) from page_crawls where outcome is null and locked_at is null and run_id is not null) as oldest_pending

@@ -42,10 +42,12 @@ update sources set graph_changed = :changed where id = :source
 -- mark_frontier
 update sources set frontier_open = :open, rules_seen = :rules_seen where id = :source
 
+-- oldest_checks
+select p.source_id, min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end) as oldest
+from pages p join sources s on s.id = p.source_id where p.status = 'active' group by p.source_id
+
 -- source_numbers
-select
-    (select count(*) from pages where source_id = :source and status not in ('deleted', 'redirect', 'error', 'pending')) as pages,
-    (select count(*) from pages where source_id = :source and status = 'error') as errors,
+select n.pages, n.errors,
     (select count(*) from pages where source_id = :source and doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks c join pages p on p.id = c.page_id where p.source_id = :source) as chunks,
     (select count(*) from links where source_id = :source) as links,
@@ -53,6 +55,11 @@ select
         select min(case when p.listed = 1 and s.told_at > p.checked_at then s.told_at else p.checked_at end)
         from pages p join sources s on s.id = p.source_id where p.source_id = :source and p.status = 'active'
     ) as oldest_check
+from (
+    select count(case when status not in ('deleted', 'redirect', 'error', 'pending') then 1 end) as pages,
+        count(case when status = 'error' then 1 end) as errors
+    from pages where source_id = :source
+) n
 
 -- open_frontier
 update sources set frontier_open = 1 where id = :source

@@ -42,6 +42,10 @@ order by c.id limit :limit
 select 1 as lacks from chunks c
 where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash) limit 1
 
+-- unembedded_number
+select count(*) as missing from chunks c
+where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
+
 -- unembedded_counts
 select count(*) as missing, count(case when c.whole = 0 then 1 end) as without_text
 from chunks c join pages p on p.id = c.page_id

@@ -7,6 +7,8 @@ from afresh.core.views import ChangeView, PageView
 from afresh.testing.memory.reads import SHOWN_PAGES, view_of
 from afresh.testing.memory.tables import Tables
 
+LOOKED_AT = 200  # of the pages a link stands on, those found first: among them are the nearest
+
 
 class MemoryByNumber:
     """Pages, links, runs, changes and attempts."""
@@ -81,9 +83,10 @@ class MemoryByNumber:
     def _record(self, source: SourceId, url: str, pages: list[Page]) -> LinkRecord:
         if (source, url) not in self.tables.link_ids:
             self.tables.link_ids[source, url] = next(self.tables.numbers)
-        nearest = sorted(pages, key=lambda page: (page.depth, page.url))
+        first = sorted(pages, key=lambda page: page.id)[:LOOKED_AT]
+        nearest = sorted(first, key=lambda page: (page.depth, page.url))
         worth = self.tables.worths.get((source, url), Worth())
-        times = [page.crawl_time for page in pages if page.crawl_time is not None]
+        times = [page.crawl_time for page in first if page.crawl_time is not None]
         return LinkRecord(
             id=self.tables.link_ids[source, url],
             source_id=source,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from afresh.core.model import Attempt, PageId, PageStatus, RunId, SourceId
 from afresh.core.pictures import DayCount, HostState, MapPage
@@ -15,14 +15,14 @@ class MemoryPictures:
 
     tables: Tables
 
-    async def changes_by_day(self, sources: Sequence[SourceId], since: datetime) -> list[DayCount]:
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> list[DayCount]:
         """How many changes of each kind every day since then brought; days are those of UTC."""
         found = Counter(
-            (change.at.astimezone(UTC).date(), source, str(change.kind))
+            (source, change.at.astimezone(UTC).date(), str(change.kind))
             for source, change in self.tables.changes.values()
-            if source in sources and change.at >= since
+            if source in sources and change.at.astimezone(UTC).date() >= since
         )
-        return [DayCount(source, day, kind, number) for (day, source, kind), number in sorted(found.items())]
+        return [DayCount(source, day, kind, number) for (source, day, kind), number in sorted(found.items())]
 
     async def map_pages(self, source: SourceId, limit: int) -> tuple[list[MapPage], int]:
         """Pages that are not deleted, nearest to the root first, and how many there are."""

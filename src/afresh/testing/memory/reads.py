@@ -49,6 +49,11 @@ class MemoryReads:
             policy=source.policy,
         )
 
+    async def oldest_checks(self) -> dict[SourceId, datetime]:
+        """Of each source that has pages with content, when the one that waits longest was looked at."""
+        views = [await self.source_view(row.source) for row in self.tables.sources.values()]
+        return {view.id: view.oldest_check for view in views if view.oldest_check is not None}
+
     async def pages(
         self,
         source: SourceId,

@@ -24,6 +24,11 @@ class MemoryWaits:
         moments = [due_at(each, now, max_age) for each in await self.waiting(source)]
         return sum(at <= now for at in moments), min((at for at in moments if at > now), default=None)
 
+    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+        """The same for every source that has pages which wait, where none is too old for its age alone."""
+        having = [source for source in self.tables.sources if await self.waiting(source)]
+        return {source: await self.due_tally(source, now, None) for source in having}
+
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
         """The pages that failed and whose next look is still to come, soonest first."""
         found = []
