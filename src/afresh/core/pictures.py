@@ -1,4 +1,4 @@
-"""What pictures of a source are drawn from: changes by day, a map of its pages, its hosts, what a run saved."""
+"""What pictures of a source are drawn from: changes by day, a map of its pages, hosts, what a run saved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
