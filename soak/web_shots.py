@@ -1,17 +1,17 @@
-"""Screenshots of every page of the web interface, in light, dark and narrow: `python -m soak web_shots FOLDER`."""
+"""Pictures of every web page, in light, dark and narrow: `python -m soak web_shots FOLDER`."""
 
 import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.web.showroom import Stand, browser, standing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-LOOKS = {
+LOOKS: dict[str, Any] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
     "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 860}},
     "narrow": {"color_scheme": "light", "viewport": {"width": 360, "height": 760}},
@@ -23,7 +23,7 @@ def places(stand: Stand) -> dict[str, str]:
     source, run = f"/sources/{stand.harbor}", f"/runs/{stand.braked}"
     return {
         "overview": "/",
-        "add": "/add",
+        "add": "/add?target=" + stand.site.url,
         "source": source,
         "changes": f"{source}/changes",
         "changes-split": f"{source}/changes?view=split",
@@ -32,7 +32,7 @@ def places(stand: Stand) -> dict[str, str]:
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
-        "page": "/open?in=harbor&url=" + stand.site.url + "guide/",
+        "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
         "search": "/search?q=how+do+I+install+it",
         "search-empty": "/search",
         "error": "/nothing-here",
@@ -70,8 +70,8 @@ def _take(browser: "Browser", stand: Stand, folder: Path, only: str) -> int:
 
 def _shot(page: "Page", place: str, file: Path) -> bool:
     answer = page.goto(place)
-    if place == "/add":
-        page.fill("#target", page.context.pages[0].url)
-    page.wait_for_load_state("load")
+    if place.startswith("/add"):
+        page.click("text=Preview")
+        page.wait_for_selector(".preview")
     page.screenshot(path=file, full_page=True)
     return answer is None or answer.status >= 500

@@ -1,4 +1,4 @@
-"""A store with something of everything that pages can show, a server over it, and a browser that looks at it."""
+"""A store with something of everything that pages show, a server over it, and a browser."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.e2e.library import settings
 from tests.http.served import served

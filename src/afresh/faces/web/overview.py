@@ -42,18 +42,21 @@ async def live(
     """What runs now, as server-sent events: `runs` with its HTML whenever it moved, `over` when one ends."""
     label = (await reach.source(source)).label if source is not None else None
     sees = reach.allowed.sees if label is None else lambda each: bool(each == label)
-    events = _events(request, reach, sees, request.app.state.desk.stopping)
+    events = _events(request, reach, sees, label is None, request.app.state.desk.stopping)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
 async def _events(
-    request: Request, reach: Reach, sees: Callable[[str], bool], stopping: asyncio.Event
+    request: Request, reach: Reach, sees: Callable[[str], bool], whole: bool, stopping: asyncio.Event
 ) -> AsyncIterator[str]:
+    """With `whole` also what waits for a word."""
     told, quiet, before = "", 0, set[int]()
     while not stopping.is_set():
         runs = await reach.kb.live_runs(sees)
-        body, now = drawn(request, "parts/live.html", live=runs), _going(runs)
+        going = [each for each in runs if is_going(each)]
+        body = drawn(request, "parts/live.html", live=runs if whole else going)
+        now = {int(run.run) for _, run in going}
         if body != told:
             told, quiet = body, 0
             yield f"event: runs\ndata: {json.dumps(body)}\n\n"
@@ -65,5 +68,6 @@ async def _events(
         await heard(stopping, LOOK if now else IDLE)
 
 
-def _going(runs: list[tuple[Source, RunReport]]) -> set[int]:
-    return {run.run for _, run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)}
+def is_going(each: tuple[Source, RunReport]) -> bool:
+    """Whether a run is under way or about to be."""
+    return each[1].state in (RunState.QUEUED, RunState.RUNNING)

@@ -9,6 +9,7 @@ from afresh.faces.http.reach import Reached
 from afresh.faces.web.diffs import inline, split
 from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import Cursor, Filter, part
+from afresh.faces.web.overview import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 CHANGES = 20
@@ -29,7 +30,9 @@ async def run(
         run=report,
         held=await reach.kb.held(number),
         listed=part(changes, by_id, CHANGES),
-        live=await reach.kb.live_runs(lambda label: label == source.label),
+        live=[
+            each for each in await reach.kb.live_runs(lambda label: label == source.label) if is_going(each)
+        ],
         view=view,
         cut=split if view == "split" else inline,
     )
