@@ -1,19 +1,32 @@
 """The use cases of those who look on: sources at a glance, and what runs now."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.model import RunState, Source
-from afresh.core.overview import SourceGlance
+from afresh.core.errors import SourceError, UsageError
+from afresh.core.labels import name_for
+from afresh.core.looks import Chunk
+from afresh.core.model import PageId, RunId, RunState, Source, SourceId
+from afresh.core.overview import Held, Preview, SourceGlance
+from afresh.core.sweep import may_drop
 from afresh.core.views import RunReport
+from afresh.engine.plan import plan_of
+from afresh.engine.records import split
+from afresh.engine.runs import run_and_source
 from afresh.engine.status import due_of, live_report, view_of
+from afresh.engine.tools import Models
 from afresh.kb_work import Work
 
+BEGINS = 600  # characters of the start page that a preview shows
+MOST_HELD = 200  # pages that are named one by one
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
 
 class Glances(Work):
     """Sources and runs, told briefly."""
+
+    _models: Models
 
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
@@ -45,3 +58,60 @@ class Glances(Work):
             next_at=next_at,
             run=live_report(last[0], source, alive, now) if last else None,
         )
+
+    async def preview(self, target: str, settings: Mapping[str, object]) -> Preview:
+        """What would be read of a target that somebody names from afar; nothing is kept."""
+        kind, url = self._tools.recognise_from_afar(target)
+        self._tools.check_settings(settings)
+        now, own = self._clock(), split(settings)
+        known = await self._store.find_source_by_url(url, None)
+        source = known or Source(
+            id=SourceId(0),
+            name=name_for(url, kind),
+            version=None,
+            kind=kind,
+            url=url,
+            created_at=now,
+            updated_at=now,
+        )
+        source = replace(source, rules={**source.rules, **own[0]}, policy={**source.policy, **own[1]})
+        rules, policy = self._tools.bounds(source)
+        wanted = self._models.wanted()
+        made = Preview(
+            kind=kind,
+            url=url,
+            name=source.name,
+            known=known.label if known else None,
+            plan=await plan_of(self._store, source, rules, policy, now, wanted) if known else None,
+            rules=rules,
+        )
+        return await self._with_start(made) if kind == "web" else made
+
+    async def _with_start(self, preview: Preview) -> Preview:
+        """A preview with what its start page shows."""
+        try:
+            seen = await self._tools.glance(preview.url)
+        except (SourceError, UsageError) as error:
+            return replace(preview, trouble=str(error))
+        judged = [(url, preview.rules.refusal(url, 1)) for url in seen.links if url != seen.url]
+        return replace(
+            preview,
+            title=seen.title,
+            language=seen.language,
+            begins=seen.markdown[:BEGINS],
+            belong=tuple(url for url, why in judged if why is None),
+            left_out=tuple((url, why) for url, why in judged if why is not None),
+        )
+
+    async def held(self, number: int) -> Held:
+        """What a run that the brake holds would delete."""
+        run, source = await run_and_source(self._store, number)
+        if run.state is not RunState.NEEDS_CONFIRMATION:
+            return Held(pages=(), count=0)
+        doomed = await self._store.doomed(source.id)
+        pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
+        return Held(pages=tuple(pages[:MOST_HELD]), count=len(pages))
+
+    async def passages(self, page: int) -> Sequence[Chunk]:
+        """The pieces of a page that are searched, in the order of its text."""
+        return (await self._store.page_chunks([PageId(page)])).get(PageId(page), ())

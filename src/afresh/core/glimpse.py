@@ -16,3 +16,4 @@ class Glimpse:
     media_type: str
     content_hash: str
     looked_at: datetime
+    links: tuple[str, ...] = ()  # where it leads, each once

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from afresh.core.views import RunReport, SourceView
+from afresh.core.model import Page
+from afresh.core.scope import Rules
+from afresh.core.views import Plan, RunReport, SourceView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +24,29 @@ class SourceGlance:
         if not self.view.pages:
             return None
         return max(0, 100 * (self.view.pages - self.due) // self.view.pages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What would be read of a source that somebody is about to add."""
+
+    kind: str
+    url: str
+    name: str
+    known: str | None  # the label of the source that has this root already
+    plan: Plan | None  # what a refresh of that one would do
+    rules: Rules
+    title: str | None = None  # of the start page
+    language: str | None = None
+    begins: str = ""  # its text
+    belong: tuple[str, ...] = ()  # addresses that it leads to and that would be read
+    left_out: tuple[tuple[str, str], ...] = ()  # those that would not, each with the reason
+    trouble: str | None = None  # why the start page cannot be read just now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the brake holds: pages that would be deleted once somebody confirms it."""
+
+    pages: tuple[Page, ...]  # the first of them
+    count: int

@@ -31,6 +31,7 @@ async def glance(
                     media_type=seen.media_type,
                     content_hash=document.content_hash,
                     looked_at=clock(),
+                    links=tuple(dict.fromkeys(link.url for link in document.links)),
                 )
             case Gone(status_code=code):
                 raise SourceError(f"there is nothing at {url} ({code}): check the address")

@@ -46,12 +46,12 @@ def _templates() -> Environment:
     return made
 
 
-def show(request: Request, template: str, status: int = 200, **given: object) -> Response:
+def show(request: Request, template: str, status: int = 200, /, **given: object) -> Response:
     """A page."""
     return Response(drawn(request, template, **given), status, HEADERS, "text/html")
 
 
-def drawn(request: Request, template: str, **given: object) -> str:
+def drawn(request: Request, template: str, /, **given: object) -> str:
     """A page, or a part of one, as HTML."""
     allowed: Allowed = allowed_of(request.scope)
     now = utc_now()

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from afresh.core.model import RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
+from afresh.faces.http.parts import LARGEST
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute, drawn, show
 
@@ -34,18 +36,27 @@ async def overview(request: Request, reach: Reached) -> Response:
 
 
 @router.get("/live")
-async def live(request: Request, reach: Reached) -> StreamingResponse:
+async def live(
+    request: Request, reach: Reached, source: Annotated[int | None, Query(ge=1, le=LARGEST)] = None
+) -> StreamingResponse:
     """What runs now, as server-sent events: `runs` with its HTML whenever it moved, `over` when one ends."""
-    events = _events(request, reach, request.app.state.desk.stopping)
+    label = (await reach.source(source)).label if source is not None else None
+    sees = reach.allowed.sees if label is None else lambda each: bool(each == label)
+    events = _events(request, reach, sees, label is None, request.app.state.desk.stopping)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
 
-async def _events(request: Request, reach: Reach, stopping: asyncio.Event) -> AsyncIterator[str]:
+async def _events(
+    request: Request, reach: Reach, sees: Callable[[str], bool], whole: bool, stopping: asyncio.Event
+) -> AsyncIterator[str]:
+    """With `whole` also what waits for a word."""
     told, quiet, before = "", 0, set[int]()
     while not stopping.is_set():
-        runs = await reach.kb.live_runs(reach.allowed.sees)
-        body, now = drawn(request, "parts/live.html", live=runs), _going(runs)
+        runs = await reach.kb.live_runs(sees)
+        going = [each for each in runs if is_going(each)]
+        body = drawn(request, "parts/live.html", live=runs if whole else going)
+        now = {int(run.run) for _, run in going}
         if body != told:
             told, quiet = body, 0
             yield f"event: runs\ndata: {json.dumps(body)}\n\n"
@@ -57,5 +68,6 @@ async def _events(request: Request, reach: Reach, stopping: asyncio.Event) -> As
         await heard(stopping, LOOK if now else IDLE)
 
 
-def _going(runs: list[tuple[Source, RunReport]]) -> set[int]:
-    return {run.run for _, run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)}
+def is_going(each: tuple[Source, RunReport]) -> bool:
+    """Whether a run is under way or about to be."""
+    return each[1].state in (RunState.QUEUED, RunState.RUNNING)

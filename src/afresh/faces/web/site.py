@@ -2,10 +2,28 @@
 
 from fastapi import APIRouter
 
-from afresh.faces.web import assets, login, overview
+from afresh.faces.web import (
+    adding,
+    assets,
+    login,
+    overview,
+    pages,
+    runs,
+    searching,
+    settings,
+    sources,
+)
 from afresh.faces.web.frame import trouble
 
 __all__ = ["OPEN", "ROUTERS", "trouble"]
 
 OPEN: tuple[APIRouter, ...] = (assets.router, login.router)  # without a token
-ROUTERS: tuple[APIRouter, ...] = (overview.router,)
+ROUTERS: tuple[APIRouter, ...] = (
+    overview.router,
+    adding.router,
+    sources.router,
+    settings.router,
+    pages.router,
+    runs.router,
+    searching.router,
+)

@@ -1,5 +1,6 @@
 """What pages say: numbers, times and receipts as templates write them."""
 
+import re
 from datetime import UTC, datetime
 
 from markupsafe import Markup, escape
@@ -39,6 +40,9 @@ TONES = {  # how a state is coloured
 }
 
 
+_BLANK = re.compile(r"\n\s*\n")
+
+
 def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead: bool = False) -> Markup:
     """A time as people say it, with the exact one on hover."""
     if when is None:
@@ -59,6 +63,7 @@ def receipt(run: RunReport) -> str:
     parts = [f"{count(run.checked)} checked", f"{count(processed)} processed", f"{count(skipped)} skipped"]
     parts += [f"{count(run.deleted)} deleted"] if run.deleted else []
     parts += [f"{count(run.failed)} failed"] if run.failed else []
+    parts += [f"{count(run.held)} to be deleted if you say so"] if run.held else []
     saved = []
     if share := percent(run.not_modified, skipped + processed):
         saved.append(f"{share} % of the downloads")
@@ -86,7 +91,7 @@ def plain(text: object) -> str:
 def marked(text: str) -> Markup:
     """A passage with what was looked for marked."""
     return Markup(  # noqa: S704 - escaped just here
-        str(escape(text)).replace("\x02", "<mark>").replace("\x03", "</mark>")
+        str(escape(_BLANK.sub("\n", text.strip()))).replace("\x02", "<mark>").replace("\x03", "</mark>")
     )
 
 

@@ -1,0 +1,77 @@
+"""Pictures of every web page, in light, dark and narrow: `python -m soak web_shots FOLDER`."""
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.web.showroom import Stand, browser, standing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+LOOKS: dict[str, Any] = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 860}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 860}},
+    "narrow": {"color_scheme": "light", "viewport": {"width": 360, "height": 760}},
+}
+
+
+def places(stand: Stand) -> dict[str, str]:
+    """The pages by the names of their pictures."""
+    source, run = f"/sources/{stand.harbor}", f"/runs/{stand.braked}"
+    return {
+        "overview": "/",
+        "add": "/add?target=" + stand.site.url,
+        "source": source,
+        "changes": f"{source}/changes",
+        "changes-split": f"{source}/changes?view=split",
+        "links": f"{source}/links",
+        "runs": f"{source}/runs",
+        "copies": f"{source}/copies",
+        "settings": f"{source}/settings",
+        "brake": run,
+        "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
+        "search": "/search?q=how+do+I+install+it",
+        "search-empty": "/search",
+        "error": "/nothing-here",
+        "login": "/login",
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Take them all; 1 where a page did not answer."""
+    parser = argparse.ArgumentParser(prog="python -m soak web_shots", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="pages whose name holds this")
+    given = parser.parse_args(arguments)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        standing(Path(folder) / "store.db") as stand,
+        browser() as open_browser,
+    ):
+        return _take(open_browser, stand, given.folder, given.only)
+
+
+def _take(browser: "Browser", stand: Stand, folder: Path, only: str) -> int:
+    wrong = 0
+    for look, options in LOOKS.items():
+        context = browser.new_context(base_url=stand.url, **options)
+        page = context.new_page()
+        for name, place in places(stand).items():
+            if only in name:
+                wrong += _shot(page, place, folder / f"{name}-{look}.png")
+        context.close()
+    print(f"pictures are in {folder}")
+    return int(wrong > 0)
+
+
+def _shot(page: "Page", place: str, file: Path) -> bool:
+    answer = page.goto(place)
+    if place.startswith("/add"):
+        page.click("text=Preview")
+        page.wait_for_selector(".preview")
+    page.screenshot(path=file, full_page=True)
+    return answer is None or answer.status >= 500

@@ -1,0 +1,28 @@
+"""Lists in parts, as pages show them."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
+
+from fastapi import Query
+
+from afresh.core.errors import UsageError
+
+Item = TypeVar("Item")
+SHOWN = 50  # of one part
+Filter = Annotated[str, Query(max_length=500)]
+Cursor = Annotated[str | None, Query(max_length=4_000)]
+
+
+def part(items: Sequence[Item], cursor_of: Callable[[Item], str], shown: int = SHOWN) -> dict[str, object]:
+    """What is shown of a list that was asked for one item more, and where it goes on."""
+    here = list(items[:shown])
+    return {"items": here, "more": cursor_of(here[-1]) if len(items) > shown else None}
+
+
+def number_in(field: str, typed: str, largest: int = 1_000_000) -> int | None:
+    """A whole number that was typed; None: nothing was."""
+    if not typed.strip():
+        return None
+    if not typed.strip().isdecimal() or len(typed) > 12 or int(typed) > largest:
+        raise UsageError(f"{field}: expected a whole number, got {typed[:50]!r}")
+    return int(typed)

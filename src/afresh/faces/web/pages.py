@@ -1,0 +1,107 @@
+"""One page: its text, passages, links, attempts and versions, and why it is as it is."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from afresh.core.errors import Unknown, UsageError
+from afresh.core.model import Source
+from afresh.core.views import PageView
+from afresh.faces.http.cursors import read_link, read_number
+from afresh.faces.http.listing import by_id, by_worth
+from afresh.faces.http.parts import Address, Id, Label
+from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.frame import PageRoute, show, to
+from afresh.faces.web.listing import SHOWN, Cursor, Filter, part
+from afresh.faces.web.rendered import rendered, safe_address
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+TABS = (
+    ("", "Text"),
+    ("passages", "Passages"),
+    ("links", "Links"),
+    ("attempts", "Attempts"),
+    ("versions", "Versions"),
+)
+
+
+@router.get("/open")
+async def find(
+    reach: Reached, url: Annotated[Address, Query()], within: Annotated[Label, Query(alias="in")]
+) -> Response:
+    """Where the page with an address stands."""
+    sources = [each.id for each in await reach.visible() if each.label == within]
+    found = await reach.kb.page_list(sources, url=url, everything=True, limit=1) if sources else []
+    if not found:
+        raise Unknown(f"{within} holds no page {url}")
+    return to(f"/pages/{found[0].id}")
+
+
+@router.get("/pages/{number}")
+async def text(request: Request, reach: Reached, number: Id) -> Response:
+    """Its text, as Markdown means it."""
+    page, source = await reach.page(number)
+    markdown, none = "", None
+    try:
+        opened = await reach.kb.open(page.url, within=source.label)
+        markdown = opened.markdown
+    except UsageError as error:
+        none = str(error)
+    body = rendered(markdown, page.url)
+    return await _tab(request, reach, page, source, "", body=body, markdown=markdown, none=none)
+
+
+@router.get("/pages/{number}/passages")
+async def passages(request: Request, reach: Reached, number: Id) -> Response:
+    """The pieces that are searched."""
+    page, source = await reach.page(number)
+    found = await reach.kb.passages(number)
+    return await _tab(request, reach, page, source, "passages", passages=found[:200], many=len(found))
+
+
+@router.get("/pages/{number}/links")
+async def links(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
+    """Where it leads, and what leads to it."""
+    page, source = await reach.page(number)
+    found = await reach.kb.link_list([source.id], page=number, after=read_link(after), limit=SHOWN + 1)
+    to_it = await reach.kb.link_list([source.id], url=page.url, limit=1)
+    return await _tab(request, reach, page, source, "links", listed=part(found, by_worth), to_it=to_it)
+
+
+@router.get("/pages/{number}/attempts")
+async def attempts(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
+    """Every attempt to look at it, newest first."""
+    page, source = await reach.page(number)
+    found = await reach.kb.attempts(number, below=read_number(after), limit=SHOWN + 1)
+    return await _tab(request, reach, page, source, "attempts", listed=part(found, by_id))
+
+
+@router.get("/pages/{number}/versions")
+async def versions(
+    request: Request, reach: Reached, number: Id, view: Filter = "", after: Cursor = None
+) -> Response:
+    """How it changed."""
+    page, source = await reach.page(number)
+    found = await reach.kb.change_list([source.id], url=page.url, below=read_number(after), limit=21)
+    cut = split if view == "split" else inline
+    return await _tab(
+        request, reach, page, source, "versions", listed=part(found, by_id, 20), view=view, cut=cut
+    )
+
+
+async def _tab(
+    request: Request, reach: Reach, page: PageView, source: Source, tab: str, **given: object
+) -> Response:
+    why = await reach.kb.why(page.url, within=source.label)
+    return show(
+        request,
+        f"page_{tab or 'text'}.html",
+        page=page,
+        source=source,
+        why=why,
+        tabs=TABS,
+        tab=tab,
+        there=safe_address(page.url),
+        **given,
+    )

@@ -1,0 +1,133 @@
+"""Stored Markdown as HTML that can do nothing: every tag here is ours, every text is escaped.
+
+HTML inside of the Markdown is shown as the text it is, and pictures as links: nothing is loaded.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+import pyromark
+from markupsafe import Markup, escape
+
+LONGEST = 400_000  # characters; the rest is left out
+DEEPEST = 30  # levels of lists and quotes; what lies deeper is shown at that level
+SCHEMES = ("http://", "https://", "mailto:")
+OPTIONS = (
+    pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
+)
+BLOCKS = {
+    "Paragraph": "p",
+    "BlockQuote": "blockquote",
+    "List": "ul",
+    "Item": "li",
+    "TableHead": "thead",
+    "TableRow": "tr",
+    "Emphasis": "em",
+    "Strong": "strong",
+    "Strikethrough": "s",
+}
+HEADINGS = {"H1": "h2", "H2": "h3", "H3": "h4", "H4": "h5", "H5": "h6", "H6": "h6"}  # the page has its own h1
+
+
+def rendered(markdown: str, base: str) -> Markup:
+    """The HTML of a text whose links are relative to `base`."""
+    page = _Page(base)
+    for event in pyromark.events(markdown[:LONGEST], options=OPTIONS):
+        page.hear(event)
+    if len(markdown) > LONGEST:
+        page.out.append(
+            f'<p class="soft">The text goes on for {len(markdown) - LONGEST:,} more characters.</p>'
+        )
+    return Markup("".join(page.out))  # noqa: S704 - every text went through escape
+
+
+class _Page:
+    """HTML in the making."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self.out: list[str] = []
+        self._open: list[str] = []  # what ends each thing that is open
+        self._depth = 0
+        self._in_head = False
+
+    def hear(self, event: str | Mapping[str, Any]) -> None:
+        """Take the next event of the parser."""
+        match event:
+            case {"Start": tag}:
+                self._start(tag)
+            case {"End": tag}:
+                self._end(tag)
+            case {"Text": text} | {"Html": text} | {"InlineHtml": text}:
+                self.out.append(str(escape(text)))
+            case {"Code": text}:
+                self.out.append(f"<code>{escape(text)}</code>")
+            case {"TaskListMarker": done}:
+                self.out.append("☑ " if done else "☐ ")
+            case "SoftBreak":
+                self.out.append("\n")
+            case "HardBreak":
+                self.out.append("<br>")
+            case "Rule":
+                self.out.append("<hr>")
+
+    def _start(self, tag: str | Mapping[str, Any]) -> None:
+        name = tag if isinstance(tag, str) else next(iter(tag))
+        given: Any = None if isinstance(tag, str) else tag[name]
+        nests = name in ("List", "Item", "BlockQuote")
+        self._depth += nests
+        first, last = ("", "") if nests and self._depth > DEEPEST else self._tags(name, given)
+        self.out.append(first)
+        self._open.append(last)
+
+    def _tags(self, name: str, given: Any) -> tuple[str, str]:
+        """How a thing begins and ends."""
+        match name:
+            case "Heading":
+                made = HEADINGS[given["level"]]
+                return f"<{made}>", f"</{made}>"
+            case "Link":
+                return _link(self.base, given["dest_url"])
+            case "Image":
+                first, last = _link(self.base, given["dest_url"])
+                return f'<span class="picture">picture: {first}', f"{last}</span>"
+            case "CodeBlock":
+                return '<pre tabindex="0"><code>', "</code></pre>"
+            case "Table":
+                return '<div class="wide" tabindex="0"><table>', "</table></div>"
+            case "TableHead":
+                self._in_head = True
+                return "<thead><tr>", "</tr></thead>"
+            case "TableCell":
+                made = "th" if self._in_head else "td"
+                return f"<{made}>", f"</{made}>"
+            case "List" if given is not None:
+                return f'<ol start="{int(given)}">', "</ol>"
+        made = BLOCKS.get(name, "")
+        return (f"<{made}>", f"</{made}>") if made else ("", "")
+
+    def _end(self, tag: str | Mapping[str, Any]) -> None:
+        name = tag if isinstance(tag, str) else next(iter(tag))
+        self.out.append(self._open.pop() if self._open else "")
+        self._depth -= name in ("List", "Item", "BlockQuote")
+        if name == "TableHead":
+            self._in_head = False
+
+
+def _link(base: str, target: str) -> tuple[str, str]:
+    """A link, if it leads to where links may lead; else just its text."""
+    address = safe_address(target, base)
+    if address is None:
+        return "", ""
+    return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
+
+
+def safe_address(target: str, base: str = "") -> str | None:
+    """Where a link leads, if that is on the web or to a person."""
+    cleaned = "".join(each for each in target if each.isprintable() and not each.isspace())
+    try:
+        address = urljoin(base, cleaned) if base.startswith(("http://", "https://")) else cleaned
+    except ValueError:
+        return None
+    return address if address.lower().startswith(SCHEMES) else None

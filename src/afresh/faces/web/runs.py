@@ -1,0 +1,54 @@
+"""One run: how far it is, what it changed, and what the brake holds."""
+
+from fastapi import APIRouter, Request, Response
+
+from afresh.faces.http.cursors import read_number
+from afresh.faces.http.listing import by_id
+from afresh.faces.http.parts import Id
+from afresh.faces.http.reach import Reached
+from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.frame import PageRoute, show, to
+from afresh.faces.web.listing import Cursor, Filter, part
+from afresh.faces.web.overview import is_going
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+CHANGES = 20
+
+
+@router.get("/runs/{number}")
+async def run(
+    request: Request, reach: Reached, number: Id, view: Filter = "", after: Cursor = None
+) -> Response:
+    """What it did so far."""
+    source = await reach.run(number)
+    report = await reach.kb.run(number)
+    changes = await reach.kb.change_list([source.id], run=number, below=read_number(after), limit=CHANGES + 1)
+    return show(
+        request,
+        "run.html",
+        source=source,
+        run=report,
+        held=await reach.kb.held(number),
+        listed=part(changes, by_id, CHANGES),
+        live=[
+            each for each in await reach.kb.live_runs(lambda label: label == source.label) if is_going(each)
+        ],
+        view=view,
+        cut=split if view == "split" else inline,
+    )
+
+
+@router.post("/runs/{number}/cancel")
+async def cancel(reach: Reached, number: Id) -> Response:
+    """Stop it; what it has read stays."""
+    await reach.run(number)
+    await reach.kb.cancel(number)
+    return to(f"/runs/{number}")
+
+
+@router.post("/runs/{number}/confirm")
+async def confirm(reach: Reached, number: Id) -> Response:
+    """Let it delete what the brake holds."""
+    await reach.run(number)
+    await reach.kb.confirm(number)
+    return to(f"/runs/{number}")

@@ -1,0 +1,159 @@
+"""One source: its pages, changes, links, runs and copies."""
+
+from fastapi import APIRouter, Request, Response
+
+from afresh.core.errors import UsageError
+from afresh.core.model import PageStatus, RunMode, Source
+from afresh.faces.http.cursors import number_cursor, read_link, read_number
+from afresh.faces.http.listing import by_id, by_worth
+from afresh.faces.http.parts import Id
+from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.frame import PageRoute, form_of, show, to
+from afresh.faces.web.listing import SHOWN, Cursor, Filter, number_in, part
+
+router = APIRouter(include_in_schema=False, route_class=PageRoute)
+TABS = (
+    ("", "Pages"),
+    ("changes", "Changes"),
+    ("links", "Links"),
+    ("runs", "Runs"),
+    ("copies", "Copies"),
+    ("settings", "Settings"),
+)
+CHANGES = 20  # of one part: each has its difference
+
+
+async def show_tab(request: Request, reach: Reach, source: Source, tab: str, **given: object) -> Response:
+    """A tab of a source inside its frame."""
+    [glance] = await reach.kb.glances([source])
+    template = f"source_{tab or 'pages'}.html"
+    return show(request, template, source=source, glance=glance, tabs=TABS, tab=tab, **given)
+
+
+@router.get("/sources/{number}")
+async def pages(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    text: Filter = "",
+    status: Filter = "",
+    language: Filter = "",
+    depth: Filter = "",
+    doubtful: Filter = "",
+    after: Cursor = None,
+) -> Response:
+    """Its pages."""
+    source = await reach.source(number)
+    found = await reach.kb.page_list(
+        [source.id],
+        status=_status(status),
+        doubtful=bool(doubtful),
+        language=language.strip() or None,
+        depth=number_in("depth", depth),
+        text=text.strip() or None,
+        after=read_number(after) or 0,
+        limit=SHOWN + 1,
+    )
+    asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
+    listed = part(found, by_id)
+    return await show_tab(
+        request, reach, source, "", listed=listed, asked=asked, statuses=list(PageStatus), paged=bool(after)
+    )
+
+
+@router.get("/sources/{number}/changes")
+async def changes(
+    request: Request, reach: Reached, number: Id, view: Filter = "", after: Cursor = None
+) -> Response:
+    """What changed in it."""
+    source = await reach.source(number)
+    found = await reach.kb.change_list([source.id], below=read_number(after), limit=CHANGES + 1)
+    cut = split if view == "split" else inline
+    return await show_tab(
+        request, reach, source, "changes", listed=part(found, by_id, CHANGES), view=view, cut=cut
+    )
+
+
+@router.get("/sources/{number}/links")
+async def links(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    keyword: Filter = "",
+    least: Filter = "",
+    after: Cursor = None,
+) -> Response:
+    """Its links, best first."""
+    source = await reach.source(number)
+    found = await reach.kb.link_list(
+        [source.id],
+        keyword=keyword.strip() or None,
+        min_score=_score(least),
+        after=read_link(after),
+        limit=SHOWN + 1,
+    )
+    asked = {"keyword": keyword, "least": least}
+    return await show_tab(request, reach, source, "links", listed=part(found, by_worth), asked=asked)
+
+
+@router.get("/sources/{number}/runs")
+async def runs(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
+    """Its runs, newest first."""
+    source = await reach.source(number)
+    found = await reach.kb.run_list([source.id], below=read_number(after), limit=SHOWN + 1)
+    listed = part(found, lambda run: number_cursor(run.run))
+    return await show_tab(request, reach, source, "runs", listed=listed)
+
+
+@router.get("/sources/{number}/copies")
+async def copies(request: Request, reach: Reached, number: Id) -> Response:
+    """How it stands in external stores."""
+    source = await reach.source(number)
+    view = await reach.kb.show(source.label)
+    return await show_tab(request, reach, source, "copies", sinks=view.sinks or ())
+
+
+@router.post("/sources/{number}/refresh")
+async def refresh(request: Request, reach: Reached, number: Id) -> Response:
+    """Start a run of it."""
+    source = await reach.source(number)
+    form = await form_of(request)
+    mode = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
+    run = await reach.kb.start(source, mode, full=form.get("full") == "1")
+    return to(f"/runs/{run.run}")
+
+
+@router.post("/sources/{number}/remove")
+async def remove(request: Request, reach: Reached, number: Id) -> Response:
+    """Delete it, once its name was typed."""
+    source = await reach.source(number)
+    if (await form_of(request)).get("name", "").strip() != source.label:
+        raise UsageError(f"type {source.label} to delete it with its pages: nothing was deleted")
+    await reach.kb.remove(source.label)
+    return to("/")
+
+
+@router.get("/changes")
+async def every_change(request: Request, reach: Reached, view: Filter = "", after: Cursor = None) -> Response:
+    """What changed anywhere."""
+    found = await reach.kb.change_list(await reach.sources(), below=read_number(after), limit=CHANGES + 1)
+    cut = split if view == "split" else inline
+    return show(request, "changes.html", listed=part(found, by_id, CHANGES), view=view, cut=cut)
+
+
+def _status(typed: str) -> PageStatus | None:
+    try:
+        return PageStatus(typed) if typed else None
+    except ValueError:
+        raise UsageError(f"status: {typed[:50]!r} is none that a page can have") from None
+
+
+def _score(typed: str) -> float | None:
+    try:
+        found = float(typed) if typed.strip() else None
+    except ValueError:
+        found = -1.0
+    if found is not None and not 0 <= found <= 1_000:
+        raise UsageError(f"least: expected a number from 0 on, got {typed[:50]!r}")
+    return found

@@ -1,0 +1,132 @@
+"""A store with something of everything that pages show, a server over it, and a browser."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.e2e.library import settings
+from tests.http.served import served
+
+from afresh.app import build
+from afresh.config import Config
+from afresh.core.access import Scope
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+KEYWORDS = {"install": 1.0, "backup": 0.5}
+
+
+@dataclass
+class Stand:
+    """A server that is up, and what is in its store."""
+
+    url: str
+    site: TinySite
+    harbor: int = 0  # a source with changes and trouble
+    braked: int = 0  # the run that waits for a word
+    tokens: dict[str, str] = field(default_factory=dict)
+
+
+async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, int]:
+    """Read two sites, change them, and read them again; the second so that the brake holds."""
+    await kb.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
+    path = next(each for each in site.paths if "install" in each)
+    site.edit(path, add_paragraph="Since version 3 the installer asks for nothing: run it and wait.")
+    site.edit("/", add_paragraph="Harbor 3 is out.")
+    site.fail(site.paths[-1], 503)
+    await kb.refresh(["harbor"])
+    for number in range(24):
+        atlas.put(f"/place/{number}", _place(number))
+    atlas.put("/", _front(24))
+    await kb.crawl(atlas.url, name="atlas", version="2")
+    for number in range(6, 24):
+        atlas.delete(f"/place/{number}")
+    [braked] = await kb.refresh(["atlas@2"])
+    assert braked.state == "needs_confirmation", braked
+    sources = {source.name: source.id for source in await kb.all_sources()}
+    return {"harbor": sources["harbor"], "braked": braked.run}
+
+
+def _place(number: int) -> str:
+    words = " ".join(f"street-{number}-{each}" for each in range(40))
+    return f"<title>Place {number}</title><main><h1>Place {number}</h1><p>{words}</p></main>"
+
+
+def _front(number: int) -> str:
+    links = "".join(f'<li><a href="/place/{each}">Place {each}</a></li>' for each in range(number))
+    return f"<title>Atlas</title><main><h1>Atlas</h1><p>Every place.</p><ul>{links}</ul></main>"
+
+
+async def make_tokens(kb: KnowledgeBase) -> dict[str, str]:
+    """A token of each kind."""
+    return {
+        "write": (await kb.create_token(Scope.WRITE)).token,
+        "read": (await kb.create_token(Scope.READ)).token,
+        "bound": (await kb.create_token(Scope.READ, sources=["harbor"])).token,
+    }
+
+
+@contextmanager
+def standing(store: Path, *, empty: bool = False, config: Config | None = None) -> Iterator[Stand]:
+    """A server over a store that was filled, in a thread of its own."""
+    made = config or settings(store)
+    with TinySite.docs() as site, TinySite() as atlas:
+        stand, up, failed = Stand("", site), threading.Event(), list[BaseException]()
+        loop, over = asyncio.new_event_loop(), asyncio.Event()
+
+        async def serve() -> None:
+            if not empty:
+                kb = await build(made)
+                try:
+                    found = await fill(kb, site, atlas)
+                finally:
+                    await kb.close()
+                stand.harbor, stand.braked = found["harbor"], found["braked"]
+            async with served(store, config=made) as client:
+                stand.url = client.server.url
+                up.set()
+                await over.wait()
+
+        def run() -> None:
+            try:
+                loop.run_until_complete(serve())
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                loop.close()
+                up.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        up.wait()
+        try:
+            if not failed:
+                yield stand
+        finally:
+            if not failed:
+                loop.call_soon_threadsafe(over.set)
+            thread.join()
+        if failed:
+            raise failed[0]
+
+
+@contextmanager
+def browser() -> Iterator["Browser"]:
+    """Debian's chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+        )
+        try:
+            yield made
+        finally:
+            made.close()
