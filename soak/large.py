@@ -19,7 +19,7 @@ DAYS = 400  # over which everything happened
 MENU = 12  # pages that every page links to
 ROOT = "https://docs.example.org/"
 MODEL = "made-up"
-N = "with recursive n (i) as (select {first} union all select i + 1 from n where i < {last})"
+N = "with recursive n (i) as (select cast({first} as bigint) union all select i + 1 from n where i < {last})"
 AGO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%f', 'now', (-({0})) || ' seconds') || '000Z'",
     "postgres": "(now() - interval '1 second' * ({0}))",

@@ -17,6 +17,7 @@ from afresh.core.masking import mask_secrets, one_line
 from afresh.faces.http.access import allowed_of
 from afresh.faces.http.problems import status_of, told_of_fields
 from afresh.faces.web.assets import asset_url
+from afresh.faces.web.drawing import DRAWINGS
 from afresh.faces.web.words import FILTERS, moment
 
 POLICY = (
@@ -43,6 +44,7 @@ def _templates() -> Environment:
     )
     made.filters.update(FILTERS)
     made.globals["asset"] = asset_url
+    made.globals.update(DRAWINGS)
     return made
 
 

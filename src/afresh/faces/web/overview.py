@@ -24,7 +24,9 @@ QUIET = 15  # looks without news after which a sign of life is sent
 @router.get("/")
 async def overview(request: Request, reach: Reached) -> Response:
     """Every source at a glance."""
-    glances = await reach.kb.glances(await reach.visible())
+    visible = await reach.visible()
+    glances = await reach.kb.glances(visible)
+    sparks = await reach.kb.recent_changes([source.id for source in visible])
     live = await reach.kb.live_runs(reach.allowed.sees)
     totals = {
         "pages": sum(each.view.pages for each in glances),
@@ -32,7 +34,7 @@ async def overview(request: Request, reach: Reached) -> Response:
         "due": sum(each.due for each in glances),
         "errors": sum(each.view.errors for each in glances),
     }
-    return show(request, "overview.html", glances=glances, live=live, totals=totals)
+    return show(request, "overview.html", glances=glances, live=live, totals=totals, sparks=sparks)
 
 
 @router.get("/live")

@@ -18,6 +18,8 @@ TABS = (
     ("changes", "Changes"),
     ("links", "Links"),
     ("runs", "Runs"),
+    ("pictures", "Pictures"),
+    ("map", "Map"),
     ("copies", "Copies"),
     ("settings", "Settings"),
 )
