@@ -6,7 +6,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Gone, Seen
 from afresh.core.model import PageStatus, SourceId
-from afresh.core.pictures import DayCount
+from afresh.core.pictures import DayCount, LooksAhead, ahead_of
 from afresh.core.urls import domain_of
 from afresh.engine.pictures import hosts_of, looks_ahead, site_map
 
@@ -86,6 +86,9 @@ async def test_looks_ahead_are_counted_by_the_hour(desk: Desk) -> None:
     ahead = await looks_ahead(desk.store, desk.source.id, now)
     hours = int(desk.policy.recheck_seconds // 3600)
     assert (ahead.due, ahead.hours[hours], sum(ahead.hours), ahead.later) == (0, 4, 4, 0)
-    assert (await looks_ahead(desk.store, desk.source.id, now - timedelta(days=3))).later == 4
+    assert (
+        await looks_ahead(desk.store, desk.source.id, now - timedelta(days=3))
+    ).due == 4
+    assert ahead_of(2, {now + timedelta(days=9): 3}, now, 24) == LooksAhead(due=2, hours=(0,) * 24, later=3)
     assert (await looks_ahead(desk.store, desk.source.id, now + timedelta(days=3))).due == 4
     assert (await looks_ahead(desk.store, SourceId(99), now)).due == 0

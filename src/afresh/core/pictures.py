@@ -202,13 +202,13 @@ def _per_month(rhythm: Rhythm) -> float | None:
     return round(rhythm.changes / seconds * MONTH, 2) if seconds > 0 else None
 
 
-def ahead_of(hours: Mapping[datetime, int], now: datetime, wanted: int) -> LooksAhead:
+def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> LooksAhead:
     """Looks by the hour they are planned in, seen from now."""
     first = now.replace(minute=0, second=0, microsecond=0)
     ends = [first + timedelta(hours=place + 1) for place in range(wanted)]
     last = ends[-1] if ends else first
     return LooksAhead(
-        due=sum(number for hour, number in hours.items() if hour < first),
+        due=due,
         hours=tuple(hours.get(end - timedelta(hours=1), 0) for end in ends),
         later=sum(number for hour, number in hours.items() if hour >= last),
     )

@@ -94,7 +94,7 @@ def _host(name: str, queue: HostQueue | None, state: HostState | None, now: date
 
 async def looks_ahead(store: Library, source: SourceId, now: datetime) -> LooksAhead:
     """How many pages are looked at in each of the next hours."""
-    return ahead_of(await store.looks_by_hour(source), now.astimezone(UTC), HOURS)
+    return ahead_of(*await store.looks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 async def receipt(

@@ -36,6 +36,6 @@ class Pictured(Protocol):
         """Hosts that may not be asked yet, those that rest longest first."""
         ...
 
-    async def looks_by_hour(self, source: SourceId) -> Mapping[datetime, int]:
-        """How many pages wait for a look in each hour."""
+    async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, Mapping[datetime, int]]:
+        """How many pages are due, and how many wait for a look in each hour."""
         ...

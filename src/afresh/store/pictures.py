@@ -62,13 +62,15 @@ class Pictures:
         async with self.db.read() as tx:
             return [_state(row) for row in await tx.all("resting_now", now=now, limit=limit)]
 
-    async def looks_by_hour(self, source: SourceId) -> dict[datetime, int]:
-        """How many pages wait for a look in each hour."""
+    async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
+        """How many pages are due, and how many wait for a look in each hour."""
         async with self.db.read() as tx:
-            rows = await tx.all("looks_by_hour", source=source)
-        return {
-            datetime.strptime(row["hour"], "%Y-%m-%dT%H").replace(tzinfo=UTC): int(row["number"])
-            for row in rows
+            rows = await tx.all("looks_by_hour", source=source, now=now)
+        numbers = {row["hour"]: int(row["number"]) for row in rows}
+        due = numbers.pop("", 0)
+        return due, {
+            datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC): number
+            for hour, number in numbers.items()
         }
 
 

@@ -26,8 +26,9 @@ HEIGHT = 120  # of a chart
 def svg(width: float, height: float, label: str, body: Iterable[str], kind: str) -> Markup:
     """A picture with a name that is read aloud."""
     name = escape(label)
+    stretched = ' preserveAspectRatio="none"' if kind == "sparkline" else ""
     return Markup(  # noqa: S704 - made of numbers and what is escaped just here
-        f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{name}">'
+        f'<svg class="{kind}" viewBox="0 0 {width:g} {height:g}"{stretched} role="img" aria-label="{name}">'
         f"<title>{name}</title>{''.join(body)}</svg>"
     )
 
@@ -152,21 +153,27 @@ def ahead(looks: LooksAhead) -> Markup:
     words += [f"{_in_hours(place)}: {count(number)}" for place, number in enumerate(looks.hours)]
     soon = f"{count(sum(looks.hours))} in the next {len(looks.hours)} hours"
     label = f"{count(looks.due)} due now, {soon}, {count(looks.later)} later"
-    return _bars(numbers, words, label, "look")
+    wide = 600 / len(numbers)
+    marks = [(place, f"{place} h") for place in range(12, len(numbers), 12)]
+    under = [text(36 + wide * (place + 0.4), HEIGHT + 20, said, "t mid") for place, said in marks]
+    under.append(text(36, HEIGHT + 20, "due"))
+    return _bars(numbers, words, label, "look", under)
 
 
 def _in_hours(place: int) -> str:
     return "This hour" if place == 0 else f"In {count(place, 'hour')}"
 
 
-def _bars(numbers: Sequence[int], words: Sequence[str], label: str, kind: str) -> Markup:
+def _bars(
+    numbers: Sequence[int], words: Sequence[str], label: str, kind: str, under: Sequence[str] = ()
+) -> Markup:
     most, wide = max(numbers, default=0), 600 / max(len(numbers), 12)
     body = _lines(600, most)
     for place, (number, told) in enumerate(zip(numbers, words, strict=True)):
         tall = max(HEIGHT * number / most, 1.5) if number else 0.0
         shown = f"{kind} first" if kind == "look" and place == 0 else kind
         body.append(rect(36 + place * wide, HEIGHT + 8 - tall, wide * 0.8, tall, shown, told))
-    return svg(640, HEIGHT + 16, label, body, "chart")
+    return svg(640, HEIGHT + (26 if under else 16), label, [*body, *under], "chart")
 
 
 def _lines(width: float, most: int) -> list[str]:

@@ -79,20 +79,19 @@ class MemoryPictures:
             for domain, host in sorted(self.tables.hosts.items())
         ]
 
-    async def looks_by_hour(self, source: SourceId) -> dict[datetime, int]:
-        """How many pages wait for a look in each hour."""
-        waiting = [
-            attempt
-            for attempt in self.tables.waiting()
-            if attempt.page_id is not None and attempt.locked_at is None
-        ]
-        rows = [(self.tables.pages[attempt.page_id], attempt) for attempt in waiting if attempt.page_id]
-        hours = (
-            attempt.scheduled_for.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-            for row, attempt in rows
+    async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
+        """How many pages are due, and how many wait for a look in each hour."""
+        waiting = [each for each in self.tables.waiting() if each.locked_at is None and each.run_id is None]
+        rows = [(self.tables.pages[each.page_id], each) for each in waiting if each.page_id is not None]
+        mine = [
+            each
+            for row, each in rows
             if row.page.source_id == source and (row.page.status not in LEFT or row.listed)
-        )
-        return dict(Counter(hours))
+        ]
+        later = [each for each in mine if each.scheduled_for > now >= each.updated_at]
+        hours = [each.scheduled_for.astimezone(UTC) for each in later]
+        numbers = Counter(hour.replace(minute=0, second=0, microsecond=0) for hour in hours)
+        return len(mine) - len(later), dict(numbers)
 
 
 def _queue(domain: str, attempts: Sequence[Attempt]) -> HostQueue:

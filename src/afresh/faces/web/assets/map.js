@@ -148,8 +148,10 @@ function names() {
     const [x, y] = across(node);
     if (x < 0 || y < 0 || x > wide || y > high) continue;
     const text = nameOf(node).slice(0, 40);
-    const left = x + radiusOf(node) + 4;
-    const box = [left, y - 8, left + pen.measureText(text).width, y + 8];
+    const length = pen.measureText(text).width, gap = radiusOf(node) + 4;
+    const outside = node.x < -1 ? x - gap - length : x + gap;
+    const left = outside < 0 ? x + gap : outside + length > wide ? x - gap - length : outside;
+    const box = [left, y - 8, left + length, y + 8];
     if (taken.length > 60) break;
     if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
     taken.push(box);
