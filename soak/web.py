@@ -48,7 +48,32 @@ API = (
     "/sources/{s}/receipt",
     "/hosts",
 )
-PAGES = ("/",)
+PAGES = (
+    "/",
+    "/changes",
+    "/search?q=paragraph",
+    "/sources/{s}",
+    "/sources/{s}?status=error",
+    "/sources/{s}?doubtful=1",
+    "/sources/{s}?language=fr",
+    "/sources/{s}?depth=5",
+    "/sources/{s}?text=page-99999",
+    "/sources/{s}?text=nothing-like-it",
+    "/sources/{s}/changes",
+    "/sources/{s}/links",
+    "/sources/{s}/links?least=0.9",
+    "/sources/{s}/runs",
+    "/sources/{s}/pictures",
+    "/sources/{s}/map",
+    "/sources/{s}/copies",
+    "/sources/{s}/settings",
+    "/pages/1",
+    "/pages/1/links",
+    "/pages/1/attempts",
+    "/pages/1/versions",
+    "/pages/777",
+    "/runs/7",
+)
 
 
 async def measured(url: str, only: str | None) -> list[tuple[str, float, float, int]]:

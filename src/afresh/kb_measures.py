@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from afresh.core.model import RunState
 from afresh.core.states import UNFINISHED
+from afresh.engine.kept import KeptNumbers, keeping
 from afresh.ports import Library
 
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
@@ -55,6 +56,11 @@ class Measures:
 
     _store: Library
     _sums: Sums
+
+    def keep_numbers(self) -> None:
+        """Count large sources less often than somebody asks; for a process that stays."""
+        if not isinstance(self._store, KeptNumbers):
+            self._store = keeping(self._store)
 
     async def figures(self) -> Figures:
         """The numbers of the store."""

@@ -86,9 +86,7 @@ async def test_looks_ahead_are_counted_by_the_hour(desk: Desk) -> None:
     ahead = await looks_ahead(desk.store, desk.source.id, now)
     hours = int(desk.policy.recheck_seconds // 3600)
     assert (ahead.due, ahead.hours[hours], sum(ahead.hours), ahead.later) == (0, 4, 4, 0)
-    assert (
-        await looks_ahead(desk.store, desk.source.id, now - timedelta(days=3))
-    ).due == 4
+    assert (await looks_ahead(desk.store, desk.source.id, now - timedelta(days=3))).due == 4
     assert ahead_of(2, {now + timedelta(days=9): 3}, now, 24) == LooksAhead(due=2, hours=(0,) * 24, later=3)
     assert (await looks_ahead(desk.store, desk.source.id, now + timedelta(days=3))).due == 4
     assert (await looks_ahead(desk.store, SourceId(99), now)).due == 0

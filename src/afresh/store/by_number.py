@@ -7,10 +7,8 @@ from afresh.core.model import Attempt, PageId, PageStatus, Run, RunState
 from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.reads import SHOWN_PAGES, change_from
+from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
-
-LOOKED_AT = 200  # of the pages a link stands on, those found first: among them are the nearest
 
 
 class ByNumber:

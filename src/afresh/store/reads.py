@@ -15,6 +15,7 @@ from afresh.store.records import at, attempt_from, certain, page_from, page_view
 
 MANY = 1_000_000_000  # "no limit", in SQL
 SHOWN_PAGES = 20  # of the pages a link stands on
+LOOKED_AT = 200  # of those pages, the first that were found: among them are the nearest
 
 
 class Reads:
@@ -113,7 +114,7 @@ class Reads:
             latest = await tx.one("latest_attempt", page=page.id)
             following = await tx.one("latest_open", page=page.id)
             linked = await tx.all(
-                "linked_from", source=page.source_id, url=page.url, page=page.id, limit=shown
+                "linked_from", source=page.source_id, url=page.url, page=page.id, limit=shown, most=LOOKED_AT
             )
             count = await tx.one("attempts_count", page=page.id)
             return (

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -13,6 +13,7 @@ from afresh import __version__
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
+from afresh.core.errors import AfreshError
 from afresh.core.events import Event, Notice
 from afresh.engine.pause import heard
 from afresh.faces.http import (
@@ -73,16 +74,20 @@ class Desk:
 def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
     """The application over a knowledge base; where it `works`, it works on the runs that are open."""
     desk = Desk()
+    kb.keep_numbers()
     mcp = _mcp(kb, config, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         workers = _workers(kb, desk) if works and not read_only else set()
+        counting = asyncio.create_task(_count_once(kb))
         try:
             async with mcp.running() if mcp else nullcontext():
                 yield
         finally:
             stop(app)
+            counting.cancel()
+            await asyncio.wait({counting})
             if workers:
                 await asyncio.wait(workers)
 
@@ -150,6 +155,12 @@ def _workers(kb: KnowledgeBase, desk: Desk) -> set[asyncio.Task[None]]:
         asyncio.create_task(_keep(lambda: kb.work(listener=_hear), desk)),
         asyncio.create_task(_keep(lambda: kb.keep_promises(listener=_hear), desk)),
     }
+
+
+async def _count_once(kb: KnowledgeBase) -> None:
+    """Count every source, so that who looks at a large one does not wait for it."""
+    with suppress(AfreshError):
+        await kb.glances(await kb.all_sources())
 
 
 async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:

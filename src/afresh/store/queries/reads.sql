@@ -26,8 +26,12 @@ select count(*) as attempts from page_crawls where page_id = :page and outcome i
 select scheduled_for, locked_by from page_crawls where page_id = :page and outcome is null
 
 -- linked_from
-select f.url from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
-where l.source_id = :source and l.url = :url and f.id <> :page order by f.depth, f.url limit :limit
+select f.url from (
+    select page_id from page_links
+    where link_id = (select id from links where source_id = :source and url = :url) and page_id <> :page
+    order by page_id limit :most
+) e join pages f on f.id = e.page_id
+order by f.depth, f.url limit :limit
 
 -- links_to
 select s.*, f.url as page, f.depth as page_depth, e.follow, l.admitted from links l

@@ -4,10 +4,8 @@ from afresh.core.link_score import Worth
 from afresh.core.model import Attempt, Page, PageId, PageStatus, Run, RunState, SourceId
 from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView
-from afresh.testing.memory.reads import SHOWN_PAGES, view_of
+from afresh.testing.memory.reads import LOOKED_AT, SHOWN_PAGES, view_of
 from afresh.testing.memory.tables import Tables
-
-LOOKED_AT = 200  # of the pages a link stands on, those found first: among them are the nearest
 
 
 class MemoryByNumber:

@@ -14,6 +14,7 @@ from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceV
 from afresh.testing.memory.tables import Tables
 
 SHOWN_PAGES = 20
+LOOKED_AT = 200  # of those pages, the first that were found: among them are the nearest
 NOT_IN_INDEX = (PageStatus.DELETED, PageStatus.REDIRECT, PageStatus.ERROR, PageStatus.PENDING)
 
 
@@ -110,7 +111,9 @@ class MemoryReads:
         rows = await self.history(page.id)
         done = [row for row in rows if row.outcome is not None]
         waiting = [row.scheduled_for for row in rows if row.outcome is None]
-        linked = [each.url for each in self._pages_with(page.source_id, page.url) if each.id != page.id]
+        others = [each for each in self._pages_with(page.source_id, page.url) if each.id != page.id]
+        first = {each.id for each in sorted(others, key=lambda each: each.id)[:LOOKED_AT]}
+        linked = [each.url for each in others if each.id in first]
         return (
             done[0] if done else None,
             waiting[0] if waiting else None,

@@ -1,0 +1,122 @@
+"""Numbers of large sources for a server: told as they were last counted, and counted anew meanwhile."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any, NamedTuple, TypeVar, cast
+
+from afresh.core.embedding import Lack
+from afresh.core.model import Source, SourceId
+from afresh.core.pictures import DayCount
+from afresh.core.views import SourceView
+from afresh.ports import Library
+
+T = TypeVar("T")
+LARGE = 10_000  # pages, from which on counting takes longer than people wait
+KEPT_SECONDS = 10.0  # after which a number is counted anew
+
+Due = tuple[int, datetime | None]
+
+
+class _Number(NamedTuple):
+    value: Any
+    at: float
+
+
+class KeptNumbers:
+    """A store whose numbers may be some seconds old where a source is large; all else is as it is."""
+
+    def __init__(self, store: Library, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._sizes: dict[SourceId, int] = {}  # pages of sources
+        self._numbers: dict[Hashable, _Number] = {}
+        self._counting: dict[Hashable, asyncio.Task[Any]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def source_view(self, source: Source) -> SourceView:
+        """A source with its numbers; settings and the last run are told as they are."""
+        view = await self._told("view", source.id, lambda: self._store.source_view(source), source.id)
+        self._sizes[source.id] = view.pages
+        last = await self._store.last_runs(source.id, 1)
+        return replace(
+            view,
+            last_run=last[0].id if last else None,
+            last_state=last[0].state if last else None,
+            last_mode=last[0].mode if last else None,
+            crawl_time=source.crawl_time,
+            rules=source.rules,
+            policy=source.policy,
+        )
+
+    async def due_tallies(self, now: datetime) -> Mapping[SourceId, Due]:
+        """What is due in each source."""
+        return await self._told("due", None, lambda: self._store.due_tallies(now))
+
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> Due:
+        """What is due in one."""
+        count = lambda: self._store.due_tally(source, now, max_age)  # noqa: E731
+        return await self._told("due", (source, max_age), count, source)
+
+    async def oldest_checks(self) -> Mapping[SourceId, datetime]:
+        """When the page of each source that waits longest was looked at."""
+        return await self._told("oldest", None, self._store.oldest_checks)
+
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> Sequence[DayCount]:
+        """Changes by source, day and kind."""
+        key = (tuple(sources), since)
+        return await self._told("days", key, lambda: self._store.changes_by_day(sources, since), *sources)
+
+    async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, Mapping[datetime, int]]:
+        """Looks by hour."""
+        return await self._told("hours", source, lambda: self._store.looks_by_hour(source, now), source)
+
+    async def lack(self, model: str, source: SourceId | None = None) -> Lack:
+        """Chunks that lack vectors."""
+        sources = () if source is None else (source,)
+        return await self._told("lack", (model, source), lambda: self._store.lack(model, source), *sources)
+
+    async def close(self) -> None:
+        """Stop counting, and close the store."""
+        tasks = list(self._counting.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._store.close()
+
+    async def _told(
+        self, name: str, of: Hashable, count: Callable[[], Awaitable[T]], *sources: SourceId
+    ) -> T:
+        """The number as it was last counted, where that is worth it; of some sources, or of all."""
+        key = (name, of)
+        kept = self._numbers.get(key)
+        if kept is None or not self._is_large(sources):
+            return await self._count(key, count)
+        if self._clock() - kept.at > KEPT_SECONDS and key not in self._counting:
+            task = asyncio.ensure_future(self._count(key, count))
+            self._counting[key] = task
+            task.add_done_callback(lambda done: self._counted(key, done))
+        return cast("T", kept.value)
+
+    def _is_large(self, sources: Sequence[SourceId]) -> bool:
+        known = self._sizes.values() if not sources else [self._sizes.get(each, 0) for each in sources]
+        return sum(known) >= LARGE
+
+    async def _count(self, key: Hashable, count: Callable[[], Awaitable[T]]) -> T:
+        value = await count()
+        self._numbers[key] = _Number(value, self._clock())
+        return value
+
+    def _counted(self, key: Hashable, done: "asyncio.Task[Any]") -> None:
+        del self._counting[key]
+        if not done.cancelled() and done.exception() is not None:  # the next who asks is told what is wrong
+            self._numbers.pop(key, None)
+
+
+def keeping(store: Library) -> Library:
+    """A store that counts large sources less often than it is asked."""
+    return cast("Library", KeptNumbers(store))
