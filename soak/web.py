@@ -51,7 +51,7 @@ API = (
 PAGES = (
     "/",
     "/changes",
-    "/search?q=paragraph",
+    "/search?q=page+777",
     "/sources/{s}",
     "/sources/{s}?status=error",
     "/sources/{s}?doubtful=1",

@@ -15,7 +15,10 @@ from afresh.ports import Library
 
 T = TypeVar("T")
 LARGE = 10_000  # pages, from which on counting takes longer than people wait
-KEPT_SECONDS = 10.0  # after which a number is counted anew
+KEPT_SECONDS = 10.0  # after which a number is counted anew while the old one is told
+AGING_SECONDS = 60.0  # after which the new one is waited for, though not long
+OLD_SECONDS = 600.0  # after which it is waited for as long as it takes
+PATIENCE = 0.1
 
 Due = tuple[int, datetime | None]
 
@@ -71,6 +74,10 @@ class KeptNumbers:
         key = (tuple(sources), since)
         return await self._told("days", key, lambda: self._store.changes_by_day(sources, since), *sources)
 
+    async def totals(self) -> Mapping[str, Any]:
+        """The numbers of the whole store."""
+        return await self._told("totals", None, self._store.totals)
+
     async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, Mapping[datetime, int]]:
         """Looks by hour."""
         return await self._told("hours", source, lambda: self._store.looks_by_hour(source, now), source)
@@ -96,11 +103,21 @@ class KeptNumbers:
         kept = self._numbers.get(key)
         if kept is None or not self._is_large(sources):
             return await self._count(key, count)
-        if self._clock() - kept.at > KEPT_SECONDS and key not in self._counting:
-            task = asyncio.ensure_future(self._count(key, count))
-            self._counting[key] = task
-            task.add_done_callback(lambda done: self._counted(key, done))
+        age = self._clock() - kept.at
+        if age <= KEPT_SECONDS:
+            return cast("T", kept.value)
+        task = self._counting.get(key) or self._count_aside(key, count)
+        if age > AGING_SECONDS:
+            await asyncio.wait({task}, timeout=PATIENCE if age <= OLD_SECONDS else None)
+        if task.done() and not task.cancelled():
+            return cast("T", task.result())
         return cast("T", kept.value)
+
+    def _count_aside(self, key: Hashable, count: Callable[[], Awaitable[T]]) -> "asyncio.Task[Any]":
+        task = asyncio.ensure_future(self._count(key, count))
+        self._counting[key] = task
+        task.add_done_callback(lambda done: self._counted(key, done))
+        return task
 
     def _is_large(self, sources: Sequence[SourceId]) -> bool:
         known = self._sizes.values() if not sources else [self._sizes.get(each, 0) for each in sources]

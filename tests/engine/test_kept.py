@@ -1,0 +1,90 @@
+"""Numbers of large sources: counted less often than somebody asks, and never told from long ago."""
+
+import asyncio
+from dataclasses import replace
+from typing import cast
+
+import pytest
+from tests.contract.desk import Desk, read
+
+from afresh.core.model import Source
+from afresh.core.views import SourceView
+from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
+from afresh.testing import FrozenClock, MemoryStore
+
+
+class Slow(MemoryStore):
+    """A store that says how large its sources are, and counts when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 50_000
+        self.counted = 0
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def source_view(self, source: Source) -> SourceView:
+        self.counted += 1
+        await self.open.wait()
+        return replace(await super().source_view(source), pages=self.size)
+
+
+async def stand() -> tuple[Slow, KeptNumbers, Desk, list[float]]:
+    store, now = Slow(), [0.0]
+    desk = await Desk.at(store, FrozenClock())
+    return store, KeptNumbers(store, lambda: now[0]), desk, now
+
+
+async def test_a_small_source_is_counted_whenever_somebody_asks() -> None:
+    store, kept, desk, _ = await stand()
+    for pages in (3, 4, 5):
+        store.size = pages
+        assert (await kept.source_view(desk.source)).pages == pages
+    assert store.counted == 3
+
+
+async def test_a_large_source_is_told_as_it_was_counted_and_its_runs_as_they_are() -> None:
+    store, kept, desk, now = await stand()
+    await kept.source_view(desk.source)
+    store.size = 60_000
+    await desk.join()
+    await desk.crawl({"": read("Root")})
+    view = await kept.source_view(desk.source)
+    assert (view.pages, store.counted) == (50_000, 1)
+    assert (view.last_run, view.last_state) == (desk.run.id, "completed")
+
+    now[0] += KEPT_SECONDS + 1
+    store.open.clear()
+    assert (await kept.source_view(desk.source)).pages == 50_000  # counted behind our back
+    assert (await kept.source_view(desk.source)).pages == 50_000
+    store.open.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert ((await kept.source_view(desk.source)).pages, store.counted) == (60_000, 2)
+
+
+async def test_what_is_old_is_waited_for() -> None:
+    store, kept, desk, now = await stand()
+    await kept.source_view(desk.source)
+    store.size = 60_000
+    now[0] += AGING_SECONDS + 1
+    assert (await kept.source_view(desk.source)).pages == 60_000
+    store.size = 70_000
+    now[0] += OLD_SECONDS + 1
+    store.open.clear()
+    asked = asyncio.create_task(kept.source_view(desk.source))
+    assert not (await asyncio.wait({asked}, timeout=1.5 * PATIENCE))[0]
+    store.open.set()
+    assert (await asked).pages == 70_000
+
+
+async def test_trouble_is_told_to_who_asks_next_and_closing_ends_the_counting() -> None:
+    store, kept, desk, now = await stand()
+    await kept.source_view(desk.source)
+    now[0] += KEPT_SECONDS + 1
+    store.open.clear()
+    await kept.source_view(desk.source)
+    await kept.close()
+    assert store.closed
+    with pytest.raises(AttributeError):
+        _ = cast("KeptNumbers", keeping(store)).nothing_like_it
