@@ -2,17 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.e2e.library import settings
 from tests.http.served import served
 
 from afresh.app import build
-from afresh.config import Config
 from afresh.core.access import Scope
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
@@ -20,6 +20,7 @@ from afresh.testing import TinySite
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+Result = TypeVar("Result")
 KEYWORDS = {"install": 1.0, "backup": 0.5}
 
 
@@ -31,7 +32,7 @@ class Stand:
     site: TinySite
     harbor: int = 0  # a source with changes and trouble
     braked: int = 0  # the run that waits for a word
-    tokens: dict[str, str] = field(default_factory=dict)
+    page: int = 0  # one that changed
 
 
 async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, int]:
@@ -51,7 +52,8 @@ async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, 
     [braked] = await kb.refresh(["atlas@2"])
     assert braked.state == "needs_confirmation", braked
     sources = {source.name: source.id for source in await kb.all_sources()}
-    return {"harbor": sources["harbor"], "braked": braked.run}
+    [page] = await kb.page_list(None, url=site.url.rstrip("/") + path, limit=1)
+    return {"harbor": sources["harbor"], "braked": braked.run, "page": page.id}
 
 
 def _place(number: int) -> str:
@@ -74,47 +76,67 @@ async def make_tokens(kb: KnowledgeBase) -> dict[str, str]:
 
 
 @contextmanager
-def standing(store: Path, *, empty: bool = False, config: Config | None = None) -> Iterator[Stand]:
+def standing(
+    store: Path, *, empty: bool = False, flags: Mapping[str, object] | None = None
+) -> Iterator[Stand]:
     """A server over a store that was filled, in a thread of its own."""
-    made = config or settings(store)
+    config = settings(store, {"embedding.provider": "none", **(flags or {})})
     with TinySite.docs() as site, TinySite() as atlas:
-        stand, up, failed = Stand("", site), threading.Event(), list[BaseException]()
-        loop, over = asyncio.new_event_loop(), asyncio.Event()
+        stand, over = Stand("", site), asyncio.Event()
 
-        async def serve() -> None:
+        async def filled() -> None:
+            kb = await build(config)
+            try:
+                found = await fill(kb, site, atlas)
+            finally:
+                await kb.close()
+            stand.harbor, stand.braked, stand.page = found["harbor"], found["braked"], found["page"]
+
+        async def serve(up: threading.Event) -> None:
             if not empty:
-                kb = await build(made)
-                try:
-                    found = await fill(kb, site, atlas)
-                finally:
-                    await kb.close()
-                stand.harbor, stand.braked = found["harbor"], found["braked"]
-            async with served(store, config=made) as client:
+                await filled()
+            async with served(store, config=config) as client:
                 stand.url = client.server.url
                 up.set()
                 await over.wait()
 
-        def run() -> None:
-            try:
-                loop.run_until_complete(serve())
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                loop.close()
-                up.set()
+        with _beside(serve, over):
+            yield stand
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        up.wait()
+
+@contextmanager
+def _beside(
+    serve: Callable[[threading.Event], Coroutine[Any, Any, None]], over: asyncio.Event
+) -> Iterator[None]:
+    """While something is served by a loop in another thread."""
+    loop, up, failed = asyncio.new_event_loop(), threading.Event(), list[BaseException]()
+
+    def run() -> None:
         try:
-            if not failed:
-                yield stand
+            loop.run_until_complete(serve(up))
+        except BaseException as error:
+            failed.append(error)
         finally:
-            if not failed:
-                loop.call_soon_threadsafe(over.set)
-            thread.join()
+            loop.close()
+            up.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    up.wait()
+    try:
         if failed:
             raise failed[0]
+        yield
+    finally:
+        if not failed:
+            loop.call_soon_threadsafe(over.set)
+        thread.join()
+
+
+def elsewhere(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """The result of a coroutine, made in another thread: a browser keeps this one's loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
 
 
 @contextmanager
