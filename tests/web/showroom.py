@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +13,6 @@ from tests.e2e.library import settings
 from tests.http.served import served
 
 from afresh.app import build
-from afresh.core.access import Scope
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -30,13 +29,15 @@ class Stand:
 
     url: str
     site: TinySite
+    atlas: TinySite
     harbor: int = 0  # a source with changes and trouble
     braked: int = 0  # the run that waits for a word
     page: int = 0  # one that changed
 
 
-async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, int]:
+async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     """Read two sites, change them, and read them again; the second so that the brake holds."""
+    site, atlas = stand.site, stand.atlas
     await kb.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
     path = next(each for each in site.paths if "install" in each)
     site.edit(path, add_paragraph="Since version 3 the installer asks for nothing: run it and wait.")
@@ -51,9 +52,9 @@ async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, 
         atlas.delete(f"/place/{number}")
     [braked] = await kb.refresh(["atlas@2"])
     assert braked.state == "needs_confirmation", braked
-    sources = {source.name: source.id for source in await kb.all_sources()}
-    [page] = await kb.page_list(None, url=site.url.rstrip("/") + path, limit=1)
-    return {"harbor": sources["harbor"], "braked": braked.run, "page": page.id}
+    stand.harbor = next(source.id for source in await kb.all_sources() if source.name == "harbor")
+    stand.page = (await kb.page_list(None, url=site.url.rstrip("/") + path, limit=1))[0].id
+    stand.braked = braked.run
 
 
 def _place(number: int) -> str:
@@ -66,35 +67,24 @@ def _front(number: int) -> str:
     return f"<title>Atlas</title><main><h1>Atlas</h1><p>Every place.</p><ul>{links}</ul></main>"
 
 
-async def make_tokens(kb: KnowledgeBase) -> dict[str, str]:
-    """A token of each kind."""
-    return {
-        "write": (await kb.create_token(Scope.WRITE)).token,
-        "read": (await kb.create_token(Scope.READ)).token,
-        "bound": (await kb.create_token(Scope.READ, sources=["harbor"])).token,
-    }
+Fill = Callable[[KnowledgeBase, Stand], Awaitable[None]]
 
 
 @contextmanager
 def standing(
-    store: Path, *, empty: bool = False, flags: Mapping[str, object] | None = None
+    store: Path, fill: Fill = everything, flags: Mapping[str, object] | None = None
 ) -> Iterator[Stand]:
     """A server over a store that was filled, in a thread of its own."""
     config = settings(store, {"embedding.provider": "none", **(flags or {})})
     with TinySite.docs() as site, TinySite() as atlas:
-        stand, over = Stand("", site), asyncio.Event()
-
-        async def filled() -> None:
-            kb = await build(config)
-            try:
-                found = await fill(kb, site, atlas)
-            finally:
-                await kb.close()
-            stand.harbor, stand.braked, stand.page = found["harbor"], found["braked"], found["page"]
+        stand, over = Stand("", site, atlas), asyncio.Event()
 
         async def serve(up: threading.Event) -> None:
-            if not empty:
-                await filled()
+            kb = await build(config)
+            try:
+                await fill(kb, stand)
+            finally:
+                await kb.close()
             async with served(store, config=config) as client:
                 stand.url = client.server.url
                 up.set()

@@ -29,15 +29,17 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(
 
         gate = site.hold("/guide/workers/")
         page.click("text=Scope and limits")
-        page.fill("#f-max_pages", "9")
+        page.fill("#f-max_pages", "27")
         page.fill("#f-name", "slowly")
         page.click("text=Add and read it")
         expect(page.locator(".live .run")).to_contain_text("slowly")
-        gate.wait()  # the run cannot end now
-        expect(page.locator(".live .numbers")).to_contain_text(re.compile(r"[1-9]\d* checked"))
+        gate.wait(timeout=60)  # the run cannot end now
+        expect(page.locator(".live .numbers")).to_contain_text(
+            re.compile(r"[1-9]\d* checked"), timeout=20_000
+        )
         page.goto("/")
         page.get_by_role("button", name="Cancel the run of slowly").click()
-        expect(page.locator("h1 + .acts .pill")).to_have_text("stopped early")
+        expect(page.locator("h1 + .acts .pill")).to_have_text("stopped early", timeout=20_000)
         site.release("/guide/workers/")
 
         page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
@@ -45,7 +47,7 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(
         expect(page.locator("h1 + .acts .pill")).to_have_text("completed", timeout=20_000)
         page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
         page.click(".tabs >> text=Settings")
-        assert page.input_value("#f-max_pages") == "9"
+        assert page.input_value("#f-max_pages") == "27"
         page.fill("#f-max_pages", "many")
         page.click("text=Save")
         expect(page.get_by_role("alert")).to_contain_text("max_pages")
