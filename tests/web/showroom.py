@@ -2,24 +2,24 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.e2e.library import settings
 from tests.http.served import served
 
 from afresh.app import build
-from afresh.config import Config
-from afresh.core.access import Scope
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+Result = TypeVar("Result")
 KEYWORDS = {"install": 1.0, "backup": 0.5}
 
 
@@ -29,13 +29,15 @@ class Stand:
 
     url: str
     site: TinySite
+    atlas: TinySite
     harbor: int = 0  # a source with changes and trouble
     braked: int = 0  # the run that waits for a word
-    tokens: dict[str, str] = field(default_factory=dict)
+    page: int = 0  # one that changed
 
 
-async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, int]:
+async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     """Read two sites, change them, and read them again; the second so that the brake holds."""
+    site, atlas = stand.site, stand.atlas
     await kb.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
     path = next(each for each in site.paths if "install" in each)
     site.edit(path, add_paragraph="Since version 3 the installer asks for nothing: run it and wait.")
@@ -50,8 +52,9 @@ async def fill(kb: KnowledgeBase, site: TinySite, atlas: TinySite) -> dict[str, 
         atlas.delete(f"/place/{number}")
     [braked] = await kb.refresh(["atlas@2"])
     assert braked.state == "needs_confirmation", braked
-    sources = {source.name: source.id for source in await kb.all_sources()}
-    return {"harbor": sources["harbor"], "braked": braked.run}
+    stand.harbor = next(source.id for source in await kb.all_sources() if source.name == "harbor")
+    stand.page = (await kb.page_list(None, url=site.url.rstrip("/") + path, limit=1))[0].id
+    stand.braked = braked.run
 
 
 def _place(number: int) -> str:
@@ -64,57 +67,66 @@ def _front(number: int) -> str:
     return f"<title>Atlas</title><main><h1>Atlas</h1><p>Every place.</p><ul>{links}</ul></main>"
 
 
-async def make_tokens(kb: KnowledgeBase) -> dict[str, str]:
-    """A token of each kind."""
-    return {
-        "write": (await kb.create_token(Scope.WRITE)).token,
-        "read": (await kb.create_token(Scope.READ)).token,
-        "bound": (await kb.create_token(Scope.READ, sources=["harbor"])).token,
-    }
+Fill = Callable[[KnowledgeBase, Stand], Awaitable[None]]
 
 
 @contextmanager
-def standing(store: Path, *, empty: bool = False, config: Config | None = None) -> Iterator[Stand]:
+def standing(
+    store: Path, fill: Fill = everything, flags: Mapping[str, object] | None = None
+) -> Iterator[Stand]:
     """A server over a store that was filled, in a thread of its own."""
-    made = config or settings(store)
+    config = settings(store, {"embedding.provider": "none", **(flags or {})})
     with TinySite.docs() as site, TinySite() as atlas:
-        stand, up, failed = Stand("", site), threading.Event(), list[BaseException]()
-        loop, over = asyncio.new_event_loop(), asyncio.Event()
+        stand, over = Stand("", site, atlas), asyncio.Event()
 
-        async def serve() -> None:
-            if not empty:
-                kb = await build(made)
-                try:
-                    found = await fill(kb, site, atlas)
-                finally:
-                    await kb.close()
-                stand.harbor, stand.braked = found["harbor"], found["braked"]
-            async with served(store, config=made) as client:
+        async def serve(up: threading.Event) -> None:
+            kb = await build(config)
+            try:
+                await fill(kb, stand)
+            finally:
+                await kb.close()
+            async with served(store, config=config) as client:
                 stand.url = client.server.url
                 up.set()
                 await over.wait()
 
-        def run() -> None:
-            try:
-                loop.run_until_complete(serve())
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                loop.close()
-                up.set()
+        with _beside(serve, over):
+            yield stand
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        up.wait()
+
+@contextmanager
+def _beside(
+    serve: Callable[[threading.Event], Coroutine[Any, Any, None]], over: asyncio.Event
+) -> Iterator[None]:
+    """While something is served by a loop in another thread."""
+    loop, up, failed = asyncio.new_event_loop(), threading.Event(), list[BaseException]()
+
+    def run() -> None:
         try:
-            if not failed:
-                yield stand
+            loop.run_until_complete(serve(up))
+        except BaseException as error:
+            failed.append(error)
         finally:
-            if not failed:
-                loop.call_soon_threadsafe(over.set)
-            thread.join()
+            loop.close()
+            up.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    up.wait()
+    try:
         if failed:
             raise failed[0]
+        yield
+    finally:
+        if not failed:
+            loop.call_soon_threadsafe(over.set)
+        thread.join()
+
+
+def elsewhere(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """The result of a coroutine, made in another thread: a browser keeps this one's loop."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_
 from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
 
 OPEN = "/health"
-LOGIN = "/login"
+LOGIN, LOGOUT = "/login", "/logout"
 ASSETS = "/assets/"
 HOOKS = "/api/v1/webhooks/"
 JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
@@ -138,7 +138,7 @@ class Door:
     def _is_open(self, scope: Scope) -> bool:
         """Whether everybody gets an answer: what tells of no source, and where one logs in."""
         path, reads = scope["path"], scope["method"] in SAFE
-        if self._logins is not None and (path == LOGIN or (reads and path.startswith(ASSETS))):
+        if self._logins is not None and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
             return True
         return bool(path == OPEN) and reads
 

@@ -66,6 +66,7 @@ def _shown(
         "add.html",
         status,
         typed=typed,
+        filled=[key for key, text in typed.items() if text],
         fields=FIELDS,
         usual=usual,
         preview=preview,

@@ -34,7 +34,8 @@ LONGEST = 2_000  # characters of an error
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
+    """The templates; whatever they are given is escaped."""
     made = Environment(
         loader=PackageLoader("afresh.faces.web"),
         autoescape=True,
@@ -58,7 +59,7 @@ def drawn(request: Request, template: str, /, **given: object) -> str:
     allowed: Allowed = allowed_of(request.scope)
     now = utc_now()
     return (
-        _templates()
+        templates()
         .get_template(template)
         .render(
             here=request.url.path,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
+from afresh.faces.http.access import allowed_of
 from afresh.faces.http.limits import caller, too_many
 from afresh.faces.http.logins import Logins, cookie_header, cookie_of
 from afresh.faces.http.names import peer_of
@@ -25,6 +26,7 @@ async def ask(
 @router.post("/login")
 async def log_in(request: Request, kb: Kb) -> Response:
     """Take a token, and give a login for it."""
+    allowed_of(request.scope)  # open to all
     logins: Logins = request.app.state.logins
     peer = caller(peer_of(request.scope))
     if wait := logins.failed.wait(peer):
@@ -42,6 +44,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
 @router.post("/logout")
 async def log_out(request: Request) -> Response:
     """End a login."""
+    allowed_of(request.scope)  # tells of no source
     cookie = cookie_of(request.scope)
     if cookie:
         request.app.state.logins.end(cookie)

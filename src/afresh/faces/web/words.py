@@ -40,7 +40,13 @@ TONES = {  # how a state is coloured
 }
 
 
-_BLANK = re.compile(r"\n\s*\n")
+_FORMS = (
+    (re.compile(r"(?m)^[ \t]*```.*$"), ""),
+    (re.compile(r"(?m)^#{1,6} "), ""),
+    (re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,2000}\)"), r"\1"),
+    (re.compile(r"\*\*|`"), ""),
+    (re.compile(r"\n\s*\n"), "\n"),
+)
 
 
 def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead: bool = False) -> Markup:
@@ -88,10 +94,17 @@ def plain(text: object) -> str:
     return str(text).replace("_", " ")
 
 
+def _unmarked(text: str) -> str:
+    """A passage without what only a renderer reads."""
+    for form, instead in _FORMS:
+        text = form.sub(instead, text)
+    return text.strip()
+
+
 def marked(text: str) -> Markup:
     """A passage with what was looked for marked."""
     return Markup(  # noqa: S704 - escaped just here
-        str(escape(_BLANK.sub("\n", text.strip()))).replace("\x02", "<mark>").replace("\x03", "</mark>")
+        str(escape(_unmarked(text))).replace("\x02", "<mark>").replace("\x03", "</mark>")
     )
 
 

@@ -1,0 +1,40 @@
+"""A browser, and servers to look at, each started once for the tests of a module."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.library import in_database
+from tests.postgres import Postgres
+from tests.web.showroom import Stand, browser, elsewhere, standing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Browser]":
+    """The browser."""
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A server over an SQLite file with something of everything."""
+    with standing(tmp_path_factory.mktemp("web") / "store.db") as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def each_stand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """The same over each database."""
+    store: Path = tmp_path_factory.mktemp("web") / "store.db"
+    if request.param == "sqlite":
+        with standing(store) as made:
+            yield made
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
+    with in_database(store, elsewhere(postgres.emptied)), standing(store) as made:
+        yield made

@@ -1,0 +1,266 @@
+"""Payloads of ../shared/data/naughty in every text that pages show: none comes alive."""
+
+import gzip
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+from tests.web.showroom import Stand, standing
+from tests.web.watching import Watched, watched
+
+from afresh.core.looks import Chunk, Outcome
+from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
+from afresh.core.records import LinkedPage, LinkRecord
+from afresh.core.views import Answer, ChangeView, Hit, PageView, Why
+from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.frame import templates
+from afresh.faces.web.rendered import rendered, safe_address
+from afresh.faces.web.words import moment
+from afresh.kb import KnowledgeBase
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+SCHEMES = (
+    *("javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\tscript:alert(1)", "vbscript:x"),
+    *("data:text/html,x", "file:///etc/passwd", " javascript:alert(1)", "\x01javascript:alert(1)"),
+)
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+FIRE = """document.querySelectorAll("main *").forEach((element) => {
+  for (const name of ["mouseover", "focus", "toggle", "error"]) element.dispatchEvent(new Event(name));
+})"""
+
+
+@pytest.fixture(scope="module")
+def payloads(shared: Path) -> list[str]:
+    """Every payload."""
+    packed = (shared / "data" / "naughty" / "xss_payloads.txt.gz").read_bytes()
+    return [line for line in gzip.decompress(packed).decode().splitlines() if line.strip()]
+
+
+def page_of(text: str) -> PageView:
+    """A page that says it everywhere."""
+    return PageView(
+        id=PageId(1),
+        url=text,
+        status=PageStatus.ACTIVE,
+        title=text,
+        depth=0,
+        language=text,
+        content_hash=text,
+        etag=text,
+        last_modified=text,
+        content_type=text,
+        crawl_time=NOW,
+        last_seen=NOW,
+        checked_at=NOW,
+        changed_at=NOW,
+        missing_count=0,
+        moved_to=text,
+        doubt=text,
+        source_id=SourceId(1),
+    )
+
+
+def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Templates with such texts in every place that comes from outside."""
+    source = Source(
+        id=SourceId(1),
+        name=texts[0],
+        version=texts[1],
+        kind="web",
+        url=texts[0],
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    links = [
+        LinkRecord(
+            id=1,
+            source_id=SourceId(1),
+            url=text,
+            score=1.0,
+            keywords={text: 0.5},
+            comment=text,
+            crawl_time=NOW,
+            page_count=9,
+            pages=(LinkedPage(id=PageId(1), url=text, title=text, text=text),),
+        )
+        for text in texts
+    ]
+    changes = [
+        ChangeView(
+            id=1,
+            source=text,
+            version=text,
+            url=text,
+            kind=ChangeKind.CHANGED,
+            run=RunId(1),
+            at=NOW,
+            old_hash=None,
+            new_hash=None,
+            diff=f"@@ -1,1 +1,1 @@\n-{text}\n+{text}",
+            moved_to=text,
+        )
+        for text in texts
+    ]
+    attempts = [
+        Attempt(
+            id=CrawlId(1),
+            page_id=PageId(1),
+            run_id=RunId(1),
+            url=text,
+            domain=text,
+            scheduled_for=NOW,
+            completed_at=NOW,
+            outcome=Outcome.FAILED,
+            error_message=text,
+            reason=text,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+        for text in texts
+    ]
+    hits = tuple(
+        Hit(
+            url=text,
+            title=text,
+            text=f"\x02{text}\x03",
+            path=(text,),
+            score=1.0,
+            source=text,
+            version=text,
+            language=text,
+            checked_at=NOW,
+            changed_at=NOW,
+        )
+        for text in texts
+    )
+    chunks = [Chunk(content=text, path=(text,), text_hash="") for text in texts]
+    why = Why(
+        url=texts[0],
+        source=texts[0],
+        version=None,
+        status=PageStatus.ACTIVE,
+        summary=texts[2],
+        page=page_of(texts[0]),
+        latest=None,
+        next_look=NOW,
+        linked_from=(),
+        attempts=1,
+    )
+    page = {"page": page_of(texts[0]), "why": why, "source": source, "tabs": (), "tab": "", "there": None}
+    yield "changes.html", {"listed": {"items": changes, "more": None}, "view": "", "cut": inline}
+    yield "changes.html", {"listed": {"items": changes[::4], "more": None}, "view": "split", "cut": split}
+    yield "page_attempts.html", {**page, "listed": {"items": attempts, "more": None}}
+    yield "page_passages.html", {**page, "passages": chunks, "many": len(chunks)}
+    yield "page_links.html", {**page, "to_it": links[:1], "listed": {"items": links, "more": None}}
+    found = {
+        "q": texts[0],
+        "found": Answer(hits=hits, notes=tuple(texts)),
+        "label_of": lambda hit: hit.source,
+    }
+    yield (
+        "parts/hits.html",
+        {**found, "copies": dict(zip("abc", texts, strict=False))},
+    )
+    body = rendered("\n\n".join(texts), "https://docs.example.org/")
+    yield "page_text.html", {**page, "body": body, "markdown": "\n".join(texts), "none": None}
+
+
+def drawn(name: str, given: dict[str, Any]) -> str:
+    """A template as the server draws it."""
+    common = {"here": "/", "may_write": True, "everywhere": True, "logged_in": True, "now": NOW}
+    helpers = {"ago": partial(moment, now=NOW), "with_query": lambda **_: "?"}
+    return templates().get_template(name).render(**common, **helpers, **given)
+
+
+def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(payloads: list[str]) -> None:
+    for start in range(0, len(payloads), 1_500):
+        for name, given in parts(payloads[start : start + 1_500]):
+            html = drawn(name, given)
+            tree = LexborHTMLParser(html)
+            scripts = [node.attributes.get("src") or "inline" for node in tree.css("script")]
+            assert all(src.startswith("/assets/") for src in scripts), name
+            assert not tree.css("iframe, object, embed, svg, math, video, audio, base, style, template"), name
+            for node in tree.css("main *"):
+                attributes = node.attributes
+                assert not [each for each in attributes if each.lower().startswith("on")], node.html
+                href = attributes.get("href") or ""
+                assert not href or href.startswith(("/", "?", "#", "http://", "https://", "mailto:")), href
+
+
+def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
+    for hostile in (
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        "data:text/html,x",
+        "java\tscript:alert(1)",
+        "vbscript:x",
+        "file:///etc/passwd",
+    ):
+        assert safe_address(hostile, "https://docs.example.org/") is None, hostile
+        html = str(rendered(f"[x]({hostile}) ![x](<{hostile}>)", "https://docs.example.org/"))
+        assert "href" not in html, html
+    deep = str(rendered(">" * 5_000 + " x", ""))
+    assert deep.count("<blockquote>") <= 31
+    assert str(rendered("a <b onclick=x>", "")) == "<p>a &lt;b onclick=x&gt;</p>"
+    assert '<a href="https://docs.example.org/b"' in str(rendered("[b](b)", "https://docs.example.org/a"))
+
+
+def hostile_site(stand: Stand, payloads: list[str], folder: Path) -> None:
+    """A site and a folder that try."""
+    for number, text in enumerate(payloads):
+        shown = text.replace("&", "&amp;").replace("<", "&lt;")
+        links = f'<a href="/p{number + 1}">{shown}</a> <a href="/p{number + 1}?x={shown}">{shown}</a>'
+        stand.atlas.put(
+            f"/p{number}",
+            f"<title>{shown}</title><main><h1>{shown}</h1><p>{shown} words {number}</p>{links}{text}</main>",
+        )
+        name = text.replace("/", "∕").replace("\0", "")[:60]
+        (folder / f"{name}.md").write_text(f"# {text}\n\n[{text}]({text})\n\n{text}\n", "utf-8")
+    stand.atlas.put("/", '<title>Start</title><main><p>Begin here.</p><a href="/p0">first</a></main>')
+
+
+def test_F104_nothing_a_site_or_a_folder_says_is_alive_in_a_browser(
+    tmp_path: Path, chromium: "Browser", payloads: list[str]
+) -> None:
+    chosen = [text for text in payloads if "<" in text and len(text) < 200][::160][:12]
+    folder = tmp_path / "files"
+    folder.mkdir()
+
+    async def fill(kb: KnowledgeBase, stand: Stand) -> None:
+        hostile_site(stand, chosen, folder)
+        await kb.crawl(stand.atlas.url, name="hostile", policy={"keywords": {chosen[0][:40]: 1.0}})
+        await kb.crawl(str(folder), name="files")
+
+    with standing(tmp_path / "store.db", fill) as stand, watched(chromium, stand.url) as seen:
+        seen.page.goto("/sources/1")
+        pages = seen.page.eval_on_selector_all("td.main a", "all => all.map((a) => a.getAttribute('href'))")
+        assert len(pages) > len(chosen)
+        for place in (
+            "/",
+            "/sources/1",
+            "/sources/1/links",
+            "/sources/2",
+            "/changes",
+            *pages[::3],
+            pages[1] + "/links",
+        ):
+            look(seen, place)
+        seen.page.goto("/search")
+        for text in chosen[:6]:
+            seen.page.fill("#q", text)
+            seen.page.wait_for_selector("#hits")
+
+
+def look(seen: Watched, place: str) -> None:
+    """Open a page and touch everything on it."""
+    answer = seen.page.goto(place)
+    assert answer is not None
+    assert answer.status == 200, place
+    seen.page.evaluate(FIRE)
+    seen.assert_clean()
