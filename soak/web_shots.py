@@ -29,6 +29,8 @@ def places(stand: Stand) -> dict[str, str]:
         "changes-split": f"{source}/changes?view=split",
         "links": f"{source}/links",
         "runs": f"{source}/runs",
+        "pictures": f"{source}/pictures",
+        "map": f"{source}/map",
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
@@ -73,5 +75,7 @@ def _shot(page: "Page", place: str, file: Path) -> bool:
     if place.startswith("/add"):
         page.click("text=Preview")
         page.wait_for_selector(".preview")
+    if place.endswith("/map"):
+        page.wait_for_selector("#map[data-ready]")
     page.screenshot(path=file, full_page=True)
     return answer is None or answer.status >= 500

@@ -68,6 +68,24 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
             tree = ET.fromstring(await feed.text())
         assert len(tree.findall("{http://www.w3.org/2005/Atom}entry")) == ended["new"]
 
+        # what pictures are drawn from
+        year = await client.get(f"{API}/sources/{number}/calendar")
+        assert (year["changes"], [day["kinds"] for day in year["days"]]) == (
+            ended["new"],
+            [{"new": ended["new"]}],
+        )
+        assert await client.get(f"{API}/calendar?days=371") == year
+        drawn = await client.get(f"{API}/sources/{number}/map?limit=5")
+        assert [node["parent"] for node in drawn["nodes"]] == [None, *[root["id"]] * 4]
+        assert (drawn["nodes"][0]["id"], drawn["pages"] - drawn["pages_left_out"]) == (root["id"], 5)
+        [host] = (await client.get(f"{API}/sources/{number}/hosts"))["hosts"]
+        assert (host["waiting"], host["resting"]) == (0, False)
+        assert (await client.get(f"{API}/hosts"))["respects_robots"] is True
+        assert sum((await client.get(f"{API}/sources/{number}/ahead"))["hours"]) >= ended["new"]
+        receipt = await client.get(f"{API}/sources/{number}/receipt")
+        assert (receipt["processed"], receipt["skipped"], receipt["bytes_saved"]) == (ended["new"], 0, 0)
+        assert receipt["fresh"] == receipt["pages"] == ended["new"]
+
         # settings, and single pages by hand
         changed = {"settings": {"max_pages": 60, "render": "never"}, "reset": ["render"]}
         status, source = await client.ask("PATCH", f"{API}/sources/{number}", json=changed)

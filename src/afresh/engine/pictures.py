@@ -108,14 +108,14 @@ async def receipt(
 
 
 def _with_run(bare: Receipt, report: RunReport, runs: Sequence[Run], view: SourceView) -> Receipt:
-    skipped = report.unchanged + report.not_modified
-    whole = _bytes_of_all(runs, report.checked)
+    processed, skipped = report.new + report.changed, report.unchanged + report.not_modified
+    whole = _bytes_of_all(runs, processed + skipped)
     saved = None if whole is None else max(0, whole - report.bytes)
     chunks = round(view.chunks * min(1.0, skipped / view.pages)) if view.pages else 0
     return replace(
         bare,
         run=report,
-        processed=report.new + report.changed,
+        processed=processed,
         skipped=skipped,
         bytes_saved=saved,
         bytes_saved_percent=round(100 * saved / whole) if whole and saved is not None else None,
@@ -124,11 +124,11 @@ def _with_run(bare: Receipt, report: RunReport, runs: Sequence[Run], view: Sourc
     )
 
 
-def _bytes_of_all(runs: Sequence[Run], checked: int) -> int | None:
+def _bytes_of_all(runs: Sequence[Run], looks: int) -> int | None:
     """What so many looks cost where every page was read, as far as such a run is on record."""
     for run in runs:
         counts = run.counts
         read = counts.get("new", 0) + counts.get("changed", 0) + counts.get("unchanged", 0)
         if (run.full or run.mode is RunMode.CRAWL) and counts.get("bytes") and read:
-            return round(counts["bytes"] / read * checked)
+            return round(counts["bytes"] / read * looks)
     return None

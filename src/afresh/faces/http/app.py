@@ -74,11 +74,11 @@ class Desk:
 def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
     """The application over a knowledge base; where it `works`, it works on the runs that are open."""
     desk = Desk()
-    kb.keep_numbers()
     mcp = _mcp(kb, config, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
+        kb.keep_numbers()
         workers = _workers(kb, desk) if works and not read_only else set()
         counting = asyncio.create_task(_count_once(kb))
         try:
