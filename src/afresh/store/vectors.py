@@ -82,8 +82,12 @@ class Vectors:
         async with self.db.read() as tx:
             number = await _number(tx, model)
             found = await tx.one("unembedded_number", model=number)  # which is answered by indexes alone
-            if not found or not found["missing"]:
+            missing = int(found["missing"]) if found else 0
+            if not missing:
                 return Lack(0, 0)
+            if source is None:
+                bare = await tx.one("unembedded_without_text", model=number)
+                return Lack(missing, int(bare["without_text"]) if bare else 0)
             row = await tx.one("unembedded_counts", model=number, source=source)
             return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
 

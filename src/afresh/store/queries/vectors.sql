@@ -46,6 +46,10 @@ where not exists (select 1 from vectors v where v.model_id = :model and v.text_h
 select count(*) as missing from chunks c
 where not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
 
+-- unembedded_without_text
+select count(*) as without_text from chunks c
+where c.whole = 0 and not exists (select 1 from vectors v where v.model_id = :model and v.text_hash = c.text_hash)
+
 -- unembedded_counts
 select count(*) as missing, count(case when c.whole = 0 then 1 end) as without_text
 from chunks c join pages p on p.id = c.page_id
