@@ -1,22 +1,79 @@
-"""What people do, in a real browser and on each database: add, watch, cancel, filter, search, confirm."""
+"""Every page and what people do on them, in a real browser.
+
+No breach of the policy, no other host, no complaint of axe; and the flows on each database: add, watch,
+cancel, filter, search, confirm.
+"""
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
-from tests.web.showroom import Stand
+from tests.web.showroom import Stand, standing
 from tests.web.watching import watched
 
+from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+ON_SQLITE = pytest.mark.parametrize("stand", ["sqlite"], indirect=True)
+FIRST_LOAD = 150_000
 
-def test_a_source_is_added_with_a_preview_watched_and_cancelled(
-    each_stand: Stand, chromium: "Browser"
+
+def places(stand: Stand) -> list[str]:
+    """Every page there is."""
+    source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
+    tabs = [f"{source}{tab}" for tab in ("", "/changes", "/links", "/runs", "/copies", "/settings")]
+    parts = [f"{page}{tab}" for tab in ("", "/passages", "/links", "/attempts", "/versions")]
+    return [
+        *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
+        *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),
+    ]
+
+
+@ON_SQLITE
+def test_every_page_is_accessible_fits_a_phone_and_keeps_to_its_policy(
+    stand: Stand, chromium: "Browser"
 ) -> None:
-    with TinySite.docs() as site, watched(chromium, each_stand.url) as seen:
+    with watched(chromium, stand.url) as seen:
+        for place in places(stand):
+            seen.page.emulate_media(color_scheme="light")
+            seen.page.set_viewport_size({"width": 1280, "height": 800})
+            answer = seen.page.goto(place)
+            assert answer is not None
+            assert answer.status == (404 if place == "/nothing" else 200), place
+            assert seen.flaws() == [], place
+            seen.page.emulate_media(color_scheme="dark")
+            assert seen.flaws("color-contrast") == [], place
+            seen.page.set_viewport_size({"width": 360, "height": 740})
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360, place
+            seen.assert_clean()
+
+
+@ON_SQLITE
+def test_the_first_page_is_small_and_comes_from_here_alone(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        seen.page.goto("/")
+        seen.page.wait_for_load_state("load")
+        assert 0 < seen.loaded < FIRST_LOAD
+
+
+@ON_SQLITE
+def test_colours_are_chosen_and_kept(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url, color_scheme="light") as seen:
+        seen.page.goto("/")
+        seen.page.click("#theme")
+        seen.page.click("#theme")
+        seen.page.goto("/changes")
+        assert seen.page.get_attribute("html", "data-theme") == "dark"
+        assert seen.page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+
+
+def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, chromium: "Browser") -> None:
+    with TinySite.docs() as site, watched(chromium, stand.url) as seen:
         page = seen.page
         page.goto("/add")
         page.fill("#target", "ftp://nowhere")
@@ -64,19 +121,19 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(
         page.go_back()
         page.fill("#name", "slowly")
         page.click("button:has-text('Delete')")
-        page.wait_for_url(each_stand.url + "/")
+        page.wait_for_url(stand.url + "/")
         expect(page.locator("main")).not_to_contain_text("slowly")
 
 
-def test_pages_are_filtered_and_searched_by_keyboard_alone(each_stand: Stand, chromium: "Browser") -> None:
+def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromium: "Browser") -> None:
     permissions = ["clipboard-read", "clipboard-write"]
-    with watched(chromium, each_stand.url, permissions=permissions) as seen:
+    with watched(chromium, stand.url, permissions=permissions) as seen:
         page = seen.page
-        page.goto(f"/sources/{each_stand.harbor}")
+        page.goto(f"/sources/{stand.harbor}")
         expect(page.locator("table.rows tbody tr")).to_have_count(28)
         page.select_option("select[name=status]", "error")
         expect(page.locator("table.rows tbody tr")).to_have_count(1)
-        page.goto(f"/sources/{each_stand.harbor}?language=en&depth=1")
+        page.goto(f"/sources/{stand.harbor}?language=en&depth=1")
         page.fill("input[name=text]", "INSTALL")
         page.keyboard.press("Enter")
         expect(page.locator("table.rows tbody tr")).to_have_count(1)
@@ -107,10 +164,8 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(each_stand: Stand, ch
         expect(page.locator("main")).to_contain_text("Leads to it")
 
 
-def test_the_brake_shows_what_would_go_and_deletes_only_when_told(
-    each_stand: Stand, chromium: "Browser"
-) -> None:
-    with watched(chromium, each_stand.url) as seen:
+def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
         page = seen.page
         page.goto("/")
         page.click("text=See what would go")
@@ -121,3 +176,18 @@ def test_the_brake_shows_what_would_go_and_deletes_only_when_told(
         page.click("text=Delete 18 pages")
         expect(page.locator("h1 + .acts .pill")).to_have_text("completed")
         expect(page.locator(".timeline .pill.bad")).to_have_count(18)
+
+
+async def nothing(kb: KnowledgeBase, stand: Stand) -> None:
+    """Leave a store empty."""
+
+
+def test_who_has_nothing_yet_is_told_how_to_begin(tmp_path: Path, chromium: "Browser") -> None:
+    with standing(tmp_path / "store.db", nothing) as stand, watched(chromium, stand.url) as seen:
+        seen.page.goto("/")
+        assert seen.flaws() == []
+        seen.page.get_by_label("What to keep fresh").fill(stand.site.url)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator(".preview h2")).to_have_text("Harbor")
+        seen.page.goto("/changes")
+        expect(seen.page.locator(".none")).to_contain_text("Nothing has changed yet")
