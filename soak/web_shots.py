@@ -46,6 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     """Take them all; 1 where a page did not answer."""
     parser = argparse.ArgumentParser(prog="python -m soak web_shots", description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--window", action="store_true", help="just what fits into the window")
     parser.add_argument("--only", default="", help="pages whose name holds this")
     given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -54,28 +55,28 @@ def main(arguments: Sequence[str]) -> int:
         standing(Path(folder) / "store.db") as stand,
         browser() as open_browser,
     ):
-        return _take(open_browser, stand, given.folder, given.only)
+        return _take(open_browser, stand, given.folder, given.only, whole=not given.window)
 
 
-def _take(browser: "Browser", stand: Stand, folder: Path, only: str) -> int:
+def _take(browser: "Browser", stand: Stand, folder: Path, only: str, *, whole: bool) -> int:
     wrong = 0
     for look, options in LOOKS.items():
         context = browser.new_context(base_url=stand.url, **options)
         page = context.new_page()
         for name, place in places(stand).items():
             if only in name:
-                wrong += _shot(page, place, folder / f"{name}-{look}.png")
+                wrong += _shot(page, place, folder / f"{name}-{look}.png", whole)
         context.close()
     print(f"pictures are in {folder}")
     return int(wrong > 0)
 
 
-def _shot(page: "Page", place: str, file: Path) -> bool:
+def _shot(page: "Page", place: str, file: Path, whole: bool) -> bool:
     answer = page.goto(place)
     if place.startswith("/add"):
         page.click("text=Preview")
         page.wait_for_selector(".preview")
     if place.endswith("/map"):
         page.wait_for_selector("#map[data-ready]")
-    page.screenshot(path=file, full_page=True)
+    page.screenshot(path=file, full_page=whole)
     return answer is None or answer.status >= 500

@@ -6,9 +6,8 @@ from datetime import datetime
 
 from afresh.core.errors import SourceError, UsageError
 from afresh.core.labels import name_for
-from afresh.core.looks import Chunk
 from afresh.core.model import PageId, RunId, RunState, Source, SourceId
-from afresh.core.overview import Held, Preview, SourceGlance
+from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
 from afresh.core.sweep import may_drop
 from afresh.core.views import RunReport
 from afresh.engine.plan import plan_of
@@ -110,8 +109,13 @@ class Glances(Work):
             return Held(pages=(), count=0)
         doomed = await self._store.doomed(source.id)
         pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
-        return Held(pages=tuple(pages[:MOST_HELD]), count=len(pages))
+        shown = tuple(
+            HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
+            for page in pages[:MOST_HELD]
+        )
+        return Held(pages=shown, count=len(pages))
 
-    async def passages(self, page: int) -> Sequence[Chunk]:
+    async def passages(self, page: int) -> list[PassageView]:
         """The pieces of a page that are searched, in the order of its text."""
-        return (await self._store.page_chunks([PageId(page)])).get(PageId(page), ())
+        found = (await self._store.page_chunks([PageId(page)])).get(PageId(page), ())
+        return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]

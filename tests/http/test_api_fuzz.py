@@ -1,9 +1,13 @@
 """The whole API, asked as its document allows and as it does not; the long run is `python -m soak api`."""
 
 import asyncio
+import re
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
 from soak.api import fuzz, naughty, served, texts
 from tests.e2e.library import settings
 from tests.http.asking import ask
@@ -13,10 +17,19 @@ from afresh.app import build
 from afresh.core.access import Scope
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
+from afresh.faces.web import site as web
 from afresh.testing import FrozenClock, TinySite
 
 EACH = 3  # requests of each operation
 STEP = 64  # every so many of the naughty strings
+
+
+def web_routes(router: APIRouter) -> Iterator[tuple[str, str]]:
+    """Method and path of every page, its parameters filled in."""
+    for route in router.routes:
+        if isinstance(route, APIRoute):
+            for method in route.methods or ():
+                yield method, re.sub(r"\{[^}]*\}", "1", route.path)
 
 
 def test_F105_F106_no_request_makes_the_server_fall(tmp_path: Path, site: TinySite, shared: Path) -> None:
@@ -39,6 +52,8 @@ async def test_F102_F103_every_route_of_the_server_is_closed(tmp_path: Path) -> 
         clock.advance(hours=2)
         app = make_app(kb, config, works=False)
         more = [("POST", "/mcp"), ("GET", "/docs"), ("GET", "/docs/start.js"), ("GET", "/nowhere")]
+        more += [place for router in web.ROUTERS for place in web_routes(router)]
+        assert ("POST", "/sources/1/refresh") in more
         served_app: App = app
         known = Tokens(read=read.token, dead=[dead.token, late.token, "afresh_madeup", ""])
         assert await prove_closed(served_app, app.openapi(), known, more) > 30
@@ -78,5 +93,14 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
         status, answer = await told("search?q=harbor")
         assert isinstance(answer, dict)
         assert {hit["source"] for hit in answer["hits"]} <= {"open"}
+
+        for path in (f"/sources/{hidden}", f"/sources/{hidden}/links", f"/pages/{page.id}", f"/runs/{run}"):
+            assert (await ask(app, "GET", path, token=token)).status == 404, path
+        for path in (f"/open?in=closed&url={page.url}", "/search?q=a&in=closed", f"/live?source={hidden}"):
+            assert (await ask(app, "GET", path, token=token)).status == 404, path
+        for path in ("/", "/changes", "/search?q=harbor"):
+            answered = await ask(app, "GET", path, token=token)
+            assert (answered.status, b"closed" in answered.body) == (200, False), path
+            assert b"open" in answered.body
     finally:
         await kb.close()

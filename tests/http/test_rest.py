@@ -35,6 +35,16 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         assert found == root == await client.get(f"{API}/pages/{root['id']}")
         assert (await client.get(f"{API}/pages", params={"url": site.url + "nowhere"}))["items"] == []
         assert "# " in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
+        passages = (await client.get(f"{API}/pages/{root['id']}/passages"))["items"]
+        assert passages[0]["content"] in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
+        named = await client.get(f"{API}/pages", params={"text": "INSTALL", "depth": 1, "language": "en"})
+        assert ["install" in page["url"] for page in named["items"]] == [True]
+        assert (await client.get(f"{API}/runs/{run}/held")) == {"pages": [], "count": 0}
+        wish = {"target": site.url, "settings": {"scope": "subpages", "exclude": ["/guide/*"]}}
+        status, told = await client.ask("POST", f"{API}/preview", json=wish)
+        assert (status, told["title"], told["kind"]) == (200, "Harbor", "web"), told
+        assert {"/guide/" in url for url in told["belong"]} == {False}
+        assert all("/guide/" in url for url, _ in told["left_out"])
         attempts = (await client.get(f"{API}/pages/{root['id']}/history"))["items"]
         assert "success" in {attempt["outcome"] for attempt in attempts}
         assert (await client.get(f"{API}/pages/{root['id']}/why"))["page"]["id"] == root["id"]

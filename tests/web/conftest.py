@@ -20,16 +20,9 @@ def chromium() -> "Iterator[Browser]":
         yield made
 
 
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    """A server over an SQLite file with something of everything."""
-    with standing(tmp_path_factory.mktemp("web") / "store.db") as made:
-        yield made
-
-
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def each_stand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    """The same over each database."""
+def stand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """A server over each database, with something of everything in it."""
     store: Path = tmp_path_factory.mktemp("web") / "store.db"
     if request.param == "sqlite":
         with standing(store) as made:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.e2e.library import settings
@@ -131,12 +132,12 @@ def elsewhere(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 
 @contextmanager
 def browser() -> Iterator["Browser"]:
-    """Debian's chromium."""
+    """Debian's chromium, or the one that Playwright brings."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"]
+            executable_path=which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         try:
             yield made

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from afresh.core.model import Page
+from afresh.core.model import PageId
 from afresh.core.scope import Rules
 from afresh.core.views import Plan, RunReport, SourceView
 
@@ -45,8 +45,27 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPage:
+    """A page that would be deleted."""
+
+    id: PageId
+    url: str
+    title: str | None
+    moved_to: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """What the brake holds: pages that would be deleted once somebody confirms it."""
 
-    pages: tuple[Page, ...]  # the first of them
+    pages: tuple[HeldPage, ...]  # the first of them
     count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageView:
+    """A piece of a page that is searched, with the headings above it."""
+
+    content: str
+    path: tuple[str, ...]
+    types: tuple[str, ...]  # of text, code, table, list

@@ -47,6 +47,7 @@ class RunReport:
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
     sinks: tuple[SinkView, ...] | None = None  # where its documents are to be, and how they stand there
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         seconds=round(seconds_of(run), 3),
         error=run.error,
         notes=run.notes,
+        started_at=run.started_at,
         **counts,
     )
 

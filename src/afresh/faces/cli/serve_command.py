@@ -1,4 +1,4 @@
-"""The command that serves: REST, with a worker of its own."""
+"""The command that serves: web pages and REST, with a worker of its own."""
 
 import click
 
@@ -10,7 +10,7 @@ from afresh.ports import Access
 
 @command(
     "Keep fresh",
-    "afresh serve                        # then open http://127.0.0.1:8000/docs",
+    "afresh serve                        # then open http://127.0.0.1:8000",
     "afresh serve --port 9000 --read-only",
     "afresh serve --store postgresql://db.internal/afresh --workers-here 0",
 )
@@ -25,10 +25,10 @@ from afresh.ports import Access
     text="0: leave runs to `afresh worker` (1).",
 )
 def serve(session: Session, host: str | None, port: int | None, read_only: bool, workers_here: int) -> None:
-    """Serve the knowledge base as a REST API, until Ctrl-C.
+    """Serve the knowledge base as web pages and a REST API, until Ctrl-C.
 
-    The API is described at /docs. Runs that it starts are worked on by this process. Told to stop, it
-    finishes answers under way; a run that is open goes on at the next start.
+    The pages are at /, the API is described at /docs. Runs that it starts are worked on by this process.
+    Told to stop, it finishes answers under way; a run that is open goes on at the next start.
     """
     import asyncio
 

@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
+from afresh.core.overview import PassageView
 from afresh.core.views import OpenedPage, PageView, Why
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
@@ -130,6 +131,13 @@ async def text_of_page(request: Request, reach: Reached, number: Id) -> Response
     """The stored text of a page, as Markdown."""
     page, source = await reach.page(number)
     return reply(request, await reach.kb.open(page.url, within=source.label))
+
+
+@router.get("/pages/{number}/passages", response_model=Listing[PassageView])
+async def passages_of_page(request: Request, reach: Reached, number: Id) -> Response:
+    """The pieces of a page that are searched, in the order of its text."""
+    await reach.page(number)
+    return reply(request, {"items": await reach.kb.passages(number), "next": None})
 
 
 @router.get("/pages/{number}/history", response_model=Listing[Attempt])

@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from afresh.core.errors import Unknown
 from afresh.core.model import RunMode, RunState
+from afresh.core.overview import Held
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
 from afresh.faces.http.cursors import number_cursor, read_number
@@ -92,6 +93,13 @@ async def confirm_run(reach: Reached, number: Id, key: Key = None) -> Response:
     """Let a run that the brake holds delete what it found gone."""
     await reach.run(number)
     return made(await reach.kb.confirm(number), 200)
+
+
+@router.get("/runs/{number}/held", response_model=Held)
+async def held_by_run(request: Request, reach: Reached, number: Id) -> Response:
+    """What a run that the brake holds would delete."""
+    await reach.run(number)
+    return reply(request, await reach.kb.held(number))
 
 
 @router.get(

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from afresh.core.model import RunMode
+from afresh.core.overview import Preview
 from afresh.core.views import Plan, SourceView
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
@@ -31,6 +32,15 @@ class NewSource(BaseModel):
     version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     settings: Settings = {}
     run: bool = Field(True, description="Also start a run.")
+
+
+class Previewed(BaseModel):
+    """A target that may become a source."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Address
+    settings: Settings = {}
 
 
 class ChangedSource(BaseModel):
@@ -76,6 +86,13 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
         await reach.kb.start(source, RunMode.CRAWL)
     view = await reach.kb.show(source.label)
     return made(view, 201 if is_new else 200, f"/api/v1/sources/{source.id}")
+
+
+@router.post("/preview", response_model=Preview)
+async def preview(reach: Reached, body: Previewed) -> Response:
+    """What would be read of a target; its start page is looked at, and nothing is kept."""
+    reach.allowed.check_everywhere()
+    return made(await reach.kb.preview(body.target, body.settings), 200)
 
 
 @router.get("/sources/{number}", response_model=SourceView)

@@ -18,6 +18,7 @@ from afresh.faces.web.frame import PageRoute, drawn, show
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 LOOK = 0.5  # seconds between looks at runs that are watched
 IDLE = 2.0  # where none is under way
+LONGEST = 300.0  # seconds of one stream; a browser asks anew, and whether it still may is looked at again
 QUIET = 15  # looks without news after which a sign of life is sent
 
 
@@ -54,7 +55,9 @@ async def _events(
 ) -> AsyncIterator[str]:
     """With `whole` also what waits for a word."""
     told, quiet, before = "", 0, set[int]()
-    while not stopping.is_set():
+    clock = asyncio.get_running_loop().time
+    ends = clock() + LONGEST
+    while not stopping.is_set() and clock() < ends:
         runs = await reach.kb.live_runs(sees)
         going = [each for each in runs if is_going(each)]
         body = drawn(request, "parts/live.html", live=runs if whole else going)

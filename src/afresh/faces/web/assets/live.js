@@ -22,7 +22,10 @@ async function freshen() {
 function open() {
   stream = new EventSource(panel.dataset.live);
   stream.addEventListener("runs", (event) => swap(JSON.parse(event.data)));
-  stream.addEventListener("over", () => freshen().catch(() => {}));
+  stream.addEventListener("over", () => {
+    document.getElementById("said").textContent = "A run has ended";  // heard, not seen
+    freshen().catch(() => {});
+  });
 }
 
 function close() {

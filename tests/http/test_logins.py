@@ -1,0 +1,66 @@
+"""Logins: how long a cookie is worth something, and what it is sent with."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from tests.e2e.library import settings
+from tests.http.asking import REMOTE, Answered, ask
+
+from afresh.app import build
+from afresh.config.access import AccessSettings
+from afresh.core.access import Scope
+from afresh.faces.http.app import make_app
+from afresh.faces.http.logins import LENGTH, Logins
+from afresh.faces.http.wire import App
+from afresh.testing import FrozenClock
+
+HTML = {"accept": "text/html"}
+FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
+
+
+def test_a_login_ends_by_itself_and_when_told() -> None:
+    clock = FrozenClock()
+    logins = Logins(AccessSettings(), clock)
+    one, other = logins.begin("afresh_a"), logins.begin("afresh_a")
+    assert one != other
+    assert logins.token_behind(one) == logins.token_behind(other) != "afresh_a"
+    logins.end(other)
+    assert logins.token_behind(other) is None
+    clock.advance(seconds=LENGTH.total_seconds() - 1)
+    assert logins.token_behind(one) is not None
+    clock.advance(seconds=1)
+    assert logins.token_behind(one) is None
+    assert logins.token_behind("made up") is None
+
+
+async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db", {"access.requests_per_second": 0.01, "access.burst": 20})
+    kb = await build(config)
+    try:
+        made = await kb.create_token(Scope.WRITE, expires=timedelta(hours=1))
+        app: App = make_app(kb, config, works=False)
+
+        async def log_in(token: str, **headers: str) -> Answered:
+            body = f"token={token}&to=%2Fchanges".encode()
+            return await ask(app, "POST", "/login", {**FORM, **headers}, body=body, client=REMOTE)
+
+        entered = await log_in(made.token, **{"x-forwarded-proto": "https"})
+        assert (entered.status, entered.headers["location"]) == (303, "/changes")
+        cookie, *terms = entered.headers["set-cookie"].split("; ")
+        assert {"HttpOnly", "SameSite=Strict", "Secure", "Path=/"} <= set(terms)
+        held = {**HTML, "cookie": cookie}
+        assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 200
+        assert (await ask(app, "GET", "/api/v1/sources", held, client=REMOTE)).status == 200
+        assert (await ask(app, "GET", "/", HTML, client=REMOTE)).headers["location"] == "/login?to=/"
+        policy = (await ask(app, "GET", "/login", HTML, client=REMOTE)).headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+
+        await kb.revoke_token(made.id)
+        assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 303
+        assert (await ask(app, "GET", "/api/v1/sources", held, client=REMOTE)).status == 401
+        tried = [(await log_in("afresh_guess")).status for _ in range(25)]
+        assert tried[0] == 401
+        assert tried[-1] == 429  # whoever guesses waits
+    finally:
+        await kb.close()

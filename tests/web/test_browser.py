@@ -1,0 +1,255 @@
+"""Every page and what people do on them, in a real browser.
+
+No breach of the policy, no other host, no complaint of axe; and the flows on each database: add, watch,
+cancel, filter, search, confirm.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+from tests.web.showroom import Stand, standing
+from tests.web.watching import watched
+
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ON_SQLITE = pytest.mark.parametrize("stand", ["sqlite"], indirect=True)
+FIRST_LOAD = 150_000
+
+
+def places(stand: Stand) -> list[str]:
+    """Every page there is."""
+    source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
+    names = ("", "/changes", "/links", "/runs", "/pictures", "/map", "/copies", "/settings")
+    tabs = [f"{source}{tab}" for tab in names]
+    parts = [f"{page}{tab}" for tab in ("", "/passages", "/links", "/attempts", "/versions")]
+    return [
+        *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
+        *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),
+    ]
+
+
+@ON_SQLITE
+def test_every_page_is_accessible_fits_a_phone_and_keeps_to_its_policy(
+    stand: Stand, chromium: "Browser"
+) -> None:
+    with watched(chromium, stand.url) as seen:
+        for place in places(stand):
+            seen.page.emulate_media(color_scheme="light")
+            seen.page.set_viewport_size({"width": 1280, "height": 800})
+            answer = seen.page.goto(place)
+            assert answer is not None
+            assert answer.status == (404 if place == "/nothing" else 200), place
+            assert seen.flaws() == [], place
+            seen.page.emulate_media(color_scheme="dark")
+            assert seen.flaws("color-contrast") == [], place
+            seen.page.set_viewport_size({"width": 360, "height": 740})
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360, place
+            seen.assert_clean()
+
+
+@ON_SQLITE
+def test_the_first_page_is_small_and_comes_from_here_alone(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        seen.page.goto("/")
+        seen.page.wait_for_load_state("load")
+        assert 0 < seen.loaded < FIRST_LOAD
+
+
+@ON_SQLITE
+def test_colours_are_chosen_and_kept(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url, color_scheme="light") as seen:
+        seen.page.goto("/")
+        seen.page.click("#theme")
+        seen.page.click("#theme")
+        seen.page.goto("/changes")
+        assert seen.page.get_attribute("html", "data-theme") == "dark"
+        assert seen.page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+
+
+@ON_SQLITE
+def test_pictures_say_in_words_and_tables_what_they_show(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        seen.page.goto("/")
+        assert "changes in the last 30 days" in str(seen.page.get_attribute("svg.sparkline", "aria-label"))
+        seen.page.goto(f"/sources/{stand.harbor}/pictures")
+        days = seen.page.locator("svg.calendar:not(.key) rect")
+        assert days.count() == 53 * 7
+        assert seen.page.locator("svg.calendar:not(.key) rect.l4 title").text_content() is not None
+        for name in ("by day", "gone and failed pages", "a minute", "due now"):
+            assert seen.page.get_by_role("img", name=name).count() == 1, name
+        seen.page.get_by_text("As a table", exact=True).click()
+        assert seen.page.get_by_role("region", name="Changes by month").locator("tbody tr").count() >= 1
+        assert seen.flaws() == []
+        assert seen.page.get_by_role("region", name="Hosts").get_by_text("127.0.0.1").count() == 1
+
+
+@ON_SQLITE
+def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+
+        def zoom() -> float:
+            return float(page.get_attribute("#map", "data-zoom") or 0)
+
+        page.goto(f"/sources/{stand.harbor}/map")
+        page.wait_for_selector("#map[data-ready]")
+        assert int(page.get_attribute("#map", "data-ready") or 0) > 20
+        fitted = zoom()
+        page.hover("#map")
+        page.mouse.wheel(0, -400)
+        page.wait_for_function("(before) => Number(map.dataset.zoom) > before", arg=fitted)
+        near = zoom()
+        page.get_by_role("button", name="Zoom out").click()
+        assert zoom() < near
+        page.focus("#map")
+        page.keyboard.press("+")
+        page.keyboard.press("+")
+        assert zoom() > near
+        page.keyboard.press("0")
+        assert zoom() == fitted
+        page.select_option("#map-colour", "rate")
+        assert page.is_visible("#map-rate")
+        assert not page.is_visible("#map-status")
+        page.check("#map-links")
+        page.get_by_text("As a list", exact=True).click()
+        assert seen.flaws() == []
+        page.focus("#map")
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        assert "depth 1" in (page.text_content("#map-told") or "")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/pages/*")
+
+        page.goto(f"/sources/{stand.harbor}/map")
+        page.wait_for_selector("#map[data-ready]")
+        page.locator("#map").click()  # its middle, where the root is
+        page.wait_for_url("**/pages/*")
+        assert page.locator("h1").text_content()
+
+
+def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, chromium: "Browser") -> None:
+    with TinySite.docs() as site, watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.goto("/add")
+        page.fill("#target", "ftp://nowhere")
+        page.click("text=Preview")
+        expect(page.get_by_role("alert")).to_contain_text("not a web address")
+        page.fill("#target", site.url)
+        page.click("text=Preview")
+        expect(page.locator(".preview h2").first).to_have_text("Harbor")
+        expect(page.locator(".preview")).to_contain_text("26 links of the start page belong")
+
+        gate = site.hold("/guide/workers/")
+        page.click("text=Scope and limits")
+        page.fill("#f-max_pages", "27")
+        page.fill("#f-name", "slowly")
+        page.click("text=Add and read it")
+        expect(page.locator(".live .run")).to_contain_text("slowly")
+        gate.wait(timeout=60)  # the run cannot end now
+        expect(page.locator(".live .numbers")).to_contain_text(
+            re.compile(r"[1-9]\d* checked"), timeout=20_000
+        )
+        page.goto("/")
+        page.get_by_role("button", name="Cancel the run of slowly").click()
+        expect(page.locator("h1 + .acts .pill")).to_have_text("stopped early", timeout=20_000)
+        site.release("/guide/workers/")
+
+        page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
+        page.click("button:has-text('Refresh')")
+        expect(page.locator("h1 + .acts .pill")).to_have_text("completed", timeout=20_000)
+        page.get_by_role("navigation", name="Where you are").get_by_role("link", name="slowly").click()
+        page.click(".tabs >> text=Settings")
+        assert page.input_value("#f-max_pages") == "27"
+        page.fill("#f-max_pages", "many")
+        page.click("text=Save")
+        expect(page.get_by_role("alert")).to_contain_text("max_pages")
+        page.fill("#f-max_pages", "")
+        page.fill("#f-schedule", "every 6h")
+        page.fill("#f-exclude", "/private/*\n/releases/*")
+        page.click("text=Save")
+        expect(page.locator("[role=status].note")).to_contain_text("Saved")
+        assert page.input_value("#f-exclude") == "/private/*\n/releases/*"
+
+        page.fill("#name", "another")
+        page.click("button:has-text('Delete')")
+        expect(page.locator("main")).to_contain_text("nothing was deleted")
+        page.go_back()
+        page.fill("#name", "slowly")
+        page.click("button:has-text('Delete')")
+        page.wait_for_url(stand.url + "/")
+        expect(page.locator("main")).not_to_contain_text("slowly")
+
+
+def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromium: "Browser") -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    with watched(chromium, stand.url, permissions=permissions) as seen:
+        page = seen.page
+        page.goto(f"/sources/{stand.harbor}")
+        expect(page.locator("table.rows tbody tr")).to_have_count(28)
+        page.select_option("select[name=status]", "error")
+        expect(page.locator("table.rows tbody tr")).to_have_count(1)
+        page.goto(f"/sources/{stand.harbor}?language=en&depth=1")
+        page.fill("input[name=text]", "INSTALL")
+        page.keyboard.press("Enter")
+        expect(page.locator("table.rows tbody tr")).to_have_count(1)
+
+        page.goto("/")
+        page.keyboard.press("/")
+        page.keyboard.type("installer asks for nothing")
+        page.keyboard.press("Enter")
+        first = page.locator(".hit").first
+        expect(first).to_contain_text("Installation")
+        expect(first.locator("mark").first).to_be_visible()
+        expect(first).to_contain_text("checked")
+        page.get_by_role("button", name="cURL").click()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith("curl ")
+        assert "/api/v1/search?q=installer+asks+for+nothing" in copied
+
+        page.keyboard.press("/")
+        page.keyboard.type("Retries")
+        expect(page.locator(".hit h2").first).to_have_text("Retries and back-off")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Retries and back-off")
+        expect(page.locator(".why")).to_contain_text("Why")
+        page.click(".tabs >> text=Links")
+        expect(page.locator("main")).to_contain_text("Leads to it")
+
+
+def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.goto("/")
+        page.click("text=See what would go")
+        expect(page.locator(".brake .gone li")).to_have_count(18)
+        seen.answers = [False, True]
+        page.click("text=Delete 18 pages")
+        expect(page.locator(".brake")).to_be_visible()
+        page.click("text=Delete 18 pages")
+        expect(page.locator("h1 + .acts .pill")).to_have_text("completed")
+        expect(page.locator(".timeline .pill.bad")).to_have_count(18)
+
+
+async def nothing(kb: KnowledgeBase, stand: Stand) -> None:
+    """Leave a store empty."""
+
+
+def test_who_has_nothing_yet_is_told_how_to_begin(tmp_path: Path, chromium: "Browser") -> None:
+    with standing(tmp_path / "store.db", nothing) as stand, watched(chromium, stand.url) as seen:
+        seen.page.goto("/")
+        assert seen.flaws() == []
+        seen.page.get_by_label("What to keep fresh").fill(stand.site.url)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.locator(".preview h2")).to_have_text("Harbor")
+        seen.page.goto("/changes")
+        expect(seen.page.locator(".none")).to_contain_text("Nothing has changed yet")
