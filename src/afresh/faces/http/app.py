@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
@@ -13,9 +13,22 @@ from afresh import __version__
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
+from afresh.core.errors import AfreshError
 from afresh.core.events import Event, Notice
+from afresh.core.watching import Sight
 from afresh.engine.pause import heard
-from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
+from afresh.faces.http import (
+    changes,
+    docs_page,
+    health,
+    links,
+    overview,
+    pages,
+    runs,
+    schedules,
+    searching,
+    sources,
+)
 from afresh.faces.http.access import Door
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
@@ -29,26 +42,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PREFIX = "/api/v1"
-PAUSE = 5.0  # seconds before a worker that fell is put to work again
+PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before what fell is tried again, twice as many each time
+WORKER, SCHEDULES = "worker", "schedules"
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
     links.router,
     runs.router,
+    schedules.router,
     searching.router,
     changes.router,
     overview.router,
 )
+Work: TypeAlias = Callable[[], Awaitable[object]]
 
 
 class Desk:
-    """What the application is at: whether it stops, and who works for it."""
+    """What the application is at: whether it stops, and what it does by itself."""
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
-        self.worker = "elsewhere"  # runs are left to `afresh worker`
+        self.at_work: dict[str, str] = {}  # what is done here, or rests after it fell
         self.meter: Meter | None = None
+
+    def who(self, work: str) -> str:
+        """Who does a kind of work: it is done here, rests, or is left to other processes."""
+        return self.at_work.get(work, "elsewhere")
 
     def metered(self, app: App) -> Meter:
         """An application whose answers are counted."""
@@ -56,14 +76,25 @@ class Desk:
         return self.meter
 
 
-def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
-    """The application over a knowledge base; where it `works`, it works on the runs that are open."""
+def make_app(
+    kb: KnowledgeBase,
+    config: Config,
+    *,
+    read_only: bool = False,
+    works: bool = True,
+    schedules: bool = False,
+) -> FastAPI:
+    """The application over a knowledge base; where it `works`, it works on the runs that are open.
+
+    With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
+    """
     desk = Desk()
     mcp = _mcp(kb, config, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        workers = _workers(kb, desk) if works and not read_only else set()
+        tasks = [] if read_only else _tasks(kb, config, works=works, schedules=schedules)
+        workers = {asyncio.create_task(_keep(desk, *task)) for task in tasks}
         try:
             async with mcp.running() if mcp else nullcontext():
                 yield
@@ -125,24 +156,42 @@ def _open_part(router: APIRouter) -> APIRouter:
     return part
 
 
-def _workers(kb: KnowledgeBase, desk: Desk) -> set[asyncio.Task[None]]:
-    """Work on open runs, and what webhooks ask for and are to be told."""
-    return {
-        asyncio.create_task(_keep(lambda: kb.work(listener=_hear), desk)),
-        asyncio.create_task(_keep(lambda: kb.keep_promises(listener=_hear), desk)),
-    }
+def _tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) -> Iterator[tuple[str, Work]]:
+    """What the server does by itself, each by its name."""
+    if works:
+        yield WORKER, lambda: kb.work(listener=_hear)
+    if works or schedules:
+        yield "webhooks", lambda: kb.keep_promises(listener=_hear)
+    if schedules:
+        yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
+    if schedules and config.sinks:
+        yield "external stores", lambda: kb.keep_sinks(sorted(config.sinks), listener=_hear)
+    if schedules and config.kb.in_use:
+        yield "knowledge base", lambda: kb.watch_kb(tell=_see, listener=_hear)
 
 
-async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:
-    """Go on until told to stop, whatever happens."""
+async def _keep(desk: Desk, name: str, work: Work) -> None:
+    """Go on until told to stop, or until there is nothing more to do, whatever happens."""
+    pause = PAUSE
     while not desk.stopping.is_set():
-        desk.worker = "here"
+        desk.at_work[name] = "here"
         try:
             await work()
+        except AfreshError as error:
+            log.warning("%s: %s; tried again in %.0f s", name, error, pause)
         except Exception:
-            desk.worker = "resting"
-            log.exception("a worker fell, and is put to work again in %.0f s", PAUSE)
-            await heard(desk.stopping, PAUSE)
+            log.exception("%s: fell, and is tried again in %.0f s", name, pause)
+        else:
+            return
+        desk.at_work[name] = "resting"
+        await heard(desk.stopping, pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _see(sight: Sight) -> None:
+    """Runs are told by the log in any case."""
+    if isinstance(sight, Notice):
+        _hear(sight)
 
 
 def _hear(event: Event) -> None:
