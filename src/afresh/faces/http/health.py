@@ -5,6 +5,7 @@ from pydantic import BaseModel
 
 from afresh import __version__
 from afresh.faces.http.access import allowed_of
+from afresh.faces.http.by_itself import SCHEDULES, WORKER
 from afresh.faces.http.metrics import exposition
 from afresh.faces.http.parts import Kb
 from afresh.faces.http.replies import as_json
@@ -42,7 +43,7 @@ async def ready(request: Request, kb: Kb) -> Response:
     allowed_of(request.scope)  # tells of no source
     await kb.ready()
     who = request.app.state.desk.who
-    body = {"status": "ok", "store": "ok", "worker": who("worker"), "schedules": who("schedules")}
+    body = {"status": "ok", "store": "ok", "worker": who(WORKER), "schedules": who(SCHEDULES)}
     return Response(as_json(body), media_type="application/json")
 
 
