@@ -16,6 +16,7 @@ from tests.postgres import Postgres
 from afresh.testing import FrozenClock, TinySite
 
 API = "/api/v1"
+WORDS = {"embedding.provider": "none"}
 SECONDS = 5.0  # within which a cancelled run is let go
 
 
@@ -34,6 +35,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
         "kb.sources_dir": str(tmp_path / "notes"),
         "kb.index_path": str(tmp_path / "index.txt"),
         "kb.index_cache_path": str(tmp_path / "cache.json"),
+        **WORDS,
     }
     store, config = tmp_path / "kb.db", settings(tmp_path / "kb.db", flags)
 
@@ -81,22 +83,23 @@ async def test_F110_a_run_whose_page_never_answers_is_cancelled_within_seconds_t
     ticks = asyncio.get_running_loop().time
     with TinySite() as site:
         lay(site, star(3))
-        held = site.hold("/p1")
+        held = [site.hold("/robots.txt"), site.hold("/p1")]  # before the first page, and among them
         with hearing() as log:
-            async with served(tmp_path / "kb.db") as client:
+            async with served(tmp_path / "kb.db", config=settings(tmp_path / "kb.db", WORDS)) as client:
                 new = {"target": site.url, "name": "docs"}
                 _, source = await client.ask("POST", f"{API}/sources", json=new)
                 run = source["last_run"]
-                for number, cancel in enumerate((by_rest, by_mcp), 1):
-                    await held.arrived(number, timeout=60)
+                for gate, path, cancel in zip(held, ("/robots.txt", "/p2"), (by_rest, by_mcp), strict=True):
+                    await gate.arrived(timeout=60)
                     began, at = ticks(), len(log.lines)
                     await cancel(client, run)
                     assert (await client.get(f"{API}/runs/{run}"))["state"] == "cancelled"
                     await log.line(f"run {run} is left alone", "was cancelled", after=at)
                     assert ticks() - began < SECONDS
+                    site.release(path)
                     again = await client.ask("POST", f"{API}/runs", json={"source_id": source["id"]})
                     assert (again[0], again[1]["run"]) == (202, run)
-                await held.arrived(3, timeout=60)
+                await held[1].arrived(2, timeout=60)
                 site.release("/p1")
                 assert '"state":"completed"' in (await client.events(run))[-1]
                 assert (await client.get(f"{API}/runs/{run}"))["new"] == 4

@@ -11,6 +11,7 @@ from tests.http.served import served
 from afresh.testing import FrozenClock, TinySite
 
 API = "/api/v1"
+WORDS = {"embedding.provider": "none"}
 
 
 async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_its_copies_are_synced(
@@ -18,10 +19,10 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
     store, out = tmp_path / "kb.db", tmp_path / "out"
-    flags = {"sinks.out.kind": "folder", "sinks.out.path": str(out), "sinks.out.sources": ["docs"]}
+    flags = {"sinks.out.kind": "folder", "sinks.out.path": str(out), "sinks.out.sources": ["docs"], **WORDS}
     with TinySite() as site:
         lay(site, star(3))
-        async with opened(store, clock=FrozenClock()) as kb:
+        async with opened(store, WORDS, clock=FrozenClock()) as kb:
             for name in ("docs", "other", "third"):
                 await kb.crawl(site.url, name=name)
     async with served(store, works=False, config=settings(store, flags)) as client:
@@ -93,7 +94,10 @@ async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
     store = tmp_path / "kb.db"
-    async with opened(store) as kb, served(store, works=False) as client:
+    async with (
+        opened(store, WORDS) as kb,
+        served(store, works=False, config=settings(store, WORDS)) as client,
+    ):
         await kb.crawl(site.url, name="harbor")
 
         async def found(limit: int, **more: str) -> tuple[list[str], str | None]:

@@ -31,6 +31,7 @@ class _Hand:
     """One run that this process works on."""
 
     leads: bool
+    begun: bool = False  # the run was seen to be under way
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -110,10 +111,18 @@ class Crew:
         return found
 
     async def _drop_cancelled(self, store: Library, live: Sequence[Run]) -> None:
-        """Let go of runs that were cancelled or removed, whatever they are at."""
+        """Let go of runs that were cancelled or removed, or queued anew since then, whatever they are at."""
+        for run in live:
+            hand = self._hands.get(run.id)
+            if hand is None:
+                continue
+            if run.state is RunState.CANCELLED or (
+                run.state is RunState.QUEUED and hand.leads and hand.begun
+            ):
+                hand.stopping.set()
+            hand.begun = hand.begun or run.state is RunState.RUNNING
         for number in self._hands.keys() - {run.id for run in live}:
-            run = await store.run_by_id(number)
-            if number in self._hands and (run is None or run.state is RunState.CANCELLED):
+            if await store.run_by_id(number) is None and number in self._hands:
                 self._hands[number].stopping.set()
 
     async def _sees(self, source: Source) -> bool:
