@@ -18,6 +18,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, page, star
 
+from afresh.core.access import EVERYTHING, Allowed
 from afresh.faces.mcp.http import McpApp, asgi_app
 from afresh.faces.mcp.server import make_server
 from afresh.kb import KnowledgeBase
@@ -69,7 +70,12 @@ async def test_the_official_client_calls_every_tool_over_http_and_readers_only_w
         told.append(progress)
 
     async with opened(tmp_path / "kb.db") as kb:
-        app = asgi_app(kb, works=True, may_write=lambda scope: b"x-reader" not in dict(scope["headers"]))
+        reader = Allowed(who="reader")
+        app = asgi_app(
+            kb,
+            works=True,
+            allowed=lambda scope: reader if b"x-reader" in dict(scope["headers"]) else EVERYTHING,
+        )
         with TinySite() as site:
             lay(site, star(5))
             async with served(app) as url, Client(url) as client:

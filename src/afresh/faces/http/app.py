@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
@@ -12,11 +12,10 @@ from starlette.routing import Route
 from afresh import __version__
 from afresh.app import utc_now
 from afresh.config import Config
-from afresh.core.access import Allowed
 from afresh.core.events import Event, Notice
 from afresh.engine.pause import heard
 from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
-from afresh.faces.http.access import Door
+from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.webhooks import WebhookDoor
@@ -102,12 +101,7 @@ def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp | Non
         from afresh.faces.mcp.http import asgi_app
     except ModuleNotFoundError:
         return None
-
-    def may_write(scope: MutableMapping[str, Any]) -> bool:
-        allowed: Allowed = scope["state"]["allowed"]  # not marked as asked: tools look at no source
-        return allowed.may_write
-
-    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, may_write=may_write)
+    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:

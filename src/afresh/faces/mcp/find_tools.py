@@ -27,8 +27,8 @@ from afresh.faces.mcp.answers import (
 )
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line, weight
+from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
-from afresh.kb import KnowledgeBase
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 MOST_HITS = 100  # of one question, over all its parts
@@ -53,14 +53,14 @@ def label_of(library: str, version: str | None) -> str:
     return f"{library}@{version}" if version else library
 
 
-def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def add_find_tools(server: MCPServer[Any], kb: Reach) -> None:
     """Make the tools known that only read the store."""
     _add_search(server, kb)
     _add_lists(server, kb)
     _add_changes(server, kb)
 
 
-def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_search(server: MCPServer[Any], kb: Reach) -> None:
 
     @server.tool(annotations=READS)
     async def search_docs(
@@ -80,17 +80,17 @@ def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
                 raise UsageError("version needs a library: name both, or leave both out")
             within = [label_of(library, version)] if library else []
             most = min(MOST_HITS, first + limit)
-            found = await kb.search(query, within=within, limit=most, context=True)
+            found = await kb().search(query, within=within, limit=most, context=True)
         return _passages(found, first, limit, question)
 
 
-def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_lists(server: MCPServer[Any], kb: Reach) -> None:
     @server.tool(annotations=READS)
     async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, Libraries]:
         """List the indexed libraries with their versions, sizes and freshness."""
         with told():
             first = read_cursor(cursor, "libraries")
-            entries = _entries(await kb.sources())
+            entries = _entries(await kb().sources())
         shown = entries[first : first + LIBRARIES]
         more = make_cursor(first + LIBRARIES, "libraries") if entries[first + LIBRARIES :] else None
         lines = [_version_line(each) for entry in shown for each in entry.versions]
@@ -104,7 +104,7 @@ def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
     ) -> Annotated[CallToolResult, Version]:
         """Tell which indexed version of a library fits best, and which there are."""
         with told():
-            found = await kb.find_version(label_of(library, targetVersion))
+            found = await kb().find_version(label_of(library, targetVersion))
         answer = Version(
             library=found.source,
             wanted=found.wanted,
@@ -119,7 +119,7 @@ def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         return answered(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
 
 
-def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_changes(server: MCPServer[Any], kb: Reach) -> None:
     @server.tool(annotations=READS)
     async def what_changed(
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
@@ -137,7 +137,7 @@ def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
             before = read_cursor(cursor, *question)
             after = datetime.now(UTC) - read_duration(since) if since else None
             label = label_of(library, version) if library else None
-            seen = await kb.changes(label, limit=MOST_CHANGES)
+            seen = await kb().changes(label, limit=MOST_CHANGES)
         fitting = [
             each
             for each in seen
