@@ -14,7 +14,7 @@ from afresh.kb import KnowledgeBase
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST_REQUEST = 1_048_576
-# What the request under way may do. The SDK answers each request in a task of its own, which takes this along.
+# What the request under way may do; the SDK answers each request in a task of its own, which takes it along.
 _ASKING: ContextVar[Allowed] = ContextVar("asking")
 
 
