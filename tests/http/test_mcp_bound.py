@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import page
+from tests.http.served import Client as Server
 from tests.http.served import served
 
 from afresh.core.access import Scope
@@ -132,6 +133,7 @@ async def test_F102_a_bound_token_finds_nothing_of_other_sources_by_any_tool(tmp
             for tool, arguments in calls(site, jobs):
                 await _looks_like_nothing(client, tool, arguments, jobs)
             await _changes_what_is_open(client, site)
+            await _is_called_by_its_names(server, token)
         async with opened(store) as kb:
             assert [await kb.show(label) for label in (SECRET, "docs@3", "docs/part@3")] == before
             assert (await kb.run(jobs[SECRET])).state == "queued"
@@ -172,6 +174,25 @@ async def _looks_like_nothing(
     assert nothing.startswith("error "), (tool, arguments, nothing)
     same = re.sub(rf"\b{jobs[SECRET]}\b", str(jobs[TWIN]), hidden) if "jobId" in twin else hidden
     assert same.replace(SECRET, TWIN) == nothing, (tool, arguments)
+
+
+async def _is_called_by_its_names(server: Server, token: str) -> None:
+    """The door lets in and keeps out at /mcp as everywhere."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    given = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
+    for more, status in (
+        ({}, 200),
+        ({"Host": "192.0.2.7:8000"}, 200),  # by its address, as others on the network do
+        ({"Host": "192.0.2.7", "Origin": "http://192.0.2.7"}, 200),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:8000"}, 421),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Authorization": "Bearer afresh_no"}, 401),
+    ):
+        async with server.session.post("/mcp", json=body, headers={**given, **more}) as answer:
+            assert answer.status == status, (more, await answer.text())
 
 
 async def _changes_what_is_open(client: Client, site: TinySite) -> None:

@@ -58,7 +58,7 @@ class Desk:
 def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
     """The application over a knowledge base; where it `works`, it works on the runs that are open."""
     desk = Desk()
-    mcp = _mcp(kb, config, read_only=read_only)
+    mcp = _mcp(kb, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -95,13 +95,13 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     return app
 
 
-def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp | None":
-    """MCP, where its package is installed."""
+def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":
+    """MCP, where its package is installed; names are checked by the door, as for every route."""
     try:
         from afresh.faces.mcp.http import asgi_app
     except ModuleNotFoundError:
         return None
-    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, allowed=allowed_of)
+    return asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:

@@ -57,17 +57,18 @@ def asgi_app(
     *,
     read_only: bool = False,
     works: bool = False,
-    hosts: Sequence[str] = (),
+    hosts: Sequence[str] | None = (),
     allowed: Callable[[Scope], Allowed] = _anything,
 ) -> McpApp:
-    """MCP over a knowledge base; `hosts` are names it is reached by beside loopback.
+    """MCP over a knowledge base; `hosts` are names it is reached by beside loopback, None: a door checks.
 
     `allowed` tells what a request may do: who may not write is shown only what reads, and who is bound to
     some sources finds no others. With `works` it works on runs itself, else whoever
     works on the store does.
     """
-    names = [*LOOPBACK, *hosts]
+    names = [*LOOPBACK, *(hosts or ())]
     security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=hosts is not None,
         allowed_hosts=[f"{name}{port}" for name in names for port in ("", ":*")],
         allowed_origins=[
             f"{scheme}://{name}{port}"

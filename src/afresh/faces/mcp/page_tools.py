@@ -11,7 +11,7 @@ from afresh.core.glimpse import Glimpse
 from afresh.faces.mcp.answers import ROOM, PageText, answered, freshness
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import Cursor
-from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line
+from afresh.faces.mcp.framing import beginning, framed, harmless, one_line
 from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
 
@@ -57,7 +57,7 @@ def add_page_tools(server: MCPServer[Any], kb: Reach) -> None:
         if page.ends < page.characters:
             page.nextCursor = make_cursor(page.ends, "fetch", url, glimpse.content_hash)
         return answered(
-            page, [NOTICE, f"{page.url}, characters {begins} to {page.ends} of {page.characters}", page.text]
+            page, [f"{page.url}, characters {begins} to {page.ends} of {page.characters}", page.text]
         )
 
 

@@ -17,6 +17,7 @@ from afresh.faces.mcp.trouble import sentence
 
 LIBRARY, PAGE = "afresh://library/", "afresh://page/"
 LISTED = 500  # pages of a library that are named
+NAMED = 100  # libraries in the list of resources
 ROOM = 40_000  # bytes of a resource
 TEXT, MARKDOWN = "text/plain", "text/markdown"
 
@@ -89,7 +90,10 @@ async def read_page(kb: Reach, typed: str) -> str:
 
 
 async def listed(kb: Reach) -> list[Resource]:
-    """The libraries as resources; their names are the user's, so nothing of a page is in them."""
+    """The first libraries as resources; their names are the user's, so nothing of a page is in them.
+
+    list_libraries tells all: this list has no parts, as the SDK gives none.
+    """
     return [
         Resource(
             uri=LIBRARY + (f"{view.name}@{view.version}" if view.version else view.name),
@@ -97,5 +101,5 @@ async def listed(kb: Reach) -> list[Resource]:
             description=f"{view.pages} pages, {view.kind}",
             mime_type=TEXT,
         )
-        for view in await kb().sources()
+        for view in (await kb().sources())[:NAMED]
     ]

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from afresh.core.errors import UsageError
 from afresh.core.views import RunReport
-from afresh.faces.mcp.answers import Job, Jobs, Removed, answered
+from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import READS, Cursor, Name, label_of
-from afresh.faces.mcp.framing import one_line
+from afresh.faces.mcp.framing import how_many, one_line
 from afresh.faces.mcp.hands import Hands
 from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
@@ -51,12 +51,13 @@ def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> Non
             before = read_cursor(cursor, *question)
             runs = await kb().runs(label_of(library, version) if library else None)
         fitting = [
-            job_of(run)
+            run
             for run in runs
             if (not before or run.run < before) and (status is None or run.state == status)
         ]
-        shown = fitting[:LISTED]
-        more = make_cursor(shown[-1].jobId, *question) if len(fitting) > LISTED else None
+        jobs = [job_of(run) for run in fitting[:LISTED]]
+        shown = jobs[: how_many((job.model_dump_json() + _line(job) for job in jobs), BOTH)]
+        more = make_cursor(shown[-1].jobId, *question) if len(fitting) > len(shown) else None
         return answered(
             Jobs(jobs=shown, nextCursor=more), [_line(job) for job in shown] or ["There are none."]
         )
@@ -170,9 +171,9 @@ def _on_the_web(url: str) -> str:
     return url.strip()
 
 
-def job_of(run: RunReport) -> Job:
+def job_of(run: RunReport) -> Told:
     """A run as a job."""
-    return Job(
+    return Told(
         jobId=run.run,
         library=run.source,
         version=run.version,
@@ -192,10 +193,10 @@ def job_of(run: RunReport) -> Job:
 
 def _answered(run: RunReport) -> CallToolResult:
     job = job_of(run)
-    return answered(job, [_line(job), *job.notes])
+    return answered(Job(**dict(job)), [_line(job), *job.notes])
 
 
-def _line(job: Job) -> str:
+def _line(job: Told) -> str:
     numbers = f"{job.checked} looked at, {job.new} new, {job.changed} changed, {job.failed} failed"
     why = f": {job.error}" if job.error else ""
     label = label_of(job.library, job.version)
