@@ -15,6 +15,7 @@ from afresh.core.errors import Forbidden, Unknown
 from afresh.core.found import Match, Nearest
 from afresh.core.model import Page, PageId, Run, RunId, Source, SourceId
 from afresh.core.records import LinkRecord, Sources
+from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
 from afresh.engine.tools import Tools
 from afresh.ports import Library
@@ -79,6 +80,11 @@ class BoundedStore:
         """Runs that are open."""
         ids = await self._ids()
         return [run for run in await self._store.live_runs() if run.source_id in ids]
+
+    async def appointments(self) -> list[Appointment]:
+        """When sources are looked at by themselves."""
+        ids = await self._ids()
+        return [each for each in await self._store.appointments() if each.source in ids]
 
     async def run_records(self, sources: Sources, **more: Any) -> Sequence[Run]:
         """Runs, newest first."""
