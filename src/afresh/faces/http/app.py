@@ -1,10 +1,9 @@
 """The application: every route, what is mounted beside them, and its life."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
@@ -12,10 +11,7 @@ from starlette.routing import Route
 from afresh import __version__
 from afresh.app import utc_now
 from afresh.config import Config
-from afresh.core.access import Allowed
 from afresh.core.errors import AfreshError
-from afresh.core.events import Event, Notice
-from afresh.engine.pause import heard
 from afresh.faces.http import (
     changes,
     docs_page,
@@ -25,31 +21,29 @@ from afresh.faces.http import (
     pages,
     pictures,
     runs,
+    schedules,
     searching,
     sources,
 )
-from afresh.faces.http.access import Door
+from afresh.faces.http.access import Door, allowed_of
+from afresh.faces.http.by_itself import Desk, keep, tasks
 from afresh.faces.http.logins import Logins
-from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import App
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
     from afresh.faces.mcp.http import McpApp
 
-log = logging.getLogger(__name__)
-
 PREFIX = "/api/v1"
-PAUSE = 5.0  # seconds before a worker that fell is put to work again
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
     links.router,
     runs.router,
+    schedules.router,
     searching.router,
     changes.router,
     overview.router,
@@ -57,30 +51,27 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-class Desk:
-    """What the application is at: whether it stops, and who works for it."""
+def make_app(
+    kb: KnowledgeBase,
+    config: Config,
+    *,
+    read_only: bool = False,
+    works: bool = True,
+    schedules: bool = False,
+) -> FastAPI:
+    """The application over a knowledge base; where it `works`, it works on the runs that are open.
 
-    def __init__(self) -> None:
-        self.stopping = asyncio.Event()
-        self.worker = "elsewhere"  # runs are left to `afresh worker`
-        self.meter: Meter | None = None
-
-    def metered(self, app: App) -> Meter:
-        """An application whose answers are counted."""
-        self.meter = Meter(app)
-        return self.meter
-
-
-def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
-    """The application over a knowledge base; where it `works`, it works on the runs that are open."""
+    With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
+    """
     desk = Desk()
-    mcp = _mcp(kb, config, read_only=read_only)
+    mcp = _mcp(kb, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         kb.keep_numbers()
-        workers = _workers(kb, desk) if works and not read_only else set()
         counting = asyncio.create_task(_count_once(kb))
+        own = () if read_only else tasks(kb, config, works=works, schedules=schedules)
+        workers = {asyncio.create_task(keep(desk, *task)) for task in own}
         try:
             async with mcp.running() if mcp else nullcontext():
                 yield
@@ -120,18 +111,13 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     return app
 
 
-def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp | None":
-    """MCP, where its package is installed."""
+def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":
+    """MCP, where its package is installed; names are checked by the door, as for every route."""
     try:
         from afresh.faces.mcp.http import asgi_app
     except ModuleNotFoundError:
         return None
-
-    def may_write(scope: MutableMapping[str, Any]) -> bool:
-        allowed: Allowed = scope["state"]["allowed"]  # not marked as asked: tools look at no source
-        return allowed.may_write
-
-    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, may_write=may_write)
+    return asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:
@@ -149,33 +135,7 @@ def _open_part(router: APIRouter) -> APIRouter:
     return part
 
 
-def _workers(kb: KnowledgeBase, desk: Desk) -> set[asyncio.Task[None]]:
-    """Work on open runs, and what webhooks ask for and are to be told."""
-    return {
-        asyncio.create_task(_keep(lambda: kb.work(listener=_hear), desk)),
-        asyncio.create_task(_keep(lambda: kb.keep_promises(listener=_hear), desk)),
-    }
-
-
 async def _count_once(kb: KnowledgeBase) -> None:
     """Count every source, so that who looks at a large one does not wait for it."""
     with suppress(AfreshError):
         await kb.glances(await kb.all_sources())
-
-
-async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:
-    """Go on until told to stop, whatever happens."""
-    while not desk.stopping.is_set():
-        desk.worker = "here"
-        try:
-            await work()
-        except Exception:
-            desk.worker = "resting"
-            log.exception("a worker fell, and is put to work again in %.0f s", PAUSE)
-            await heard(desk.stopping, PAUSE)
-
-
-def _hear(event: Event) -> None:
-    """What a worker has to say goes into the log."""
-    if isinstance(event, Notice):
-        log.info("%s", event.text)

@@ -52,15 +52,12 @@ async def search(
 
 
 async def _found(reach: Reach, q: str, asked: dict[str, str]) -> Answer:
-    within = await reach.labels([asked["in"]] if asked["in"] else [])
-    if not within and not reach.allowed.everywhere:
-        return Answer()
     tag = normalise_tag(asked["language"]) if asked["language"].strip() else None
     if asked["language"].strip() and tag is None:
         raise UsageError(f"language: expected a tag such as en or pt-BR, got {asked['language']!r}")
     return await reach.kb.search(
         q,
-        within=within,
+        within=[asked["in"]] if asked["in"] else [],
         language=tag,
         path=asked["path"].strip() or None,
         changed_within=_length(asked["changed"]),
