@@ -16,6 +16,7 @@ from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
+from afresh.config.notify import NOTIFY, NotifySettings
 from afresh.config.places import network_place
 from afresh.config.server import ServerSettings
 from afresh.config.sinks import SINKS, SinkSettings
@@ -257,6 +258,7 @@ class Config:
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    notify: Mapping[str, NotifySettings] = field(default_factory=dict)
     access: AccessSettings = field(default_factory=AccessSettings)
     log: LogSettings = field(default_factory=LogSettings)
     file: Path | None = field(default=None, compare=False)
@@ -288,7 +290,7 @@ SECTIONS = {
     "log": LogSettings,
 }
 
-NAMED = {section.name: section for section in (SINKS, WEBHOOKS)}
+NAMED = {section.name: section for section in (SINKS, WEBHOOKS, NOTIFY)}
 
 Place = tuple[str, str]  # section and key
 
