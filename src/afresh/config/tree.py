@@ -21,6 +21,7 @@ from afresh.config.places import network_place
 from afresh.config.server import ServerSettings
 from afresh.config.sinks import SINKS, SinkSettings
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
+from afresh.config.telemetry import TelemetrySettings
 from afresh.config.webhooks import WEBHOOKS, WebhookSettings
 
 DAY = 86_400
@@ -261,6 +262,7 @@ class Config:
     notify: Mapping[str, NotifySettings] = field(default_factory=dict)
     access: AccessSettings = field(default_factory=AccessSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -288,6 +290,7 @@ SECTIONS = {
     "server": ServerSettings,
     "access": AccessSettings,
     "log": LogSettings,
+    "telemetry": TelemetrySettings,
 }
 
 NAMED = {section.name: section for section in (SINKS, WEBHOOKS, NOTIFY)}

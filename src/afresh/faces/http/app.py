@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, FastAPI
 from starlette.routing import Route
 
-from afresh import __version__
+from afresh import __version__, traces
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
@@ -19,6 +19,7 @@ from afresh.faces.http import changes, docs_page, health, links, overview, pages
 from afresh.faces.http.access import Door
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
+from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
@@ -93,6 +94,8 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     hooks = WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)
+    if recorder := traces.recorder():
+        app.add_middleware(Traced, recorder=recorder)
     return app
 
 
