@@ -109,9 +109,14 @@ class Session:
 
             from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
+            from afresh.logs import event_line
 
             try:
-                self.err.print(Text(clean(mask_secrets(text)), style=style))
+                if self.log_format == "json":
+                    sys.stderr.write(event_line(text))
+                    sys.stderr.flush()
+                else:
+                    self.err.print(Text(clean(mask_secrets(text)), style=style))
             except OSError:  # a full disk under the log is no reason to stop the work
                 give_up(sys.stderr)
 
