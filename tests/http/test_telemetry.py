@@ -56,7 +56,8 @@ async def test_requests_and_runs_are_told_with_who_asked_and_without_secrets(
         async with served(tmp_path / "kb.db") as client:
             status, source = await client.ask("POST", "/api/v1/sources", json={"target": site.url})
             assert status == 201, source
-            assert (await client.ask("GET", "/api/v1/sources/77", headers={"traceparent": CALLER}))[0] == 404
+            place, caller = "/api/v1/sources/77?token=hush", {"traceparent": CALLER}
+            assert (await client.ask("GET", place, headers=caller))[0] == 404
             ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
             accept = {"accept": "application/json, text/event-stream"}
             async with client.session.post("/mcp", json=ask, headers=accept) as reply:
@@ -65,6 +66,7 @@ async def test_requests_and_runs_are_told_with_who_asked_and_without_secrets(
             await client.events(runs["items"][0]["run"])
     spans = {span.name: span for span in exporter.get_finished_spans()}
     asked = spans["GET /api/v1/sources/{number}"]
+    assert not [span for span in spans.values() if span.parent and span.parent == asked.context]
     assert told(asked)["http.response.status_code"] == 404
     assert asked.parent
     assert f"{asked.parent.trace_id:032x}" == CALLER.split("-")[1]

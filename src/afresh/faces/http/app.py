@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
 from afresh import __version__, traces
@@ -21,7 +22,7 @@ from afresh.faces.http.metrics import Meter
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import App
+from afresh.faces.http.wire import MCP, PREFIX, App
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
@@ -29,9 +30,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PREFIX = "/api/v1"
 PAUSE = 5.0  # seconds before a worker that fell is put to work again
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
+# FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
+UNTOLD: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
@@ -82,6 +90,7 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
         redoc_url=None,
         openapi_url=docs_page.OPENAPI,
         redirect_slashes=False,
+        telemetry=UNTOLD,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
     tell_problems(app)
@@ -90,7 +99,7 @@ def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, work
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
-        app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks = WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)

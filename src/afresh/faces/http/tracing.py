@@ -1,7 +1,7 @@
 """A span for each request, where somebody keeps spans."""
 
 from afresh.faces.http.metrics import METHODS
-from afresh.faces.http.wire import App, Message, Receive, Scope, Send
+from afresh.faces.http.wire import App, Message, Receive, Scope, Send, route_of
 from afresh.traces import Recorder
 
 
@@ -24,7 +24,7 @@ class Traced:
 
             async def noted(message: Message) -> None:
                 if message["type"] == "http.response.start":
-                    status, route = message["status"], getattr(scope.get("route"), "path", "other")
+                    status, route = message["status"], route_of(scope)
                     note.add({"http.response.status_code": status, "http.route": route})
                     note.rename(f"{method} {route}", failed=status >= 500)
                 await send(message)
