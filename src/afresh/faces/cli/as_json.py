@@ -59,8 +59,9 @@ def _record(value: object, names: tuple[str, ...]) -> dict[str, object]:
 
 def moment(value: datetime) -> str:
     """RFC 3339 in UTC, with a Z."""
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if value.tzinfo is not UTC:  # nearly all are
+        value = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    return value.isoformat().replace("+00:00", "Z")
 
 
 def write(value: object, file: TextIO) -> None:
