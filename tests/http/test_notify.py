@@ -16,6 +16,8 @@ from afresh.config import describe, load, secret_values
 from afresh.core.errors import ConfigError
 from afresh.core.outbox_text import plain_text
 from afresh.faces.cli import main
+from afresh.fetchers.guard import AddressPolicy, AddressRefused
+from afresh.fetchers.notify_child import Wall
 from afresh.testing import FrozenClock, TinySite
 
 KEY = "hush-hush-key"
@@ -77,6 +79,25 @@ async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, 
             assert (dead.state, wire.asked) == ("dead", [])
             assert "network.allow" in str(dead.error)
             assert KEY not in str(dead.error)
+
+
+async def test_F101_what_apprise_connects_to_is_checked_when_it_does() -> None:
+    wall = Wall(AddressPolicy(["docs.internal:25"]))
+    wall("socket.getaddrinfo", ("docs.internal", 25, 0, 0, 0))
+    wall("socket.connect", (None, ("10.0.0.7", 25)))
+    wall("socket.connect", (None, ("93.184.215.14", 443)))
+    assert wall.refused is None
+    for event, args in (
+        ("socket.connect", (None, ("10.0.0.7", 26))),
+        ("socket.connect", (None, ("::ffff:169.254.169.254", 80, 0, 0))),
+        ("socket.sendto", (None, ("127.0.0.1", 514))),
+        ("socket.connect", (None, "/run/dbus/system_bus_socket")),
+        ("subprocess.Popen", ("sh", ["sh"], None, None)),
+    ):
+        wall.refused = None
+        with pytest.raises(AddressRefused):
+            wall(event, args)
+        assert wall.refused
 
 
 def test_F111_an_address_of_apprise_is_a_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
