@@ -36,6 +36,7 @@ Numbers = Counter[str]
 NEEDED = {"q": "retry"}
 USUAL = {
     "source_id": 1,
+    "schedule": "@daily",
     "page_id": 1,
     "target": "x.example",
     "url": "x.example",

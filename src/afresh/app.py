@@ -89,6 +89,7 @@ class Workshop(Outlets, Naming):
         self.models = models
         self.clock = clock
         self._warm: Offload | None = None  # processes that outlive a run
+        self._warmed = 0  # by how many
 
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
         """What belongs to a source and the numbers that govern it."""
@@ -210,15 +211,19 @@ class Workshop(Outlets, Naming):
     @asynccontextmanager
     async def kept_warm(self) -> AsyncIterator[None]:
         """Start what a run needs beforehand, and keep it from one run to the next."""
-        self._warm = Offload()
-        warming = asyncio.create_task(self._warm_up(self._warm))
+        warm = self._warm = self._warm or Offload()
+        self._warmed += 1
+        warming = asyncio.create_task(self._warm_up(warm)) if self._warmed == 1 else None
         try:
             yield
         finally:
-            warming.cancel()
-            await asyncio.wait({warming})
-            warm, self._warm = self._warm, None
-            await warm.close()
+            if warming is not None:
+                warming.cancel()
+                await asyncio.wait({warming})
+            self._warmed -= 1
+            if not self._warmed:
+                self._warm = None
+                await warm.close()
 
     async def _warm_up(self, offload: Offload) -> None:
         """Trouble is no matter here: whoever needs what cannot be started is told."""

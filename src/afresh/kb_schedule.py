@@ -2,21 +2,31 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.cron import Cron
+from afresh.core.errors import StoreWaits, Unknown, UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Listed, RunMode, Source
+from afresh.core.records import Sources
 from afresh.core.schedule import due_at
 from afresh.core.sync_views import SyncReport
-from afresh.core.timing import Schedule
-from afresh.core.views import RunReport, ScheduleView
+from afresh.core.timing import Appointment, Schedule
+from afresh.core.views import NextLook, RunReport, ScheduleView
+from afresh.engine.endings import Endings
 from afresh.engine.following import Following
+from afresh.engine.kb_update import KINDS
+from afresh.engine.pause import heard
+from afresh.engine.records import change_settings
 from afresh.engine.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
 from afresh.engine.timetable import next_time
 from afresh.engine.which import exact_sources
 from afresh.kb_work import Work
+
+LOOK = 5.0  # seconds between looks at which runs ended
+EVERY_LOOK = 720  # of these: every hour each store is synced in any case, for sources that were removed
 
 
 def _nobody(report: RunReport | SyncReport) -> None:
@@ -49,18 +59,25 @@ class Scheduling(Work):
         tell: Callable[[RunReport], None] = _nobody,
         tell_sync: Callable[[SyncReport], None] = _nobody,
         listener: Listener = ignore,
+        queues: bool = False,
     ) -> Scheduler:
-        """What looks at sources when their time comes; `keep` works until `stop`."""
+        """What looks at sources when their time comes; `keep` works until `stop`.
+
+        One that `queues` leaves runs to whoever works on the store, and syncs to `keep_sinks`.
+        """
 
         async def look(source: Source, schedule: Schedule, slot: datetime) -> RunReport:
-            return await self._run(source, mode_of(source, schedule), False, False, False, listener, slot)
+            mode = mode_of(source, schedule)
+            if queues:
+                return await self._queue(source, mode, False, slot)
+            return await self._run(source, mode, False, False, False, listener, slot)
 
         return Scheduler(
             self._tools,
             look,
             self._stopping,
             self._clock,
-            self.following(tell=tell_sync, listener=listener, once=once),
+            None if queues else self.following(tell=tell_sync, listener=listener, once=once),
             tell=tell,
             listener=listener,
             labels=labels,
@@ -86,16 +103,42 @@ class Scheduling(Work):
         tell: Callable[[RunReport], None] = _nobody,
         tell_sync: Callable[[SyncReport], None] = _nobody,
         listener: Listener = ignore,
+        queues: bool = False,
     ) -> bool:
         """Look at sources when their time comes, until `stop`; whether every run and sync could be made.
 
         External stores are synced after the runs of their sources. With `once` it is over as
-        soon as nothing is due.
+        soon as nothing is due. Where it `queues`, runs and syncs are left to others.
         """
         await self._meant(labels)  # refuses a wrong one
-        scheduler = self.scheduler(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)
+        scheduler = self.scheduler(
+            labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener, queues=queues
+        )
         await scheduler.keep()
         return not scheduler.failed
+
+    async def keep_sinks(
+        self,
+        names: Sequence[str],
+        *,
+        tell: Callable[[SyncReport], None] = _nobody,
+        listener: Listener = ignore,
+    ) -> None:
+        """Sync external stores at once and after every run that ends, in whatever process, until `stop`."""
+        store, _ = self._tools.standing(listener, self._stopping)
+        following, endings = self.following(tell=tell, listener=listener), Endings(store)
+        looks = 0
+        try:
+            with suppress(StoreWaits):  # told to stop while the database was away
+                while not self._stopping.is_set():
+                    ended = await endings.look()
+                    sources = [each for each in await store.sources() if each.id in ended] if ended else []
+                    wanted = {name for source in sources for name in self._tools.sinks_of(source)}
+                    following.want(wanted.intersection(names) if looks % EVERY_LOOK else names)
+                    looks += 1
+                    await heard(self._stopping, LOOK)
+        finally:
+            await following.drain()
 
     async def set_schedule(
         self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
@@ -121,8 +164,46 @@ class Scheduling(Work):
         """The sources with a schedule, soonest first."""
         meant = {source.id for source in await self._meant(labels)}
         pairs = await scheduled(self._store, self._tools)
-        views = [await self._view(*pair) for pair in pairs if pair[0].id in meant]
+        views = await self._views([pair for pair in pairs if pair[0].id in meant])
         return sorted(views, key=lambda view: (view.next_time is None, view.next_time, view.source))
+
+    async def schedule_list(self, sources: Sources, *, after: int = 0, limit: int) -> list[ScheduleView]:
+        """The sources with a schedule, in the order they were added."""
+        pairs = [
+            pair
+            for pair in await scheduled(self._store, self._tools)
+            if pair[0].id > after and (sources is None or pair[0].id in sources)
+        ]
+        return await self._views(sorted(pairs, key=lambda pair: pair[0].id)[:limit])
+
+    async def schedule_of(self, source: Source) -> ScheduleView:
+        """The schedule of one source; Unknown if it has none."""
+        found = await self.schedule_list([source.id], limit=1)
+        if not found:
+            raise Unknown(f"{source.label} has no schedule: it is looked at when somebody asks")
+        return found[0]
+
+    async def put_schedule(
+        self, source: Source, rule: str | None, *, time_zone: str | None = None, budget: str | None = None
+    ) -> None:
+        """Give a source this schedule instead of its own; what is not named is as everywhere."""
+        if source.name in KINDS:
+            raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
+        named = {"time_zone": time_zone, "budget": budget}
+        given = {"schedule": rule} | {key: value for key, value in named.items() if value is not None}
+        self._tools.check_settings(given)
+        reset = [key for key, value in named.items() if value is None]
+        await change_settings(self._store, source, given, reset, self._clock())
+
+    async def next_looks(self, source: Source, *, everything: bool = False) -> list[NextLook]:
+        """The pages of a source that are due, soonest first; on request all that wait."""
+        now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
+        moments = [(due_at(page, now, max_age), page.url) for page in await self._store.waiting(source.id)]
+        return [
+            NextLook(url=url, next_look=at, due=at <= now)
+            for at, url in sorted(moments)
+            if everything or at <= now
+        ]
 
     async def _meant(self, labels: Sequence[str]) -> list[Source]:
         """The sources that are named, or all."""
@@ -130,14 +211,20 @@ class Scheduling(Work):
             return list(await self._store.sources())
         return [source for label in labels for source in await exact_sources(self._store, label)]
 
-    async def _view(self, source: Source, schedule: Schedule) -> ScheduleView:
+    async def _views(self, pairs: Sequence[tuple[Source, Schedule]]) -> list[ScheduleView]:
+        planned = {each.source: each for each in await self._store.appointments()}
+        alive = {worker.name for worker in await self._store.workers()}
+        return [await self._view(*pair, planned.get(pair[0].id), alive) for pair in pairs]
+
+    async def _view(
+        self, source: Source, schedule: Schedule, planned: Appointment | None, alive: set[str]
+    ) -> ScheduleView:
         now = self._clock()
-        planned = {each.source: each for each in await self._store.appointments()}.get(source.id)
         if planned is not None and planned.rule != schedule.key:
             planned = None
         next_at = planned.next_at if planned else await next_time(self._store, source, schedule, now)
         last = await self._store.last_runs(source.id, 1)
-        alive = {worker.name for worker in await self._store.workers()}
+        due, _ = await self._store.due_tally(source.id, now, self._tools.bounds(source)[1].max_age_seconds)
         return ScheduleView(
             source=source.name,
             version=source.version,
@@ -150,10 +237,6 @@ class Scheduling(Work):
             last_run=last[0].id if last else None,
             last_state=str(last[0].state) if last else None,
             budget=f"{schedule.budget.looks}/{schedule.budget.unit}" if schedule.budget else None,
-            due=await self._due(source, now),
+            due=due,
+            source_id=source.id,
         )
-
-    async def _due(self, source: Source, now: datetime) -> int:
-        """How many pages of a source wait and are due."""
-        max_age = self._tools.bounds(source)[1].max_age_seconds
-        return sum(due_at(page, now, max_age) <= now for page in await self._store.waiting(source.id))

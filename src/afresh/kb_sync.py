@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from afresh.core.copies import SinkRecord, Wanted
+from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.model import PageId, PageStatus, Source, SourceId
 from afresh.core.shown import with_copies
@@ -39,6 +40,13 @@ class Syncing:
             if dry_run:
                 return await syncs.preview(outlets, only, verify=verify)
             return await syncs.sync(outlets, only, verify=verify)
+
+    def sinks_of(self, source: Source) -> list[str]:
+        """The names of the external stores that are to hold a source; UsageError if there are none."""
+        names = list(self._tools.sinks_of(source))
+        if not names:
+            raise UsageError(f"no external store is to hold {source.label}: sinks in the settings names them")
+        return names
 
     async def pages(
         self,

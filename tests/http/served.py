@@ -1,6 +1,7 @@
 """A server on a real port of this machine, and a client that asks it."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,15 +43,31 @@ class Client:
             assert answer.headers["content-type"].startswith("text/event-stream")
             return (await answer.text()).strip().split("\n\n")
 
+    async def under_way(self, run: int, beyond: int = 0) -> None:
+        """Wait until a run is worked on and has looked at more pages."""
+        async with self.session.get(f"/api/v1/runs/{run}/events") as answer:
+            async for line in answer.content:
+                if line.startswith(b"data: "):
+                    told = json.loads(line.removeprefix(b"data: "))
+                    if told["state"] == "running" and told["checked"] > beyond:
+                        return
+        raise AssertionError("it ended before it began")
+
 
 @asynccontextmanager
 async def served(
-    store: Path | str, *, read_only: bool = False, works: bool = True, config: Config | None = None
+    store: Path | str,
+    *,
+    read_only: bool = False,
+    works: bool = True,
+    schedules: bool = False,
+    config: Config | None = None,
 ) -> AsyncIterator[Client]:
     """A server over a store, while it is open."""
     kb = await build(config or settings(Path(store)))
     try:
-        app = make_app(kb, config or settings(Path(store)), read_only=read_only, works=works)
+        given = config or settings(Path(store))
+        app = make_app(kb, given, read_only=read_only, works=works, schedules=schedules)
         server = Server(app, "127.0.0.1", 0)
         serving = asyncio.create_task(server.work())
         try:

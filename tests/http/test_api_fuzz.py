@@ -52,6 +52,7 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
     try:
         for name in ("open", "closed"):
             await kb.crawl(site.url, name=name)
+        await kb.set_schedule([], "@daily")
         token = (await kb.create_token(Scope.READ, sources=["open"])).token
         app: App = make_app(kb, config, works=False)
 
@@ -67,8 +68,10 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
             assert (await told(path))[0] == 404, path
         for path in (f"runs/{run}", f"runs/{run}/events", f"pages/{page.id}/links", "search?q=a&in=closed"):
             assert (await told(path))[0] == 404, path
+        for path in (f"sources/{hidden}/schedule", f"sources/{hidden}/due", f"sources/{hidden}/copies"):
+            assert (await told(path))[0] == 404, path
         assert (await told("status"))[0] == 403
-        for path in ("sources", "pages", "links", "runs", "changes"):
+        for path in ("sources", "pages", "links", "runs", "changes", "schedules"):
             status, answer = await told(path)
             assert status == 200
             assert isinstance(answer, dict)

@@ -163,7 +163,9 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
 
 
 async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path) -> None:
-    async with served(tmp_path / "kb.db", read_only=True) as client:
+    async with served(tmp_path / "kb.db", read_only=True, schedules=True) as client:
+        ready = await client.get("/ready")
+        assert (ready["worker"], ready["schedules"]) == ("elsewhere", "elsewhere")
         document = await client.get(f"{API}/openapi.json")
         methods = {method for item in document["paths"].values() for method in item}
         assert methods == {"get"}

@@ -1,6 +1,5 @@
 """`afresh serve` as a process: it says where it is, answers while it works, and ends when told to."""
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -13,7 +12,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import settings
 from tests.e2e.program import Program, ended
 from tests.e2e.sites import lay, star
-from tests.http.served import Client, served
+from tests.http.served import served
 
 from afresh.core.errors import UsageError
 from afresh.faces.http.serving import listening
@@ -95,29 +94,17 @@ async def test_F110_a_run_under_way_is_cancelled_and_its_source_deleted_while_th
             lay(site, star(60))
             body = {"target": site.url, "name": "docs", "settings": SLOW}
             _, source = await client.ask("POST", "/api/v1/sources", json=body)
-            await under_way(client, source["last_run"])
+            await client.under_way(source["last_run"])
             again = {"source_id": source["id"]}
             status, told = await client.ask("POST", "/api/v1/runs", json=again)
             assert (status, told["run"]) == (409, source["last_run"])
             status, _ = await client.ask("POST", f"/api/v1/runs/{source['last_run']}/cancel")
             assert status == 200
             assert '"state":"cancelled"' in (await client.events(source["last_run"]))[-1]
-            async with asyncio.timeout(30):
-                while (await client.ask("POST", "/api/v1/runs", json=again))[0] != 202:  # noqa: ASYNC110 - its worker leaves
-                    await asyncio.sleep(0.05)
-            await under_way(client, source["last_run"])
+            checked = (await client.get(f"/api/v1/runs/{source['last_run']}"))["checked"]
+            assert (await client.ask("POST", "/api/v1/runs", json=again))[0] == 202
+            await client.under_way(source["last_run"], checked)
             assert (await client.ask("DELETE", f"/api/v1/sources/{source['id']}"))[0] == 204
             assert (await client.get("/api/v1/pages?deleted=true"))["items"] == []
             _, other = await client.ask("POST", "/api/v1/sources", json={"target": site.url, "name": "other"})
             assert '"state":"completed"' in (await client.events(other["last_run"]))[-1]
-
-
-async def under_way(client: Client, run: int) -> None:
-    """Wait until a run is worked on and has looked at something more."""
-    before = (await client.get(f"/api/v1/runs/{run}"))["checked"]
-    async with asyncio.timeout(30):
-        while True:
-            report = await client.get(f"/api/v1/runs/{run}")
-            if report["state"] == "running" and report["checked"] > before:
-                return
-            await asyncio.sleep(0.05)

@@ -196,6 +196,16 @@ class ScheduleView:
     last_state: str | None
     budget: str | None = None  # looks in a length of time, where pages are looked at as often as they change
     due: int | None = None  # pages whose time has come
+    source_id: SourceId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextLook:
+    """A page that waits, and when it is looked at by a run of what is due."""
+
+    url: str
+    next_look: datetime
+    due: bool  # its time has come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,7 @@ class _Hand:
     """One run that this process works on."""
 
     leads: bool
+    begun: bool = False  # the run was seen to be under way
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -99,8 +100,9 @@ class Crew:
     async def _open_runs(self, store: Library) -> list[tuple[Run, Source]]:
         """Runs that this process may work on and does not, oldest first."""
         sources = {source.id: source for source in await store.sources()}
-        found = []
-        for run in reversed(await store.live_runs()):
+        found, live = [], await store.live_runs()
+        await self._drop_cancelled(store, live)
+        for run in reversed(live):
             workable = run.state in (RunState.QUEUED, RunState.RUNNING) and run.mode is not RunMode.CHECK
             if not workable or run.id in self._hands or self._is_put_off(run.id):
                 continue
@@ -108,6 +110,21 @@ class Crew:
             if source is not None and self._is_ours(source) and await self._sees(source):
                 found.append((run, source))
         return found
+
+    async def _drop_cancelled(self, store: Library, live: Sequence[Run]) -> None:
+        """Let go of runs that were cancelled or removed, or queued anew since then, whatever they are at."""
+        for run in live:
+            hand = self._hands.get(run.id)
+            if hand is None:
+                continue
+            if run.state is RunState.CANCELLED or (
+                run.state is RunState.QUEUED and hand.leads and hand.begun
+            ):
+                hand.stopping.set()
+            hand.begun = hand.begun or run.state is RunState.RUNNING
+        for number in self._hands.keys() - {run.id for run in live}:
+            if await store.run_by_id(number) is None and number in self._hands:
+                self._hands[number].stopping.set()
 
     async def _sees(self, source: Source) -> bool:
         """Files are somewhere; everything else can be reached from anywhere."""

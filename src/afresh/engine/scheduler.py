@@ -47,7 +47,7 @@ class Scheduler:
         look: Look,
         stopping: asyncio.Event,
         clock: Clock,
-        syncs: Following,
+        syncs: Following | None,
         *,
         tell: Callable[[RunReport], None],
         listener: Listener,
@@ -64,7 +64,7 @@ class Scheduler:
         self._labels = frozenset(labels)
         self._at_once = at_once
         self._once = once  # end when nothing is due
-        self._syncs = syncs
+        self._syncs = syncs  # None: others see to it
         self._going: dict[SourceId, asyncio.Task[None]] = {}
         self._waits_for: dict[SourceId, datetime] = {}  # slots of which it was told that they have to wait
         self._moved = asyncio.Event()
@@ -73,7 +73,7 @@ class Scheduler:
     @property
     def failed(self) -> bool:
         """Whether a run or a sync could not be made."""
-        return self._failed or self._syncs.failed
+        return self._failed or (self._syncs is not None and self._syncs.failed)
 
     async def keep(self) -> None:
         """Work until told to stop; runs under way then end soon and go on with the next start."""
@@ -90,14 +90,20 @@ class Scheduler:
                 finally:
                     if self._going:
                         await asyncio.wait(self._going.values())
-                    await self._syncs.drain()
+                    if self._syncs is not None:
+                        await self._syncs.drain()
 
     async def _catch_up(self, store: Library) -> None:
         """Have the external stores of our sources synced, as the last scheduler may have left some undone."""
         if not self._once:
             for source, _ in await scheduled(store, self._tools):
                 if self._is_ours(source):
-                    self._syncs.want(self._tools.sinks_of(source))
+                    self._sync(source)
+
+    def _sync(self, source: Source) -> None:
+        """Have the external stores of a source synced."""
+        if self._syncs is not None:
+            self._syncs.want(self._tools.sinks_of(source))
 
     async def _look_around(self, store: Library, vigil: Vigil) -> datetime | None:
         """Start what is due; when the next time comes."""
@@ -159,7 +165,7 @@ class Scheduler:
                 return
             used = replace(used, run=report.run, outcome=str(report.state))
             self._tell(report)
-            self._syncs.want(self._tools.sinks_of(each.source))
+            self._sync(each.source)
         except RunBusy as busy:
             log.info("%s is left alone: %s", each.source.label, busy)
             last = await store.last_runs(each.source.id, 1)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from afresh.core.errors import StoreError, StoreWaits
@@ -27,6 +28,7 @@ BODIES = 32  # bodies that are read into documents at a time, fetched ones that 
 BODY_BYTES = 48 * 2**20  # and how large they may be together
 UNDECIDED_BYTES = 32 * 2**20  # of bodies that wait until the rest was seen
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
+LAST_GRACE = 1.0  # the same in a run that was cancelled
 TURN = 0.1  # seconds until the first question whether it is our turn at a host, then twice as long
 LONGEST_TURN = 1.0
 POLL = 0.5  # seconds between looks at a backlog that others hold
@@ -95,7 +97,7 @@ class Worker:
         while not self._stops:
             await self._give_back()
             if not self._wants_more():
-                await self._until_moved()
+                await self._rest()
                 continue
             claims = await self._claim()
             if claims:
@@ -104,7 +106,7 @@ class Worker:
                 if not await self._decide_last(tasks):
                     return
             elif self._held:
-                await self._until_moved()
+                await self._rest()
             elif not await self._wait_for_backlog():
                 return
 
@@ -160,9 +162,15 @@ class Worker:
         rate = self._done / seconds
         self._batch = int(min(BATCH, max(2 * self._lanes, rate * AHEAD_SECONDS)))
 
-    async def _until_moved(self, seconds: float = POLL) -> None:
-        await heard(self._moved, seconds)
+    async def _rest(self) -> None:
+        """Wait until something moves; where all pages keep us waiting, a cancelled run is noticed here."""
+        if not await self._until_moved():
+            self._heed(await self.kit.store.run_by_id(self.run.id))
+
+    async def _until_moved(self, seconds: float = POLL) -> bool:
+        moved = await heard(self._moved, seconds)
         self._moved.clear()
+        return moved
 
     async def _wait_for_backlog(self) -> bool:
         """Wait for rows that are not due yet or that another worker holds; False when none are left."""
@@ -347,7 +355,10 @@ class Worker:
     async def _drain(self) -> None:
         """After a stop: let visits under way finish for a while, then write what is finished."""
         self._held -= self._line.dismiss()
-        deadline = asyncio.get_running_loop().time() + GRACE
+        if self._under_way():
+            with suppress(StoreWaits):  # told to stop while the database was away
+                self._heed(await self.kit.store.run_by_id(self.run.id))
+        deadline = asyncio.get_running_loop().time() + (LAST_GRACE if self.over else GRACE)
         while self._under_way() and asyncio.get_running_loop().time() < deadline:
             await self._until_moved(0.05)
 

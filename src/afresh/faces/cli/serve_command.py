@@ -24,20 +24,31 @@ from afresh.ports import Access
     default=1,
     text="0: leave runs to `afresh worker` (1).",
 )
-def serve(session: Session, host: str | None, port: int | None, read_only: bool, workers_here: int) -> None:
+@switch("--no-schedule", text="Start nothing by itself: no scheduled runs, no syncs, no update of the index.")
+def serve(
+    session: Session,
+    host: str | None,
+    port: int | None,
+    read_only: bool,
+    workers_here: int,
+    no_schedule: bool,
+) -> None:
     """Serve the knowledge base as a REST API, until Ctrl-C.
 
-    The API is described at /docs. Runs that it starts are worked on by this process. Told to stop, it
-    finishes answers under way; a run that is open goes on at the next start.
+    The API is described at /docs. Runs are worked on by this process: those that are asked for, and those
+    whose time has come. External stores are synced after each run, and the index of the section kb is
+    kept up to date. Told to stop, it finishes answers under way; a run that is open goes on at the next
+    start.
     """
     import asyncio
 
+    work = {"read_only": read_only, "works": bool(workers_here), "schedules": not no_schedule}
     with session.logged():
-        asyncio.run(_serve(session, host, port, read_only, works=bool(workers_here)))
+        asyncio.run(_serve(session, host, port, **work))
 
 
 async def _serve(
-    session: Session, host: str | None, port: int | None, read_only: bool, *, works: bool
+    session: Session, host: str | None, port: int | None, *, read_only: bool, works: bool, schedules: bool
 ) -> None:
     from afresh.app import build
     from afresh.faces.cli.running import Brake, signals
@@ -49,7 +60,7 @@ async def _serve(
     settings = session.config.server
     kb = await build(session.config, access=Access.READ if read_only else Access.CREATE)
     try:
-        app = make_app(kb, session.config, read_only=read_only, works=works)
+        app = make_app(kb, session.config, read_only=read_only, works=works, schedules=schedules)
         server = Server(app, host or settings.host, settings.port if port is None else port)
         with calmly(session) as watch, signals(Brake(server.leave, watch)):
             session.say(f"afresh serves at {server.url} (API: {server.url}/docs); Ctrl-C ends it")

@@ -1,8 +1,7 @@
 """The application: every route, what is mounted beside them, and its life."""
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +13,29 @@ from afresh import __version__, traces
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.access import Allowed
-from afresh.core.events import Event, Notice
-from afresh.engine.pause import heard
-from afresh.faces.http import changes, docs_page, health, links, overview, pages, runs, searching, sources
+from afresh.faces.http import (
+    changes,
+    docs_page,
+    health,
+    links,
+    overview,
+    pages,
+    runs,
+    schedules,
+    searching,
+    sources,
+)
 from afresh.faces.http.access import Door
-from afresh.faces.http.metrics import Meter
+from afresh.faces.http.by_itself import Desk, keep, tasks
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import MCP, PREFIX, App
+from afresh.faces.http.wire import MCP, PREFIX
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
     from afresh.faces.mcp.http import McpApp
 
-log = logging.getLogger(__name__)
-
-PAUSE = 5.0  # seconds before a worker that fell is put to work again
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 # FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
 UNTOLD: TelemetryConfig = {
@@ -45,34 +50,32 @@ ROUTERS: tuple[APIRouter, ...] = (
     pages.router,
     links.router,
     runs.router,
+    schedules.router,
     searching.router,
     changes.router,
     overview.router,
 )
 
 
-class Desk:
-    """What the application is at: whether it stops, and who works for it."""
+def make_app(
+    kb: KnowledgeBase,
+    config: Config,
+    *,
+    read_only: bool = False,
+    works: bool = True,
+    schedules: bool = False,
+) -> FastAPI:
+    """The application over a knowledge base; where it `works`, it works on the runs that are open.
 
-    def __init__(self) -> None:
-        self.stopping = asyncio.Event()
-        self.worker = "elsewhere"  # runs are left to `afresh worker`
-        self.meter: Meter | None = None
-
-    def metered(self, app: App) -> Meter:
-        """An application whose answers are counted."""
-        self.meter = Meter(app)
-        return self.meter
-
-
-def make_app(kb: KnowledgeBase, config: Config, *, read_only: bool = False, works: bool = True) -> FastAPI:
-    """The application over a knowledge base; where it `works`, it works on the runs that are open."""
+    With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
+    """
     desk = Desk()
     mcp = _mcp(kb, config, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        workers = _workers(kb, desk) if works and not read_only else set()
+        own = () if read_only else tasks(kb, config, works=works, schedules=schedules)
+        workers = {asyncio.create_task(keep(desk, *task)) for task in own}
         try:
             async with mcp.running() if mcp else nullcontext():
                 yield
@@ -135,29 +138,3 @@ def _open_part(router: APIRouter) -> APIRouter:
         route for route in router.routes if getattr(route, "methods", set()) <= {"GET", "HEAD"}
     )
     return part
-
-
-def _workers(kb: KnowledgeBase, desk: Desk) -> set[asyncio.Task[None]]:
-    """Work on open runs, and what webhooks ask for and are to be told."""
-    return {
-        asyncio.create_task(_keep(lambda: kb.work(listener=_hear), desk)),
-        asyncio.create_task(_keep(lambda: kb.keep_promises(listener=_hear), desk)),
-    }
-
-
-async def _keep(work: Callable[[], Awaitable[object]], desk: Desk) -> None:
-    """Go on until told to stop, whatever happens."""
-    while not desk.stopping.is_set():
-        desk.worker = "here"
-        try:
-            await work()
-        except Exception:
-            desk.worker = "resting"
-            log.exception("a worker fell, and is put to work again in %.0f s", PAUSE)
-            await heard(desk.stopping, PAUSE)
-
-
-def _hear(event: Event) -> None:
-    """What a worker has to say goes into the log."""
-    if isinstance(event, Notice):
-        log.info("%s", event.text)

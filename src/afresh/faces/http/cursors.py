@@ -2,10 +2,12 @@
 
 import base64
 import json
+from datetime import datetime
 from math import isfinite
 
 from afresh.core.errors import UsageError
 from afresh.core.records import LinkPlace
+from afresh.core.views import NextLook
 
 LARGEST = 2**63 - 1
 WRONG = "cursor: this is none of ours: take `next` of the answer before, or leave it out"
@@ -38,6 +40,26 @@ def read_link(cursor: str | None) -> LinkPlace | None:
     match _unpacked(cursor):
         case [int() | float() as score, str(url), int(number)] if isfinite(score) and 0 <= number <= LARGEST:
             return LinkPlace(float(score), url, number)
+    raise UsageError(WRONG)
+
+
+def look_cursor(look: NextLook) -> str:
+    """A cursor behind a page that waits."""
+    return _packed([look.next_look.isoformat(), look.url])
+
+
+def read_look(cursor: str | None) -> tuple[datetime, str] | None:
+    """The time and the address that a cursor holds."""
+    if cursor is None:
+        return None
+    match _unpacked(cursor):
+        case [str(at), str(url)]:
+            try:
+                moment = datetime.fromisoformat(at)
+            except ValueError:
+                raise UsageError(WRONG) from None
+            if moment.tzinfo is not None:
+                return moment, url
     raise UsageError(WRONG)
 
 

@@ -5,6 +5,7 @@ from pydantic import BaseModel
 
 from afresh import __version__
 from afresh.faces.http.access import allowed_of
+from afresh.faces.http.by_itself import SCHEDULES, WORKER
 from afresh.faces.http.metrics import exposition
 from afresh.faces.http.parts import Kb
 from afresh.faces.http.replies import as_json
@@ -21,11 +22,12 @@ class Health(BaseModel):
 
 
 class Ready(BaseModel):
-    """The store answers, and runs are worked on."""
+    """The store answers; who works on runs, and who starts those that are scheduled."""
 
     status: str
     store: str
-    worker: str
+    worker: str  # here, resting after it fell, or elsewhere
+    schedules: str
 
 
 @router.get("/health", response_model=Health)
@@ -40,8 +42,8 @@ async def ready(request: Request, kb: Kb) -> Response:
     """The store answers, so that requests can be answered; 503 if not."""
     allowed_of(request.scope)  # tells of no source
     await kb.ready()
-    worker = request.app.state.desk.worker
-    body = {"status": "ok", "store": "ok", "worker": worker}
+    who = request.app.state.desk.who
+    body = {"status": "ok", "store": "ok", "worker": who(WORKER), "schedules": who(SCHEDULES)}
     return Response(as_json(body), media_type="application/json")
 
 

@@ -5,13 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.sync_views import CopyView, SinkView
+from afresh.core.sync_views import CopyView, SinkView, SyncReport
 from afresh.core.views import FoundVersion, StoreStatus
+from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import Id, Kb, Label
 from afresh.faces.http.reach import Reached
-from afresh.faces.http.replies import reply
+from afresh.faces.http.replies import made, reply
 
-router = APIRouter(tags=["overview"])
+router = APIRouter(tags=["overview"], route_class=OnceRoute)
 
 
 class SourceCopies(BaseModel):
@@ -21,6 +22,25 @@ class SourceCopies(BaseModel):
 
     source_id: int
     sinks: list[SinkView] = Field(default_factory=list)
+
+
+class Sync(BaseModel):
+    """How to bring external stores in line."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    to: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
+        [], max_length=50, description="Only these external stores; else all that hold the source."
+    )
+    dry_run: bool = Field(False, description="Tell what would be done, and do nothing.")
+    verify: bool = Field(False, description="Also list what the stores hold, and repair what is ours.")
+
+
+class Synced(BaseModel):
+    """What was done in each external store, or would be."""
+
+    source_id: int
+    reports: list[SyncReport]
 
 
 class PageCopies(BaseModel):
@@ -52,6 +72,20 @@ async def copies_of_source(request: Request, reach: Reached, number: Id) -> Resp
     source = await reach.source(number)
     view = await reach.kb.show(source.label)
     return reply(request, {"source_id": source.id, "sinks": view.sinks or ()})
+
+
+@router.post("/sources/{number}/sync", response_model=Synced)
+async def sync_source(reach: Reached, number: Id, body: Sync, key: Key = None) -> Response:
+    """Bring the external stores of a source in line now, and answer when that is done.
+
+    Who does not stay until then finds it in `copies`. 409 if a store is being synced just now.
+    """
+    source = await reach.source(number)
+    if body.verify:
+        reach.allowed.check_everywhere()  # it looks at all that a store holds
+    names = body.to or reach.kb.sinks_of(source)
+    reports = await reach.kb.sync([source.label], to=names, dry_run=body.dry_run, verify=body.verify)
+    return made({"source_id": source.id, "reports": reports}, 200)
 
 
 @router.get("/pages/{number}/copies", response_model=PageCopies)

@@ -4,21 +4,31 @@ from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from afresh.core.asking import Mode
 from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
 from afresh.core.language import normalise_tag
-from afresh.core.views import Answer
-from afresh.faces.http.parts import Label, Text
+from afresh.core.views import Hit
+from afresh.faces.http.parts import Cursor, Label, Text
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import reply
+from afresh.faces.search_parts import Parts
 
 router = APIRouter(tags=["search"])
 Length = Annotated[str | None, Query(max_length=40, description="A length of time such as 15m, 1h or 7d.")]
 
 
-@router.get("/search", response_model=Answer)
+class Found(BaseModel):
+    """The best hits, what to know about them, and where to go on."""
+
+    hits: list[Hit]
+    notes: list[str]
+    next: str | None = None
+
+
+@router.get("/search", response_model=Found)
 async def search(
     request: Request,
     reach: Reached,
@@ -41,8 +51,12 @@ async def search(
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     all_passages: bool = False,
     context: bool = False,
+    cursor: Cursor = None,
 ) -> Response:
-    """The passages that answer best by their words and their meaning, with how fresh each is."""
+    """The passages that answer best by their words and their meaning, with how fresh each is.
+
+    With `next` as cursor and all else as before come those that follow, 200 of one question in all.
+    """
     if not q.strip():
         raise UsageError("q: name some words to look for")
     if max_age is not None:
@@ -51,7 +65,9 @@ async def search(
             raise UsageError("max_age: this server only reads, and looks at no page again")
     labels = await reach.labels(list(dict.fromkeys(within or ())))
     if not labels and not reach.allowed.everywhere:
-        return reply(request, Answer())
+        return reply(request, {"hits": [], "notes": [], "next": None})
+    narrowed = (language, path, changed_within, checked_within, mode)
+    parts = Parts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
     found = await reach.kb.search(
         q,
         within=labels,
@@ -61,11 +77,13 @@ async def search(
         checked_within=_time("checked_within", checked_within, least=timedelta(seconds=1)),
         mode=mode,
         max_age=_time("max_age", max_age),
-        limit=limit,
+        limit=parts.wanted(limit),
         every_chunk=all_passages,
         context=context,
     )
-    return reply(request, found)
+    new = parts.new(found.hits)
+    shown = new[:limit]
+    return reply(request, {"hits": shown, "notes": found.notes, "next": parts.cursor(shown, new)})
 
 
 def _language(typed: str | None) -> str | None:

@@ -28,10 +28,10 @@ from afresh.faces.mcp.answers import (
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line, weight
 from afresh.faces.mcp.trouble import told
+from afresh.faces.search_parts import LONGEST_CURSOR, Parts
 from afresh.kb import KnowledgeBase
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-MOST_HITS = 100  # of one question, over all its parts
 MOST_CHANGES = 1_000
 PASSAGE = 6_000  # bytes of one passage
 DIFF = 4_000
@@ -70,18 +70,22 @@ def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         ] = None,
         version: Wanted = None,
         limit: Annotated[int, Field(ge=1, le=50, description="Passages at most")] = 5,
-        cursor: Cursor = None,
+        cursor: Annotated[
+            str | None,
+            Field(
+                max_length=LONGEST_CURSOR,
+                description="nextCursor of the answer before, with the same arguments",
+            ),
+        ] = None,
     ) -> Annotated[CallToolResult, Passages]:
         """Search the indexed documentation by words and meaning; passages with source and freshness."""
         with told():
-            question = ("search", query, library, version)
-            first = read_cursor(cursor, *question)
+            parts = Parts(cursor, query, library, version)
             if version and not library:
                 raise UsageError("version needs a library: name both, or leave both out")
             within = [label_of(library, version)] if library else []
-            most = min(MOST_HITS, first + limit)
-            found = await kb.search(query, within=within, limit=most, context=True)
-        return _passages(found, first, limit, question)
+            found = await kb.search(query, within=within, limit=parts.wanted(limit), context=True)
+        return _passages(found, parts, limit)
 
 
 def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
@@ -148,27 +152,21 @@ def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         return _changes(fitting, limit, question, cut=len(seen) == MOST_CHANGES)
 
 
-def _passages(found: Answer, first: int, limit: int, question: Sequence[object]) -> CallToolResult:
+def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:
     results: list[Passage] = []
-    room = ROOM
-    for hit in found.hits[first : first + limit]:
+    room, new = ROOM, parts.new(found.hits)
+    for hit in new[:limit]:
         passage = _passage(hit)
         room -= weight(passage.text)
         if results and room < 0:
             break
         results.append(passage)
-    after = first + len(results)
-    more = make_cursor(after, *question) if results and _may_go_on(found, after, first + limit) else None
+    more = parts.cursor(new[: len(results)], new)
     notes = [one_line(note) for note in found.notes]
     lines = [NOTICE, *notes, *(_passage_text(each) for each in results)]
     if not results:
-        lines.append("Nothing more was found." if first else "Nothing was found; try other words.")
+        lines.append("Nothing more was found." if parts.begun else "Nothing was found; try other words.")
     return answered(Passages(results=results, notes=notes, nextCursor=more), lines)
-
-
-def _may_go_on(found: Answer, after: int, asked: int) -> bool:
-    """Whether hits were left out for room, or as many came as were asked for."""
-    return after < len(found.hits) or (len(found.hits) == asked < MOST_HITS)
 
 
 def _passage(hit: Hit) -> Passage:

@@ -1,0 +1,92 @@
+"""What the server does by itself: work on runs, start those that are due, keep others in line."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeAlias
+
+from afresh.config import Config
+from afresh.core.errors import AfreshError
+from afresh.core.events import Event, Notice
+from afresh.core.sync_views import SyncReport
+from afresh.core.watching import Sight
+from afresh.engine.pause import heard
+from afresh.faces.cli.sync_command import line
+from afresh.faces.http.metrics import Meter
+from afresh.faces.http.wire import App
+from afresh.kb import KnowledgeBase
+
+log = logging.getLogger(__name__)
+
+PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before what fell is tried again, twice as many each time
+WORKER, SCHEDULES = "worker", "schedules"
+Work: TypeAlias = Callable[[], Awaitable[object]]
+
+
+class Desk:
+    """What the application is at: whether it stops, and what it does by itself."""
+
+    def __init__(self) -> None:
+        self.stopping = asyncio.Event()
+        self.at_work: dict[str, str] = {}  # what is done here, or rests after it fell
+        self.meter: Meter | None = None
+
+    def who(self, work: str) -> str:
+        """Who does a kind of work: it is done here, rests, or is left to other processes."""
+        return self.at_work.get(work, "elsewhere")
+
+    def metered(self, app: App) -> Meter:
+        """An application whose answers are counted."""
+        self.meter = Meter(app)
+        return self.meter
+
+
+def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) -> Iterator[tuple[str, Work]]:
+    """What the server does by itself, each by its name."""
+    if works:
+        yield WORKER, lambda: kb.work(listener=_hear)
+    if works or schedules:
+        yield "webhooks", lambda: kb.keep_promises(listener=_hear)
+    if schedules:
+        yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
+    if schedules and config.sinks:
+        yield "external stores", lambda: kb.keep_sinks(sorted(config.sinks), tell=_tell, listener=_hear)
+    if schedules and config.kb.in_use:
+        yield "knowledge base", lambda: kb.watch_kb(tell=_see, listener=_hear)
+
+
+async def keep(desk: Desk, name: str, work: Work) -> None:
+    """Go on until told to stop, or until there is nothing more to do, whatever happens."""
+    pause, ticks = PAUSE, asyncio.get_running_loop().time
+    while not desk.stopping.is_set():
+        desk.at_work[name], began = "here", ticks()
+        try:
+            await work()
+        except AfreshError as error:
+            log.warning("%s: %s; tried again in %.0f s", name, error, pause)
+        except Exception:
+            log.exception("%s: fell, and is tried again in %.0f s", name, pause)
+        else:
+            return
+        desk.at_work[name] = "resting"
+        await heard(desk.stopping, pause)
+        pause = PAUSE if ticks() - began > 2 * LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+
+
+def _see(sight: Sight) -> None:
+    """What the keeper of the index has to say."""
+    if isinstance(sight, Notice):
+        _hear(sight)
+    else:
+        log.info("%s is up to date in the index after run %s", sight.source, sight.run)
+
+
+def _tell(report: SyncReport) -> None:
+    """What a sync did."""
+    log.log(logging.WARNING if report.error else logging.INFO, "synced %s", line(report))
+
+
+def _hear(event: Event) -> None:
+    """What a worker has to say goes into the log."""
+    if isinstance(event, Notice):
+        log.info("%s", event.text)

@@ -1,0 +1,82 @@
+"""Schedules: when sources are looked at by themselves, and which pages are due."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from afresh.core.views import NextLook, ScheduleView
+from afresh.faces.http.cursors import look_cursor, number_cursor, read_look, read_number
+from afresh.faces.http.listing import Listing, part
+from afresh.faces.http.parts import USUAL, Cursor, Id, Limit
+from afresh.faces.http.reach import Reached
+from afresh.faces.http.replies import made, reply
+
+router = APIRouter(tags=["schedules"])
+
+
+class NewSchedule(BaseModel):
+    """When to look at a source; what is left out is as the settings of the server say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schedule: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="Five fields of cron such as `0 3 * * *`, `@daily`, `every 6h`, or `auto`.",
+        examples=["0 3 * * *", "every 6h", "auto"],
+    )
+    time_zone: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
+        None, description="The zone of the times, as Europe/Berlin."
+    )
+    budget: Annotated[str, Field(min_length=1, max_length=40)] | None = Field(
+        None, description="With `auto`: looks in a length of time, as 500/h."
+    )
+
+
+@router.get("/schedules", response_model=Listing[ScheduleView])
+async def list_schedules(
+    request: Request, reach: Reached, cursor: Cursor = None, limit: Limit = USUAL
+) -> Response:
+    """Sources that are looked at by themselves: rule, next time, pages due, last run and how it ended."""
+    views = await reach.kb.schedule_list(
+        await reach.sources(), after=read_number(cursor) or 0, limit=limit + 1
+    )
+    return reply(request, part(views, limit, lambda view: number_cursor(view.source_id)))
+
+
+@router.get("/sources/{number}/schedule", response_model=ScheduleView)
+async def show_schedule(request: Request, reach: Reached, number: Id) -> Response:
+    """The schedule of a source; 404 if it has none."""
+    return reply(request, await reach.kb.schedule_of(await reach.source(number)))
+
+
+@router.put("/sources/{number}/schedule", response_model=ScheduleView)
+async def set_schedule(reach: Reached, number: Id, body: NewSchedule) -> Response:
+    """Look at a source by itself from now on, instead of whatever schedule it had."""
+    source = await reach.source(number)
+    await reach.kb.put_schedule(source, body.schedule, time_zone=body.time_zone, budget=body.budget)
+    return made(await reach.kb.schedule_of(await reach.source(number)), 200)
+
+
+@router.delete("/sources/{number}/schedule", status_code=204)
+async def remove_schedule(reach: Reached, number: Id) -> Response:
+    """Look at a source only when somebody asks."""
+    await reach.kb.put_schedule(await reach.source(number), None)
+    return Response(status_code=204)
+
+
+@router.get("/sources/{number}/due", response_model=Listing[NextLook])
+async def due_pages(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    everything: Annotated[
+        bool, Query(alias="all", description="Also pages whose time has not come yet.")
+    ] = False,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """The pages whose time has come, with that time, the earliest first."""
+    behind = read_look(cursor)
+    looks = await reach.kb.next_looks(await reach.source(number), everything=everything)
+    rest = [look for look in looks if behind is None or (look.next_look, look.url) > behind]
+    return reply(request, part(rest[: limit + 1], limit, look_cursor))
