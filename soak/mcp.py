@@ -16,11 +16,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from afresh.app import build
 from afresh.config import load
-from afresh.faces.mcp.http import asgi_app
+from afresh.faces.http.app import make_app
+from afresh.faces.http.serving import Server
 from afresh.testing import TinySite
 
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
@@ -72,16 +71,13 @@ def _starter(folder: Path) -> Path:
 @asynccontextmanager
 async def _served(store: Path) -> AsyncIterator[str]:
     flags = {"store.url": f"sqlite:///{store}", "network.allow": ["127.0.0.1/32"]}
-    kb = await build(load(None, {}, flags, store.parent))
-    app = asgi_app(kb, works=True)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", ws="none", log_config=None))
-    async with app.running():
-        serving = asyncio.create_task(server._serve())
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.05)
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
-        server.should_exit = True
-        await serving
+    config = load(None, {}, flags, store.parent)
+    kb = await build(config)
+    server = Server(make_app(kb, config), "127.0.0.1", 0)
+    serving = asyncio.create_task(server.work())
+    yield f"{server.url}/mcp"
+    server.leave()
+    await serving
     await kb.close()
 
 

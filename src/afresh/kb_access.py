@@ -2,11 +2,24 @@
 
 import secrets
 from collections.abc import Sequence
+from copy import copy
 from datetime import timedelta
+from typing import Self, cast
 
-from afresh.core.access import LONGEST, PREFIX, Allowed, MadeToken, Scope, Token, digest_of
+from afresh.core.access import (
+    EVERYTHING,
+    LONGEST,
+    PREFIX,
+    Allowed,
+    MadeToken,
+    Scope,
+    Token,
+    digest_of,
+)
 from afresh.core.errors import UsageError
 from afresh.core.masking import one_line
+from afresh.engine.bounded import BoundedStore, BoundedTools
+from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.ports import Clock, Library
 
@@ -18,7 +31,19 @@ class Admission:
     """Who may ask."""
 
     _store: Library
+    _tools: Tools
     _clock: Clock
+    allowed: Allowed = EVERYTHING
+
+    def seen_by(self, allowed: Allowed) -> Self:
+        """The same for who may see just some sources: others are not there, what concerns all is closed."""
+        if allowed.everywhere:
+            return self
+        part, store = copy(self), BoundedStore(self._store, allowed)
+        part._store = cast("Library", store)
+        part._tools = cast("Tools", BoundedTools(self._tools, store))
+        part.allowed = allowed
+        return part
 
     async def create_token(
         self,

@@ -166,10 +166,14 @@ def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_told(store:
         assert client.call("scrape_docs", url=site.url, library="docs", wait=PATIENCE)["structuredContent"][
             "new"
         ]
-        client.write("this is no JSON")
+        half = {"name": "list_jobs", "arguments": {"library": "\ud800"}}
+        for line in ("this is no JSON", "[" * 100_000, f'{{"id": "{"x" * 5_000_000}"}}'):
+            client.write(line)
+        client.write(json.dumps({"jsonrpc": "2.0", "id": 98, "method": "tools/call", "params": half}))
         client.write('{"jsonrpc": "2.0", "id": 99, "method": "no/such"}')
         unknown = client.ask("tools/call", name="no_such_tool", arguments={})["error"]
         assert (unknown["code"], "search_docs" in unknown["message"]) == (-32602, True)
+        assert {98, 99} <= {each.get("id") for each in client.heard}
         for arguments, says in (
             ({}, "query is missing"),
             ({"query": "x", "limit": "many"}, "limit: Input should be a valid integer"),

@@ -70,6 +70,9 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
             assert (await told(path))[0] == 404, path
         for path in (f"sources/{hidden}/schedule", f"sources/{hidden}/due", f"sources/{hidden}/copies"):
             assert (await told(path))[0] == 404, path
+        for path in ("versions?label=closed", "versions?label=close", "search?q=a&in=close"):
+            status, answer = await told(path)
+            assert (status, "did you mean" in str(answer)) == (404, False), path
         assert (await told("status"))[0] == 403
         for path in ("sources", "pages", "links", "runs", "changes", "schedules"):
             status, answer = await told(path)

@@ -28,11 +28,11 @@ def from_environment(
                 dotted = NAMED[section].from_variable(variable[len(PREFIX) + len(section) + 2 :], entries)
                 spec = NAMED[section].spec_of(dotted)
                 if env[variable]:
-                    found.add((section, dotted), _read(env[variable], spec), f"environment {variable}")
+                    found.add((section, dotted), read_text(env[variable], spec), f"environment {variable}")
                 continue
             place = _place(variable, names)
             if place is not None and env[variable]:
-                found.add(place, _read(env[variable], table[place]), f"environment {variable}")
+                found.add(place, read_text(env[variable], table[place]), f"environment {variable}")
         except WrongValue as wrong:
             problems.append(f"{variable}: {wrong}")
     if problems:
@@ -53,7 +53,8 @@ def _place(variable: str, names: Mapping[str, Place]) -> Place | None:
     return None
 
 
-def _read(text: str, spec: Spec) -> object:
+def read_text(text: str, spec: Spec) -> object:
+    """The value that a line of text means for a setting; WrongValue if it means none."""
     if spec.optional and text.strip().lower() in {"null", "none"}:
         return spec.accept(None)
     if spec.kind == "list":

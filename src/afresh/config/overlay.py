@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from afresh.config.agree import settle
+from afresh.config.environment import read_text
 from afresh.config.spec import Spec, WrongValue, nearest
 from afresh.config.tree import Config, replaced, settings
 from afresh.core.errors import ConfigError
@@ -34,6 +35,21 @@ def per_source() -> dict[str, tuple[str, str, Spec]]:
         key: (section, key, spec) for (section, key), spec in settings().items() if section in PER_SOURCE
     }
     return places | {short: places[key] for short, key in SHORT_NAMES.items()}
+
+
+def typed(name: str, text: str) -> object:
+    """The value of a source's own setting, as somebody typed it."""
+    _, _, spec = _place(name, per_source())
+    try:
+        return read_text(text, spec)
+    except WrongValue as wrong:
+        raise ConfigError(f"{name}: {wrong}") from None
+
+
+def check_names(names: Iterable[str]) -> None:
+    """ConfigError, if a source cannot have settings of these names."""
+    for name in names:
+        _place(name, per_source())
 
 
 def _place(name: str, places: Mapping[str, tuple[str, str, Spec]]) -> tuple[str, str, Spec]:

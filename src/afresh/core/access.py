@@ -11,6 +11,7 @@ from afresh.core.errors import Forbidden
 
 PREFIX = "afresh_"  # so that scanners for leaked secrets can know one
 LONGEST = 200  # characters of what may be a token
+BOUND = "this token is bound to some sources, and this concerns all of them"
 
 
 class Scope(StrEnum):
@@ -85,8 +86,16 @@ class Allowed:
         return self.sources is None
 
     def sees(self, label: str) -> bool:
-        """Whether a source is open to it: `react` opens every version, `react@18` just that one."""
-        return self.sources is None or label in self.sources or label.partition("@")[0] in self.sources
+        """Whether a source is open to it, by the label of its library or its own.
+
+        `react` opens every version of `react` and of `react/site`, `react@18` just that one of both.
+        """
+        name, _, version = label.partition("@")
+        parts = name.split("/")
+        names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+        return self.sources is None or any(
+            each in self.sources or (version and f"{each}@{version}" in self.sources) for each in names
+        )
 
     def seen(self, labels: Iterable[str]) -> list[str]:
         """Those of some sources that are open to it."""
@@ -100,7 +109,7 @@ class Allowed:
     def check_everywhere(self) -> None:
         """Forbidden, unless it is bound to no source."""
         if not self.everywhere:
-            raise Forbidden("this token is bound to some sources, and this concerns all of them")
+            raise Forbidden(BOUND)
 
 
 EVERYTHING = Allowed(who="loopback", scope=Scope.WRITE)

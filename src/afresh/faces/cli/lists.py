@@ -8,11 +8,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from afresh.core.model import Attempt, ChangeKind
-from afresh.core.views import ChangeView, PageView, SourceView
+from afresh.core.views import ChangeView, PageView, RunReport, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
 from afresh.faces.cli.sinks import sink
-from afresh.faces.cli.wording import ago, count, due, label
+from afresh.faces.cli.wording import ago, count, due, duration, label
 
 DIFF_LINES = 30
 KIND_WIDTH = 9
@@ -44,6 +44,28 @@ def _source(view: SourceView, now: datetime) -> tuple[str | Text, ...]:
         state(view.last_state),
         text(view.url, "blue"),
     )
+
+
+def runs(reports: Sequence[RunReport]) -> RenderableType:
+    """Every run on one line."""
+    if not reports:
+        return empty("No runs yet. Add a source:", FIRST)
+    rows = (
+        (
+            str(each.run),
+            text(label(each.source, each.version), "bold"),
+            text(each.mode),
+            state(each.state),
+            count(each.checked),
+            count(each.new),
+            count(each.changed),
+            text(count(each.failed), "red" if each.failed else "dim"),
+            duration(each.seconds),
+        )
+        for each in reports
+    )
+    columns = (">run", "*source", "mode", "state", ">looked at", ">new", ">changed", ">failed", ">took")
+    return table(columns, rows, less=("mode", "took"))
 
 
 def source(view: SourceView, now: datetime) -> RenderableType:

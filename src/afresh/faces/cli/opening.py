@@ -28,10 +28,11 @@ from afresh.core.views import (
     Why,
 )
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
+from afresh.faces.cli.by_hand import ByHand
 from afresh.ports import Access
 
 
-class Knowledge(Protocol):
+class Knowledge(ByHand, Protocol):
     """The use cases that the command line calls."""
 
     async def crawl(

@@ -6,6 +6,7 @@ from afresh import __version__
 from afresh.core.errors import UsageError
 from afresh.faces.cli import (
     care_commands,
+    hand_commands,
     read_commands,
     run_commands,
     store_commands,
@@ -50,6 +51,7 @@ def program(ctx: click.Context, version: bool) -> None:
 for each in (
     *run_commands.COMMANDS,
     *read_commands.COMMANDS,
+    *hand_commands.COMMANDS,
     *care_commands.COMMANDS,
     *store_commands.COMMANDS,
     *token_commands.COMMANDS,

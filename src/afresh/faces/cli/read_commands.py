@@ -6,7 +6,7 @@ import click
 
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
-from afresh.core.views import ChangeView, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
@@ -168,6 +168,20 @@ def status(session: Session) -> None:
     session.show(evidence.status(view, session.now))
 
 
+@command("Look into", "afresh runs", "afresh runs react@19 --limit 5")
+@argument("label", "[LABEL]", "The source, or a library; else all.", required=False)
+@option("--limit", metavar="N", type=AT_LEAST_ONE, default=20, show_default=True, text="Runs at most.")
+@as_rows
+def runs(session: Session, label: str | None, limit: int) -> None:
+    """List runs, newest first: what was done, is being done and waits."""
+    found = session.ask(lambda kb: kb.runs(label))[:limit]
+    if session.wrote_rows(found, RunReport):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.runs(found))
+
+
 def _status(word: str | None) -> PageStatus | None:
     if word is None:
         return None
@@ -188,5 +202,6 @@ COMMANDS = (
     history,
     changes,
     why,
+    runs,
     status,
 )

@@ -241,6 +241,15 @@ def confirm(session: Session, run: int) -> int:
     return show_one(session, session.ask(lambda kb: kb.confirm(run), access=Access.CHANGE))
 
 
+@command(SECTION, "afresh runs        # tells the numbers", "afresh cancel 7")
+@argument("run", "RUN", "Number of the run to stop.", type=int)
+def cancel(session: Session, run: int) -> None:
+    """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""
+    stopped = session.ask(lambda kb: kb.cancel(run), access=Access.CHANGE)
+    if not session.wrote_json(stopped):
+        session.show(f"Run {run} is cancelled.")
+
+
 def show_one(session: Session, done: "RunReport", again: str = "") -> int:
     """Prints the report of one run and tells its exit code."""
     from afresh.faces.cli import report
@@ -265,4 +274,4 @@ def _again(target: str, name: str | None, version: str | None) -> str:
     return shlex.join(words)
 
 
-COMMANDS = (crawl, refresh, schedule, init_kb, watch, serve, worker, plan, confirm, reindex, sync)
+COMMANDS = (crawl, refresh, schedule, init_kb, watch, serve, worker, plan, confirm, cancel, reindex, sync)

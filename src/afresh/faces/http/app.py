@@ -1,9 +1,9 @@
 """The application: every route, what is mounted beside them, and its life."""
 
 import asyncio
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
 from fastapi.telemetry import TelemetryConfig
@@ -12,7 +12,6 @@ from starlette.routing import Route
 from afresh import __version__, traces
 from afresh.app import utc_now
 from afresh.config import Config
-from afresh.core.access import Allowed
 from afresh.faces.http import (
     changes,
     docs_page,
@@ -25,7 +24,7 @@ from afresh.faces.http import (
     searching,
     sources,
 )
-from afresh.faces.http.access import Door
+from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.by_itself import Desk, keep, tasks
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
@@ -70,7 +69,7 @@ def make_app(
     With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
     """
     desk = Desk()
-    mcp = _mcp(kb, config, read_only=read_only)
+    mcp = _mcp(kb, read_only=read_only)
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -111,18 +110,13 @@ def make_app(
     return app
 
 
-def _mcp(kb: KnowledgeBase, config: Config, *, read_only: bool) -> "McpApp | None":
-    """MCP, where its package is installed."""
+def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":
+    """MCP, where its package is installed; names are checked by the door, as for every route."""
     try:
         from afresh.faces.mcp.http import asgi_app
     except ModuleNotFoundError:
         return None
-
-    def may_write(scope: MutableMapping[str, Any]) -> bool:
-        allowed: Allowed = scope["state"]["allowed"]  # not marked as asked: tools look at no source
-        return allowed.may_write
-
-    return asgi_app(kb, read_only=read_only, hosts=config.access.hosts, may_write=may_write)
+    return asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:

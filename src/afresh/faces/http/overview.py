@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from afresh.core.sync_views import CopyView, SinkView, SyncReport
 from afresh.core.views import FoundVersion, StoreStatus
 from afresh.faces.http.once import Key, OnceRoute
-from afresh.faces.http.parts import Id, Kb, Label
+from afresh.faces.http.parts import Id, Label
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
 
@@ -51,10 +51,10 @@ class PageCopies(BaseModel):
 
 
 @router.get("/status", response_model=StoreStatus)
-async def status(request: Request, reach: Reached, kb: Kb) -> Response:
+async def status(request: Request, reach: Reached) -> Response:
     """Sizes, waiting work, and runs that need attention."""
     reach.allowed.check_everywhere()
-    return reply(request, await kb.status())
+    return reply(request, await reach.kb.status())
 
 
 @router.get("/versions", response_model=FoundVersion)
@@ -62,7 +62,6 @@ async def find_version(
     request: Request, reach: Reached, label: Annotated[Label, Query(description="As react@^18.")]
 ) -> Response:
     """The version of a source that a label means, and the versions there are."""
-    await reach.labels([label])
     return reply(request, await reach.kb.find_version(label))
 
 

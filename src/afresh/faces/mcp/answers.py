@@ -10,6 +10,13 @@ from pydantic import BaseModel, Field
 from afresh.faces.mcp.framing import NOTICE
 
 ROOM = 18_000  # bytes that the texts of one answer take; they come twice, with all else within 50 KB
+BOTH = 2 * ROOM  # bytes of both forms, where all of both is counted
+
+
+class Marked(BaseModel):
+    """An answer that says what it is."""
+
+    notice: str = NOTICE
 
 
 class Passage(BaseModel):
@@ -27,10 +34,9 @@ class Passage(BaseModel):
     text: str = Field(description="The passage, framed as data")
 
 
-class Passages(BaseModel):
+class Passages(Marked):
     """What a search found, best first."""
 
-    notice: str = NOTICE
     results: list[Passage]
     notes: list[str] = []
     nextCursor: str | None = None
@@ -56,15 +62,14 @@ class LibraryEntry(BaseModel):
     versions: list[LibraryVersion]
 
 
-class Libraries(BaseModel):
+class Libraries(Marked):
     """What is indexed."""
 
-    notice: str = NOTICE
     libraries: list[LibraryEntry]
     nextCursor: str | None = None
 
 
-class Version(BaseModel):
+class Version(Marked):
     """The version that is meant, and those there are."""
 
     library: str
@@ -72,14 +77,13 @@ class Version(BaseModel):
     version: str | None = Field(description="The best version there is; null: the library without a version")
     match: str
     url: str
-    versions: list[str] = Field(description="All versions, newest first")
+    versions: list[str] = Field(description="The versions there are, newest first; the newest of very many")
     unversioned: bool
 
 
-class PageText(BaseModel):
+class PageText(Marked):
     """The text of a page, or a part of it."""
 
-    notice: str = NOTICE
     url: str
     title: str
     language: str | None
@@ -106,16 +110,15 @@ class Change(BaseModel):
     diff: str | None = Field(description="What changed, framed as data; cut where it is long")
 
 
-class Changes(BaseModel):
+class Changes(Marked):
     """What changed, newest first."""
 
-    notice: str = NOTICE
     changes: list[Change]
     notes: list[str] = []
     nextCursor: str | None = None
 
 
-class Job(BaseModel):
+class Told(BaseModel):
     """One run of a source."""
 
     jobId: int
@@ -136,14 +139,18 @@ class Job(BaseModel):
     notes: list[str] = []
 
 
-class Jobs(BaseModel):
+class Job(Told, Marked):
+    """One run of a source, by itself."""
+
+
+class Jobs(Marked):
     """Runs, newest first."""
 
-    jobs: list[Job]
+    jobs: list[Told]
     nextCursor: str | None = None
 
 
-class Removed(BaseModel):
+class Removed(Marked):
     """A source that was removed."""
 
     library: str
@@ -151,11 +158,11 @@ class Removed(BaseModel):
     pages: int
 
 
-def answered(answer: BaseModel, lines: Sequence[str]) -> CallToolResult:
+def answered(answer: Marked, lines: Sequence[str]) -> CallToolResult:
     """The answer in both forms."""
     data: dict[str, Any] = answer.model_dump(mode="json")
     more = data.get("nextCursor")
-    shown = [*lines, f"There is more: ask again with cursor {more}"] if more else lines
+    shown = [answer.notice, *lines, *([f"There is more: ask again with cursor {more}"] if more else [])]
     return CallToolResult(content=[TextContent(type="text", text="\n".join(shown))], structured_content=data)
 
 

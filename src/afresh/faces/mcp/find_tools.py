@@ -12,6 +12,7 @@ from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
 from afresh.core.views import Answer, ChangeView, Hit, SourceView
 from afresh.faces.mcp.answers import (
+    BOTH,
     ROOM,
     Change,
     Changes,
@@ -26,16 +27,15 @@ from afresh.faces.mcp.answers import (
     when,
 )
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
-from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line, weight
+from afresh.faces.mcp.framing import beginning, framed, harmless, how_many, one_line, weight
+from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
 from afresh.faces.search_parts import LONGEST_CURSOR, Parts
-from afresh.kb import KnowledgeBase
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 MOST_CHANGES = 1_000
 PASSAGE = 6_000  # bytes of one passage
 DIFF = 4_000
-LIBRARIES = 50
 _MARKS = str.maketrans("", "", "\x02\x03")  # around matched words
 
 Name = Annotated[str, Field(max_length=100, description="Name of a library, as list_libraries tells it")]
@@ -53,14 +53,14 @@ def label_of(library: str, version: str | None) -> str:
     return f"{library}@{version}" if version else library
 
 
-def add_find_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def add_find_tools(server: MCPServer[Any], kb: Reach) -> None:
     """Make the tools known that only read the store."""
     _add_search(server, kb)
     _add_lists(server, kb)
     _add_changes(server, kb)
 
 
-def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_search(server: MCPServer[Any], kb: Reach) -> None:
 
     @server.tool(annotations=READS)
     async def search_docs(
@@ -84,22 +84,23 @@ def _add_search(server: MCPServer[Any], kb: KnowledgeBase) -> None:
             if version and not library:
                 raise UsageError("version needs a library: name both, or leave both out")
             within = [label_of(library, version)] if library else []
-            found = await kb.search(query, within=within, limit=parts.wanted(limit), context=True)
+            found = await kb().search(query, within=within, limit=parts.wanted(limit), context=True)
         return _passages(found, parts, limit)
 
 
-def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_lists(server: MCPServer[Any], kb: Reach) -> None:
     @server.tool(annotations=READS)
     async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, Libraries]:
         """List the indexed libraries with their versions, sizes and freshness."""
         with told():
             first = read_cursor(cursor, "libraries")
-            entries = _entries(await kb.sources())
-        shown = entries[first : first + LIBRARIES]
-        more = make_cursor(first + LIBRARIES, "libraries") if entries[first + LIBRARIES :] else None
-        lines = [_version_line(each) for entry in shown for each in entry.versions]
-        none = "Nothing is indexed yet; scrape_docs adds a library."
-        return answered(Libraries(libraries=shown, nextCursor=more), lines or [none])
+            rest = [(view.name, _version(view)) for view in (await kb().sources())[first:]]
+        number = how_many((each.model_dump_json() + _version_line(each) for _, each in rest), BOTH)
+        shown, after = rest[:number], first + number
+        more = make_cursor(after, "libraries") if len(rest) > number else None
+        none = "There are no more." if first else "Nothing is indexed yet; scrape_docs adds a library."
+        lines = [_version_line(each) for _, each in shown] or [none]
+        return answered(Libraries(libraries=_entries(shown), nextCursor=more), lines)
 
     @server.tool(annotations=READS)
     async def find_version(
@@ -108,22 +109,24 @@ def _add_lists(server: MCPServer[Any], kb: KnowledgeBase) -> None:
     ) -> Annotated[CallToolResult, Version]:
         """Tell which indexed version of a library fits best, and which there are."""
         with told():
-            found = await kb.find_version(label_of(library, targetVersion))
+            found = await kb().find_version(label_of(library, targetVersion))
+        newest = found.versions[: how_many(found.versions, ROOM // 2)]
         answer = Version(
             library=found.source,
             wanted=found.wanted,
             version=found.version,
             match=str(found.match),
             url=one_line(found.url, 2_000),
-            versions=list(found.versions),
+            versions=list(newest),
             unversioned=found.unversioned,
         )
-        there = ", ".join(found.versions) or "none"
+        others = len(found.versions) - len(newest)
+        there = (", ".join(newest) or "none") + (f" and {others} older" if others else "")
         best = found.version or "the one without a version"
         return answered(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
 
 
-def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def _add_changes(server: MCPServer[Any], kb: Reach) -> None:
     @server.tool(annotations=READS)
     async def what_changed(
         library: Annotated[str | None, Field(max_length=100, description="Only in this library")] = None,
@@ -141,7 +144,7 @@ def _add_changes(server: MCPServer[Any], kb: KnowledgeBase) -> None:
             before = read_cursor(cursor, *question)
             after = datetime.now(UTC) - read_duration(since) if since else None
             label = label_of(library, version) if library else None
-            seen = await kb.changes(label, limit=MOST_CHANGES)
+            seen = await kb().changes(label, limit=MOST_CHANGES)
         fitting = [
             each
             for each in seen
@@ -163,7 +166,7 @@ def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:
         results.append(passage)
     more = parts.cursor(new[: len(results)], new)
     notes = [one_line(note) for note in found.notes]
-    lines = [NOTICE, *notes, *(_passage_text(each) for each in results)]
+    lines = [*notes, *(_passage_text(each) for each in results)]
     if not results:
         lines.append("Nothing more was found." if parts.begun else "Nothing was found; try other words.")
     return answered(Passages(results=results, notes=notes, nextCursor=more), lines)
@@ -194,25 +197,26 @@ def _passage_text(passage: Passage) -> str:
     return f"\n{label_of(passage.library, passage.version)}\n{passage.text}"
 
 
-def _entries(sources: Sequence[SourceView]) -> list[LibraryEntry]:
+def _entries(named: Sequence[tuple[str, LibraryVersion]]) -> list[LibraryEntry]:
     """Sources by library, which is what shares the first part of a name."""
     entries: dict[str, LibraryEntry] = {}
-    for view in sources:
-        name = view.name.partition("/")[0]
-        entry = entries.setdefault(name, LibraryEntry(library=name, versions=[]))
-        entry.versions.append(
-            LibraryVersion(
-                source=label_of(view.name, view.version),
-                version=view.version,
-                kind=view.kind,
-                url=one_line(view.url, 2_000),
-                pages=view.pages,
-                read_at=view.crawl_time,
-                checked_at=view.oldest_check,
-                status=view.last_state,
-            )
-        )
+    for name, version in named:
+        library = name.partition("/")[0]
+        entries.setdefault(library, LibraryEntry(library=library, versions=[])).versions.append(version)
     return list(entries.values())
+
+
+def _version(view: SourceView) -> LibraryVersion:
+    return LibraryVersion(
+        source=label_of(view.name, view.version),
+        version=view.version,
+        kind=view.kind,
+        url=one_line(view.url, 2_000),
+        pages=view.pages,
+        read_at=view.crawl_time,
+        checked_at=view.oldest_check,
+        status=view.last_state,
+    )
 
 
 def _version_line(version: LibraryVersion) -> str:
@@ -233,7 +237,7 @@ def _changes(
         shown.append(change)
     more = make_cursor(shown[-1].id, *question) if shown and len(shown) < len(fitting) else None
     notes = [f"only the newest {MOST_CHANGES:,} changes are looked through"] if cut and not more else []
-    lines = [NOTICE, *notes, *(_change_text(each) for each in shown)]
+    lines = [*notes, *(_change_text(each) for each in shown)]
     return answered(
         Changes(changes=shown, notes=notes, nextCursor=more), lines if shown else [*lines, "Nothing changed."]
     )

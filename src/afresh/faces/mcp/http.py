@@ -2,30 +2,35 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
+from afresh.core.access import EVERYTHING, Allowed
+from afresh.faces.mcp.reach import reach_of
 from afresh.faces.mcp.server import AfreshServer, make_server
 from afresh.kb import KnowledgeBase
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST_REQUEST = 1_048_576
+# What the request under way may do; the SDK answers each request in a task of its own, which takes it along.
+_ASKING: ContextVar[Allowed] = ContextVar("asking")
 
 
-def _anyone(scope: Scope) -> bool:
-    return True
+def _anything(scope: Scope) -> Allowed:
+    return EVERYTHING
 
 
 class McpApp:
     """Answers every request it is given as MCP, so it can stand at any path; open while `running`."""
 
     def __init__(
-        self, reading: AfreshServer, writing: AfreshServer | None, may_write: Callable[[Scope], bool]
+        self, reading: AfreshServer, writing: AfreshServer | None, allowed: Callable[[Scope], Allowed]
     ) -> None:
         self._reading = reading
         self._writing = writing
-        self._may_write = may_write
+        self._allowed = allowed
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -38,8 +43,13 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request with the tools that whoever asks may use."""
-        server = self._writing if self._writing is not None and self._may_write(scope) else self._reading
-        await server.session_manager.handle_request(scope, receive, send)
+        allowed = self._allowed(scope)
+        server = self._writing if self._writing is not None and allowed.may_write else self._reading
+        before = _ASKING.set(allowed)
+        try:
+            await server.session_manager.handle_request(scope, receive, send)
+        finally:
+            _ASKING.reset(before)
 
 
 def asgi_app(
@@ -47,16 +57,18 @@ def asgi_app(
     *,
     read_only: bool = False,
     works: bool = False,
-    hosts: Sequence[str] = (),
-    may_write: Callable[[Scope], bool] = _anyone,
+    hosts: Sequence[str] | None = (),
+    allowed: Callable[[Scope], Allowed] = _anything,
 ) -> McpApp:
-    """MCP over a knowledge base; `hosts` are names it is reached by beside loopback.
+    """MCP over a knowledge base; `hosts` are names it is reached by beside loopback, None: a door checks.
 
-    Whom `may_write` says no to is shown only what reads. With `works` it works on runs itself, else whoever
+    `allowed` tells what a request may do: who may not write is shown only what reads, and who is bound to
+    some sources finds no others. With `works` it works on runs itself, else whoever
     works on the store does.
     """
-    names = [*LOOPBACK, *hosts]
+    names = [*LOOPBACK, *(hosts or ())]
     security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=hosts is not None,
         allowed_hosts=[f"{name}{port}" for name in names for port in ("", ":*")],
         allowed_origins=[
             f"{scheme}://{name}{port}"
@@ -75,5 +87,7 @@ def asgi_app(
         )
         return server
 
-    reading = opened(make_server(kb, read_only=True))
-    return McpApp(reading, None if read_only else opened(make_server(kb, works=works)), may_write)
+    reach = reach_of(kb, _ASKING.get)
+    reading = opened(make_server(kb, read_only=True, reach=reach))
+    writing = None if read_only else opened(make_server(kb, works=works, reach=reach))
+    return McpApp(reading, writing, allowed)

@@ -11,28 +11,31 @@ from afresh.core.glimpse import Glimpse
 from afresh.faces.mcp.answers import ROOM, PageText, answered, freshness
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import Cursor
-from afresh.faces.mcp.framing import NOTICE, beginning, framed, harmless, one_line
+from afresh.faces.mcp.framing import beginning, framed, harmless, one_line
+from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
-from afresh.kb import KnowledgeBase
 
 KEPT = 8  # pages that are read on without being fetched again
 LONGEST = 2_000_000  # characters kept of one
 
 
-def add_page_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def add_page_tools(server: MCPServer[Any], kb: Reach) -> None:
     """Make the tool known that looks at the web."""
-    seen: OrderedDict[str, Glimpse] = OrderedDict()
+    seen: OrderedDict[tuple[frozenset[str] | None, str], Glimpse] = OrderedDict()
 
     async def look(url: str, *, anew: bool) -> Glimpse:
-        if anew or url not in seen:
-            glimpse = await kb.glance(url)
+        asking = kb()
+        key = (asking.allowed.sources, url)  # what one may see is not for another
+        if anew or key not in seen:
+            glimpse = await asking.glance(url)
             if len(glimpse.markdown) > LONGEST:
                 return glimpse
-            seen[url] = glimpse
-        seen.move_to_end(url)
+            seen[key] = glimpse
+        glimpse = seen[key]
+        seen.move_to_end(key)
         while len(seen) > KEPT:
             seen.popitem(last=False)
-        return seen[url]
+        return glimpse
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True, open_world_hint=True))
     async def fetch_url(
@@ -54,7 +57,7 @@ def add_page_tools(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         if page.ends < page.characters:
             page.nextCursor = make_cursor(page.ends, "fetch", url, glimpse.content_hash)
         return answered(
-            page, [NOTICE, f"{page.url}, characters {begins} to {page.ends} of {page.characters}", page.text]
+            page, [f"{page.url}, characters {begins} to {page.ends} of {page.characters}", page.text]
         )
 
 

@@ -12,16 +12,17 @@ from afresh.core.errors import AfreshError
 from afresh.faces.mcp.answers import freshness, when
 from afresh.faces.mcp.framing import NOTICE, one_line, weight
 from afresh.faces.mcp.page_tools import part
+from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import sentence
-from afresh.kb import KnowledgeBase
 
 LIBRARY, PAGE = "afresh://library/", "afresh://page/"
 LISTED = 500  # pages of a library that are named
+NAMED = 100  # libraries in the list of resources
 ROOM = 40_000  # bytes of a resource
 TEXT, MARKDOWN = "text/plain", "text/markdown"
 
 
-def add_resources(server: MCPServer[Any], kb: KnowledgeBase) -> None:
+def add_resources(server: MCPServer[Any], kb: Reach) -> None:
     """Make known how libraries and pages are addressed."""
 
     @server.resource(LIBRARY + "{+label}", name="library", mime_type=TEXT)
@@ -35,7 +36,7 @@ def add_resources(server: MCPServer[Any], kb: KnowledgeBase) -> None:
         return await read_page(kb, url)
 
 
-async def read(kb: KnowledgeBase, uri: str) -> ReadResourceContents | None:
+async def read(kb: Reach, uri: str) -> ReadResourceContents | None:
     """The resource at an address, None if it is not one of ours.
 
     The templates of the SDK match no address with a question mark or a fragment in it.
@@ -49,12 +50,12 @@ async def read(kb: KnowledgeBase, uri: str) -> ReadResourceContents | None:
     return None
 
 
-async def read_library(kb: KnowledgeBase, typed: str) -> str:
+async def read_library(kb: Reach, typed: str) -> str:
     """A source with its numbers, and the addresses of its pages."""
     label = unquote(typed)
     try:
-        view = await kb.show(label)
-        pages = await kb.pages(label, limit=LISTED)
+        view = await kb().show(label)
+        pages = await kb().pages(label, limit=LISTED)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     head = [
@@ -72,12 +73,12 @@ async def read_library(kb: KnowledgeBase, typed: str) -> str:
     return "\n".join([*head, *lines, *([f"and {left} more"] if left > 0 else [])])
 
 
-async def read_page(kb: KnowledgeBase, typed: str) -> str:
+async def read_page(kb: Reach, typed: str) -> str:
     """The stored text of a page, or what of it fits from a character on."""
     address, _, place = typed.partition("#")
     address = address if "://" in address else unquote(address)
     try:
-        opened = await kb.open(address)
+        opened = await kb().open(address)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     begins = int(place) if place.isascii() and place.isdigit() and len(place) < 12 else 0
@@ -88,8 +89,11 @@ async def read_page(kb: KnowledgeBase, typed: str) -> str:
     return f"{NOTICE}\n{shown['text']}{goes_on}"
 
 
-async def listed(kb: KnowledgeBase) -> list[Resource]:
-    """The libraries as resources; their names are the user's, so nothing of a page is in them."""
+async def listed(kb: Reach) -> list[Resource]:
+    """The first libraries as resources; their names are the user's, so nothing of a page is in them.
+
+    list_libraries tells all: this list has no parts, as the SDK gives none.
+    """
     return [
         Resource(
             uri=LIBRARY + (f"{view.name}@{view.version}" if view.version else view.name),
@@ -97,5 +101,5 @@ async def listed(kb: KnowledgeBase) -> list[Resource]:
             description=f"{view.pages} pages, {view.kind}",
             mime_type=TEXT,
         )
-        for view in await kb.sources()
+        for view in (await kb().sources())[:NAMED]
     ]

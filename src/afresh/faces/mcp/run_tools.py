@@ -12,13 +12,13 @@ from pydantic import Field
 
 from afresh.core.errors import UsageError
 from afresh.core.views import RunReport
-from afresh.faces.mcp.answers import Job, Jobs, Removed, answered
+from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import READS, Cursor, Name, label_of
-from afresh.faces.mcp.framing import one_line
+from afresh.faces.mcp.framing import how_many, one_line
 from afresh.faces.mcp.hands import Hands
+from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
-from afresh.kb import KnowledgeBase
 
 POLL = 0.25  # seconds between looks at a job that is waited for
 LISTED = 20
@@ -35,7 +35,7 @@ Wait = Annotated[
 Status = Literal["queued", "running", "completed", "partial", "failed", "cancelled", "needs_confirmation"]
 
 
-def add_job_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None) -> None:
+def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> None:
     """Make the tools known that tell of jobs."""
 
     @server.tool(annotations=READS)
@@ -49,14 +49,15 @@ def add_job_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None
         with told():
             question = ("jobs", status, library, version)
             before = read_cursor(cursor, *question)
-            runs = await kb.runs(label_of(library, version) if library else None)
+            runs = await kb().runs(label_of(library, version) if library else None)
         fitting = [
-            job_of(run)
+            run
             for run in runs
             if (not before or run.run < before) and (status is None or run.state == status)
         ]
-        shown = fitting[:LISTED]
-        more = make_cursor(shown[-1].jobId, *question) if len(fitting) > LISTED else None
+        jobs = [job_of(run) for run in fitting[:LISTED]]
+        shown = jobs[: how_many((job.model_dump_json() + _line(job) for job in jobs), BOTH)]
+        more = make_cursor(shown[-1].jobId, *question) if len(fitting) > len(shown) else None
         return answered(
             Jobs(jobs=shown, nextCursor=more), [_line(job) for job in shown] or ["There are none."]
         )
@@ -70,7 +71,7 @@ def add_job_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None
             return _answered(await _awaited(kb, hands, jobId, wait, ctx))
 
 
-def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | None) -> None:
+def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> None:
     """Make the tools known that start, stop and delete."""
 
     @server.tool(annotations=WRITES)
@@ -93,7 +94,7 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
         """Index a site or a repository, or look again at one that is indexed; answers with the job."""
         given = {"max_pages": maxPages, "max_depth": maxDepth, "scope": scope}
         with told():
-            run = await kb.queue_crawl(
+            run = await kb().queue_crawl(
                 _on_the_web(url),
                 name=library,
                 version=version,
@@ -107,7 +108,7 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
     ) -> Annotated[CallToolResult, Job]:
         """Look again at a library and index only what changed; answers with the job."""
         with told():
-            runs = await kb.queue_refresh([label_of(library, version)])
+            runs = await kb().queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
             return await _started(kb, hands, runs[0], wait, ctx, runs[1:])
@@ -116,19 +117,19 @@ def add_write_tools(server: MCPServer[Any], kb: KnowledgeBase, hands: Hands | No
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:
         """Stop a job; what it has read stays, and the next refresh goes on with it."""
         with told():
-            return _answered(await kb.cancel(jobId))
+            return _answered(await kb().cancel(jobId))
 
     @server.tool(annotations=DELETES)
     async def remove_docs(library: Name, version: Exact = None) -> Annotated[CallToolResult, Removed]:
         """Delete a library, or one version of it, from the index. This cannot be undone."""
         with told():
-            pages = await kb.remove(label_of(library, version))
+            pages = await kb().remove(label_of(library, version))
         removed = Removed(library=library, version=version, pages=pages)
         return answered(removed, [f"{label_of(library, version)} is removed, with {pages} pages."])
 
 
 async def _started(
-    kb: KnowledgeBase,
+    kb: Reach,
     hands: Hands | None,
     run: RunReport,
     wait: float,
@@ -144,13 +145,13 @@ async def _started(
 
 
 async def _awaited(
-    kb: KnowledgeBase, hands: Hands | None, job: int, wait: float, ctx: Context[Any, Any]
+    kb: Reach, hands: Hands | None, job: int, wait: float, ctx: Context[Any, Any]
 ) -> RunReport:
     """A job, when it ends or when the time is up; progress is told to clients that ask for it."""
     loop = asyncio.get_running_loop()
     until, last = loop.time() + wait, -1
     while True:
-        run = await kb.run(job)
+        run = await kb().run(job)
         if run.state not in OPEN or loop.time() >= until:
             return run
         if run.checked > last:
@@ -170,9 +171,9 @@ def _on_the_web(url: str) -> str:
     return url.strip()
 
 
-def job_of(run: RunReport) -> Job:
+def job_of(run: RunReport) -> Told:
     """A run as a job."""
-    return Job(
+    return Told(
         jobId=run.run,
         library=run.source,
         version=run.version,
@@ -192,10 +193,10 @@ def job_of(run: RunReport) -> Job:
 
 def _answered(run: RunReport) -> CallToolResult:
     job = job_of(run)
-    return answered(job, [_line(job), *job.notes])
+    return answered(Job(**dict(job)), [_line(job), *job.notes])
 
 
-def _line(job: Job) -> str:
+def _line(job: Told) -> str:
     numbers = f"{job.checked} looked at, {job.new} new, {job.changed} changed, {job.failed} failed"
     why = f": {job.error}" if job.error else ""
     label = label_of(job.library, job.version)

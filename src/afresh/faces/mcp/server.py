@@ -20,6 +20,7 @@ from afresh.faces.mcp.find_tools import add_find_tools
 from afresh.faces.mcp.framing import one_line
 from afresh.faces.mcp.hands import Hands
 from afresh.faces.mcp.page_tools import add_page_tools
+from afresh.faces.mcp.reach import Reach, reach_of
 from afresh.faces.mcp.resources import add_resources, listed, read
 from afresh.faces.mcp.run_tools import add_job_tools, add_write_tools
 from afresh.faces.mcp.trouble import told, wrong_arguments
@@ -36,7 +37,7 @@ INSTRUCTIONS = (
 class AfreshServer(MCPServer[None]):
     """The server of the SDK with errors and resources of ours."""
 
-    def __init__(self, kb: KnowledgeBase, **more: Any) -> None:
+    def __init__(self, kb: Reach, **more: Any) -> None:
         with _quiet():
             super().__init__(
                 name="afresh", title="afresh", version=__version__, instructions=INSTRUCTIONS, **more
@@ -81,9 +82,15 @@ class AfreshServer(MCPServer[None]):
             await server.run(read, write, server.create_initialization_options())
 
 
-def make_server(kb: KnowledgeBase, *, read_only: bool = False, works: bool = True) -> AfreshServer:
-    """A server over a knowledge base; `read_only` hides what writes, `works` lets it work on runs itself."""
+def make_server(
+    kb: KnowledgeBase, *, read_only: bool = False, works: bool = True, reach: Reach | None = None
+) -> AfreshServer:
+    """A server over a knowledge base, or what `reach` opens of it to each who asks.
+
+    `read_only` hides what writes, `works` lets it work on runs itself.
+    """
     hands = Hands(kb) if works and not read_only else None
+    open_to = reach or reach_of(kb)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -96,13 +103,13 @@ def make_server(kb: KnowledgeBase, *, read_only: bool = False, works: bool = Tru
                 with anyio.CancelScope(shield=True):
                     await hands.close()
 
-    server = AfreshServer(kb, lifespan=lifespan)
-    add_find_tools(server, kb)
-    add_page_tools(server, kb)
-    add_job_tools(server, kb, hands)
+    server = AfreshServer(open_to, lifespan=lifespan)
+    add_find_tools(server, open_to)
+    add_page_tools(server, open_to)
+    add_job_tools(server, open_to, hands)
     if not read_only:
-        add_write_tools(server, kb, hands)
-    add_resources(server, kb)
+        add_write_tools(server, open_to, hands)
+    add_resources(server, open_to)
     return server
 
 

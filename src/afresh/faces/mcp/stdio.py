@@ -1,7 +1,9 @@
 """MCP over stdin and stdout: the protocol has them for itself, everything else goes to stderr."""
 
 import asyncio
+import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,6 +18,8 @@ from afresh.faces.mcp.server import AfreshServer
 
 Tell = Callable[[bytes | None], None]
 CHUNK = 65_536
+LONGEST = 4_194_304  # bytes of a line; a longer one is no message
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # half a sign, or one half of two that are one sign
 GRACE = 10.0  # seconds after a signal until the process ends whatever hangs
 
 
@@ -65,18 +69,33 @@ async def lines(descriptor: int) -> AsyncIterator[str]:
 
     threading.Thread(target=_read, args=(descriptor, tell), daemon=True, name="mcp-stdin").start()
     while (line := await arrived.get()) is not None:
-        yield line.decode("utf-8", "replace")
+        yield _whole(line).decode("utf-8", "replace")
+
+
+def _whole(line: bytes) -> bytes:
+    """The line without halves of signs, which would leave whoever asks without any answer."""
+    if not _HALF.search(line):
+        return line
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return line
 
 
 def _read(descriptor: int, tell: Tell) -> None:
-    rest = b""
+    pieces: list[bytes] = []
+    held = 0
     with suppress(OSError):
         while data := os.read(descriptor, CHUNK):
-            *whole, rest = (rest + data).split(b"\n")
-            for line in whole:
-                tell(line)
-    if rest:
-        tell(rest)
+            *ends, rest = data.split(b"\n")
+            for end in ends:
+                tell(b"".join((*pieces, end) if held <= LONGEST else pieces[:1]))
+                pieces, held = [], 0
+            if held <= LONGEST:
+                pieces.append(rest)
+                held += len(rest)
+    if held:
+        tell(b"".join(pieces))
     tell(None)
 
 

@@ -1,0 +1,47 @@
+"""What the command line calls to change single records, and to see and stop runs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from afresh.core.model import Source
+from afresh.core.records import LinkRecord, Sources
+from afresh.core.views import PageView, RunReport
+
+
+class ByHand(Protocol):
+    """The use cases of records by their numbers."""
+
+    async def source(self, number: int) -> Source: ...
+
+    async def change_settings(
+        self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
+    ) -> Source: ...
+
+    async def page(self, number: int) -> PageView: ...
+
+    async def page_list(
+        self, sources: Sources, *, url: str | None = None, everything: bool = False, limit: int
+    ) -> list[PageView]: ...
+
+    async def add_page(self, source: Source, url: str) -> PageView: ...
+
+    async def set_next_look(self, number: int, at: datetime) -> PageView: ...
+
+    async def drop_page(self, number: int) -> None: ...
+
+    async def link(self, number: int) -> LinkRecord: ...
+
+    async def link_list(
+        self, sources: Sources, *, url: str | None = None, limit: int
+    ) -> list[LinkRecord]: ...
+
+    async def add_link(self, page: int, url: str, text: str) -> LinkRecord: ...
+
+    async def set_link(self, number: int, score: float | None, comment: str | None) -> LinkRecord: ...
+
+    async def remove_link(self, number: int) -> None: ...
+
+    async def runs(self, label: str | None = None) -> list[RunReport]: ...
+
+    async def cancel(self, number: int) -> RunReport: ...

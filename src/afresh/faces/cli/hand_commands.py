@@ -1,0 +1,254 @@
+"""The commands that change by hand: settings of a source, single pages, single links."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from afresh.config.overlay import check_names, typed
+from afresh.core.durations import read_duration
+from afresh.core.errors import ConfigError, Unknown, UsageError
+from afresh.core.model import Source
+from afresh.core.records import LinkRecord, Sources
+from afresh.core.views import PageView
+from afresh.faces.cli.clean import clean
+from afresh.faces.cli.session import Session
+from afresh.faces.cli.shell import Group, argument, command, option
+from afresh.ports import Access
+
+if TYPE_CHECKING:
+    from afresh.faces.cli.opening import Knowledge
+
+Record = TypeVar("Record", PageView, LinkRecord)
+SECTION = "Look after"
+PAGE = ("page", "PAGE", "The page: its address, or its number.")
+LINK = ("link", "LINK", "The link: where it leads, or its number.")
+SETTINGS = (
+    "afresh set react@19 max_pages=500 exclude='/blog/*,/legal/*'",
+    "afresh set react@19 --reset exclude",
+)
+PAGES = ("afresh page look https://react.dev/learn", "afresh page remove https://react.dev/old --in react@19")
+LINKS = ("afresh link set https://react.dev/learn --score 1.5", "afresh link remove 12")
+
+within = option("--in", "within", metavar="LABEL", text="Only in this source, as NAME or NAME@VERSION.")
+
+
+@command(SECTION, *SETTINGS, name="set")
+@argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+@argument(
+    "pairs", "[KEY=VALUE]...", "Settings, as docs/configuration.md names them; lists with commas.", nargs=-1
+)
+@option("--reset", metavar="KEY", multiple=True, text="Let this be as everywhere again; may be repeated.")
+def change(session: Session, label: str, pairs: tuple[str, ...], reset: tuple[str, ...]) -> None:
+    """Change settings of one source; what is not named stays, and nothing is read.
+
+    They are those of crawl, files, policy, storage and links, without the section. The next run goes by them.
+    """
+    settings = {key: _value(key, value) for key, value in map(_pair, pairs)}
+    if not settings and not reset:
+        raise UsageError(f"name what to change: {SETTINGS[0]}")
+    _refuse_wrong(reset)
+
+    async def work(kb: "Knowledge") -> Source:
+        return await kb.change_settings(await _source(kb, label), settings, reset)
+
+    changed = session.ask(work, access=Access.CHANGE)
+    own = {**changed.rules, **changed.policy}
+    if not session.wrote_json({"source": changed.label, "settings": own}):
+        told = ", ".join(f"{key}={_shown(value)}" for key, value in sorted(own.items()))
+        session.show(clean(f"{changed.label} has of its own: {told or 'nothing'}."))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"expected KEY=VALUE such as max_pages=500, got {text!r}")
+    return key.strip(), value
+
+
+def _value(key: str, text: str) -> object:
+    try:
+        return typed(key, text)
+    except ConfigError as wrong:
+        raise UsageError(str(wrong)) from None
+
+
+def _refuse_wrong(names: Sequence[str]) -> None:
+    try:
+        check_names(names)
+    except ConfigError as wrong:
+        raise UsageError(f"--reset: {wrong}") from None
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}:{each}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@click.group("page", cls=Group, no_args_is_help=False, section=SECTION, examples=PAGES)
+def page() -> None:
+    """Add, look at again or take out single pages.
+
+    What is changed by hand holds until a run finds otherwise.
+    """
+
+
+@command("", "afresh page add react@19 https://react.dev/hidden", name="add")
+@argument("label", "LABEL", "The source, as NAME or NAME@VERSION.")
+@argument("url", "URL", "Address of the page; it has to belong to the source.")
+def add_page(session: Session, label: str, url: str) -> None:
+    """Make an address known that no link leads to; it is looked at with what is due."""
+
+    async def work(kb: "Knowledge") -> PageView:
+        return await kb.add_page(await _source(kb, label), url)
+
+    made = session.ask(work, access=Access.CHANGE)
+    _tell(session, made, f"{made.url} is page {made.id}; `afresh refresh {label} --due` looks at it.")
+
+
+@command("", PAGES[0], "afresh page look 12 --after 2h", name="look")
+@argument(*PAGE)
+@within
+@option("--after", metavar="TIME", default="0s", text="In so long, as 15m, 2h or 7d; else now.")
+def look_at_page(session: Session, page: str, within: str | None, after: str) -> None:
+    """Set when a page is looked at next."""
+    at = session.now + _length(after)
+
+    async def work(kb: "Knowledge") -> PageView:
+        return await kb.set_next_look((await _page(kb, page, within)).id, at)
+
+    found = session.ask(work, access=Access.CHANGE)
+    due = f"{found.url} is due at {at:%Y-%m-%d %H:%M} UTC"
+    _tell(session, found, f"{due}; `afresh refresh --due` looks at it then.")
+
+
+@command("", PAGES[1], name="remove")
+@argument(*PAGE)
+@within
+def remove_page(session: Session, page: str, within: str | None) -> None:
+    """Take a page out of the index; a later run that finds it brings it back. `exclude` keeps it out."""
+
+    async def work(kb: "Knowledge") -> PageView:
+        found = await _page(kb, page, within)
+        await kb.drop_page(found.id)
+        return found
+
+    gone = session.ask(work, access=Access.CHANGE)
+    if not session.wrote_json({"removed": gone.url, "id": gone.id}):
+        session.show(clean(f"{gone.url} is out of the index."))
+
+
+@click.group("link", cls=Group, no_args_is_help=False, section=SECTION, examples=LINKS)
+def link() -> None:
+    """Add, score or take off single links.
+
+    What is changed by hand holds until the links of a page change, or links are scored anew.
+    """
+
+
+@command("", "afresh link add https://react.dev/ https://react.dev/hidden --text Hidden", name="add")
+@argument(*PAGE)
+@argument("url", "URL", "Where the link leads.")
+@within
+@option("--text", metavar="TEXT", default="", text="Its words.")
+def add_link(session: Session, page: str, url: str, within: str | None, text: str) -> None:
+    """Put a link on a page."""
+
+    async def work(kb: "Knowledge") -> LinkRecord:
+        return await kb.add_link((await _page(kb, page, within)).id, url, text)
+
+    made = session.ask(work, access=Access.CHANGE)
+    _tell(session, made, f"{made.url} is link {made.id}.")
+
+
+@command("", LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
+@argument(*LINK)
+@within
+@option("--score", metavar="S", type=click.FloatRange(0, 1_000), text="What it is worth.")
+@option("--comment", metavar="TEXT", text="Why.")
+def set_link(
+    session: Session, link: str, within: str | None, score: float | None, comment: str | None
+) -> None:
+    """Set score or comment of a link."""
+    if score is None and comment is None:
+        raise UsageError("name --score, --comment or both")
+
+    async def work(kb: "Knowledge") -> LinkRecord:
+        found = await _link(kb, link, within)
+        worth = found.score if score is None else score
+        return await kb.set_link(found.id, worth, found.comment if comment is None else comment)
+
+    made = session.ask(work, access=Access.CHANGE)
+    why = f": {made.comment}" if made.comment else ""
+    _tell(
+        session, made, f"{made.url} is worth {made.score if made.score is not None else 'nothing yet'}{why}."
+    )
+
+
+@command("", LINKS[1], name="remove")
+@argument(*LINK)
+@within
+def remove_link(session: Session, link: str, within: str | None) -> None:
+    """Take a link off all pages of its source."""
+
+    async def work(kb: "Knowledge") -> LinkRecord:
+        found = await _link(kb, link, within)
+        await kb.remove_link(found.id)
+        return found
+
+    gone = session.ask(work, access=Access.CHANGE)
+    if not session.wrote_json({"removed": gone.url, "id": gone.id}):
+        session.show(clean(f"{gone.url} is off all pages."))
+
+
+def _tell(session: Session, record: PageView | LinkRecord, sentence: str) -> None:
+    if not session.wrote_json(record):
+        session.show(clean(sentence))
+
+
+def _length(text: str) -> timedelta:
+    try:
+        return read_duration(text)
+    except UsageError as wrong:
+        raise UsageError(f"--after: {wrong}") from None
+
+
+async def _source(kb: "Knowledge", label: str) -> Source:
+    return await kb.source((await kb.show(label)).id)
+
+
+async def _sources(kb: "Knowledge", within: str | None) -> Sources:
+    return None if within is None else [(await kb.show(within)).id]
+
+
+async def _page(kb: "Knowledge", named: str, within: str | None) -> PageView:
+    if named.isascii() and named.isdigit():
+        return await kb.page(int(named))
+    return _only(await kb.page_list(await _sources(kb, within), url=named, limit=2), "page", named)
+
+
+async def _link(kb: "Knowledge", named: str, within: str | None) -> LinkRecord:
+    if named.isascii() and named.isdigit():
+        return await kb.link(int(named))
+    return _only(await kb.link_list(await _sources(kb, within), url=named, limit=2), "link", named)
+
+
+def _only(found: Sequence[Record], kind: str, named: str) -> Record:
+    """The one that is meant."""
+    if not found:
+        raise Unknown(f"there is no {kind} {named} on record; `afresh {kind}s NAME` lists them")
+    if len(found) > 1:
+        raise UsageError(f"several sources have {named}: name one with --in LABEL")
+    return found[0]
+
+
+for each in (add_page, look_at_page, remove_page):
+    page.add_command(each)
+for each in (add_link, set_link, remove_link):
+    link.add_command(each)
+
+COMMANDS = (change, page, link)
