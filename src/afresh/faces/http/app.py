@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
-from afresh import __version__
+from afresh import __version__, traces
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.core.errors import AfreshError
@@ -29,15 +30,24 @@ from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.by_itself import Desk, keep, tasks
 from afresh.faces.http.logins import Logins
 from afresh.faces.http.problems import RESPONSES, tell_problems
+from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
+from afresh.faces.http.wire import MCP, PREFIX
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
     from afresh.faces.mcp.http import McpApp
 
-PREFIX = "/api/v1"
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
+# FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
+UNTOLD: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
@@ -68,17 +78,13 @@ def make_app(
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        kb.keep_numbers()
-        counting = asyncio.create_task(_count_once(kb))
         own = () if read_only else tasks(kb, config, works=works, schedules=schedules)
         workers = {asyncio.create_task(keep(desk, *task)) for task in own}
         try:
-            async with mcp.running() if mcp else nullcontext():
+            async with _counting(kb), mcp.running() if mcp else nullcontext():
                 yield
         finally:
             stop(app)
-            counting.cancel()
-            await asyncio.wait({counting})
             if workers:
                 await asyncio.wait(workers)
 
@@ -91,6 +97,7 @@ def make_app(
         redoc_url=None,
         openapi_url=docs_page.OPENAPI,
         redirect_slashes=False,
+        telemetry=UNTOLD,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
     tell_problems(app, web.trouble)
@@ -103,11 +110,13 @@ def make_app(
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
-        app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks, logins = WebhookDoor(kb, config.webhooks, utc_now), Logins(config.access, utc_now)
     app.state.logins = logins
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=logins)
     app.add_middleware(desk.metered)
+    if recorder := traces.recorder():
+        app.add_middleware(Traced, recorder=recorder)
     return app
 
 
@@ -135,7 +144,18 @@ def _open_part(router: APIRouter) -> APIRouter:
     return part
 
 
-async def _count_once(kb: KnowledgeBase) -> None:
-    """Count every source, so that who looks at a large one does not wait for it."""
+@asynccontextmanager
+async def _counting(kb: KnowledgeBase) -> AsyncIterator[None]:
+    """Numbers of large sources are kept, and counted at once: who looks first does not wait for them."""
+    kb.keep_numbers()
+    task = asyncio.create_task(_count_all(kb))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _count_all(kb: KnowledgeBase) -> None:
     with suppress(AfreshError):
         await kb.glances(await kb.all_sources())
