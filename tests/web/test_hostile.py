@@ -195,7 +195,7 @@ def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(pay
         assert [node.html for node in tree.css(f"{STRANGE},{alive}")] == [], name
         leads = {re.split(r"[/?#:]", node.attributes["href"] or "")[0] for node in tree.css("[href]")}
         assert leads <= {"", "http", "https", "mailto"}, name
-        assert len(tree.css("main *, .hit")) > len(payloads) / 10, name  # they are there, as text
+        assert "prompt(" in (tree.body.text() if tree.body else ""), name  # they are there, as text
 
 
 def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
