@@ -85,6 +85,13 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
             assert (await told(path))[0] == 404, path
         for path in (f"sources/{hidden}/schedule", f"sources/{hidden}/due", f"sources/{hidden}/copies"):
             assert (await told(path))[0] == 404, path
+        for path in ("map", "calendar", "hosts", "ahead", "receipt"):
+            assert (await told(f"sources/{hidden}/{path}"))[0] == 404, path
+            assert (await told(f"sources/{(await kb.show('open')).id}/{path}"))[0] == 200, path
+        _, year = await told("calendar")
+        assert isinstance(year, dict)
+        assert year["changes"] == 3
+        assert (await told("hosts"))[0] == 403
         for path in ("versions?label=closed", "versions?label=close", "search?q=a&in=close"):
             status, answer = await told(path)
             assert (status, "did you mean" in str(answer)) == (404, False), path
@@ -100,7 +107,12 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
         assert isinstance(answer, dict)
         assert {hit["source"] for hit in answer["hits"]} <= {"open"}
 
-        for path in (f"/sources/{hidden}", f"/sources/{hidden}/links", f"/pages/{page.id}", f"/runs/{run}"):
+        for path in (
+            f"/sources/{hidden}",
+            f"/sources/{hidden}/links",
+            f"/pages/{page.id}",
+            f"/sources/{hidden}/map",
+        ):
             assert (await ask(app, "GET", path, token=token)).status == 404, path
         for path in (f"/open?in=closed&url={page.url}", "/search?q=a&in=closed", f"/live?source={hidden}"):
             assert (await ask(app, "GET", path, token=token)).status == 404, path

@@ -6,7 +6,7 @@ chunks are handed out only for what is open, and what takes such a number needs 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from afresh.core.access import BOUND, Allowed
@@ -14,6 +14,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.errors import Forbidden, Unknown
 from afresh.core.found import Match, Nearest
 from afresh.core.model import Page, PageId, Run, RunId, Source, SourceId
+from afresh.core.pictures import DayCount
 from afresh.core.records import LinkRecord, Sources
 from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
@@ -29,11 +30,12 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
     *("source_view", "pages", "links", "held", "history", "evidence", "attempt_records", "due_tally"),
     *("scores", "likeness", "vectors_of", "passages", "page_chunks", "lack", "pages_to_look_at"),
     *("copies_of_source", "copies_of_page", "count_copies", "sink_records", "backing_off", "add_page"),
-    *("lists_pages", "serving_model", "workers", "doomed"),
+    *("lists_pages", "serving_model", "workers", "doomed", "map_pages", "map_links", "looks_by_hour"),
+    *("host_queues", "host_states"),  # of runs and hosts that were told
 }
 _OF_THE_TOOLS = {
     *("bounds", "open", "recognise", "recognise_from_afar", "address", "web_address", "check_settings"),
-    *("why_left_out", "keeps_text", "keywords", "schedule", "identity", "sinks_of", "targets"),
+    *("why_left_out", "keeps_text", "keywords", "schedule", "identity", "sinks_of", "targets", "manners"),
 }
 
 
@@ -80,6 +82,16 @@ class BoundedStore:
         """Runs that are open."""
         ids = await self._ids()
         return [run for run in await self._store.live_runs() if run.source_id in ids]
+
+    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+        """What is due in each source."""
+        ids = await self._ids()
+        return {each: due for each, due in (await self._store.due_tallies(now)).items() if each in ids}
+
+    async def changes_by_day(self, sources: Sequence[SourceId], since: date) -> Sequence[DayCount]:
+        """Changes by source, day and kind."""
+        ids = await self._ids()
+        return await self._store.changes_by_day([each for each in sources if each in ids], since)
 
     async def appointments(self) -> list[Appointment]:
         """When sources are looked at by themselves."""
