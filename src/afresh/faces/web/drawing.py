@@ -154,7 +154,7 @@ def ahead(looks: LooksAhead) -> Markup:
     soon = f"{count(sum(looks.hours))} in the next {len(looks.hours)} hours"
     label = f"{count(looks.due)} due now, {soon}, {count(looks.later)} later"
     wide = 600 / len(numbers)
-    marks = [(place, f"{place} h") for place in range(12, len(numbers), 12)]
+    marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
     under = [text(36 + wide * (place + 0.4), HEIGHT + 20, said, "t mid") for place, said in marks]
     under.append(text(36, HEIGHT + 20, "due"))
     return _bars(numbers, words, label, "look", under)

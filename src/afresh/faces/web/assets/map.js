@@ -114,7 +114,7 @@ function draw() {
   const dots = window.devicePixelRatio || 1;
   pen.setTransform(dots, 0, 0, dots, 0, 0);
   pen.clearRect(0, 0, wide, high);
-  lines(nodes.flatMap((node) => node.children.map((child) => [node, child])), 0.35, 1);
+  lines(nodes.flatMap((node) => node.children.map((child) => [node, child])), nodes.length > 400 && view.zoom < 1 ? 0.1 : 0.35, 1);
   if (document.getElementById("map-links").checked) lines(links, 0.1, 0.7);
   if (chosen) lines(ends.get(chosen) ?? [], 0.8, 1.2);
   for (const node of nodes) {
@@ -144,15 +144,17 @@ function names() {
   const taken = [];
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
+  const crowded = nodes.length > 400 && view.zoom < 1;  // then only pages that lead to others are named
   for (const node of chosen ? [chosen, ...nodes] : nodes) {
     const [x, y] = across(node);
+    if (crowded && node !== chosen && !node.children.length) continue;
     if (x < 0 || y < 0 || x > wide || y > high) continue;
     const text = nameOf(node).slice(0, 40);
     const length = pen.measureText(text).width, gap = radiusOf(node) + 4;
     const outside = node.x < -1 ? x - gap - length : x + gap;
     const left = outside < 0 ? x + gap : outside + length > wide ? x - gap - length : outside;
     const box = [left, y - 8, left + length, y + 8];
-    if (taken.length > 60) break;
+    if (taken.length > (crowded ? 30 : 60)) break;
     if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
     taken.push(box);
     pen.strokeStyle = colours.ground;
