@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from tests.contract.asking import search
 
+from afresh.store import sqlite
 from afresh.store.open import open_store
 from afresh.store.sql import migrations
+from afresh.store.sqlite_file import ways_in
 from afresh.store.sqlite_schema import DDL, split
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +25,12 @@ SOURCE = (
     "insert into sources (name, kind, url, created_at, updated_at) "
     "values ('docs', 'web', 'https://docs.example.org/', '2026-01-05T09:00:00Z', '2026-01-05T09:00:00Z')"
 )
+
+
+@pytest.fixture(autouse=True)
+def _from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files begin empty, as they do outside of tests."""
+    monkeypatch.setattr(sqlite, "ways_in", ways_in)
 
 
 def _make_old(file: Path, version: int) -> None:
