@@ -136,6 +136,11 @@ def _quick_stores() -> Iterator[None]:
         yield
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that in the end nobody waits for it alone."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """Memory is tidied up less often, and what was collected is not looked through each time."""
     gc.collect()

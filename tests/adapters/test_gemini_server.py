@@ -30,7 +30,7 @@ class Calls:
     """The calls of the SDK, awaited alike whether they block or not."""
 
     def __init__(self, server: GeminiServer, version: str, key: str = KEY) -> None:
-        options: dict[str, Any] = {"base_url": server.base_url, "api_version": version, "timeout": 10_000}
+        options: Any = {"base_url": server.base_url, "api_version": version, "timeout": 10_000}
         self.session = aiohttp.ClientSession()  # the SDK's own is never quite closed
         options["aiohttp_client"] = self.session
         self.client: Any = genai.Client(api_key=key, vertexai=False, http_options=options)
