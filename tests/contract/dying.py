@@ -1,7 +1,7 @@
 """Brings a store file up to date again and again, each time killed some statements later.
 
-`python -m tests.contract.dying FOLDER STEP` starts from FOLDER/old.db, or from nothing; files that it leaves are
-named by the statement at which it was killed: 1.db, and so on in steps.
+`python -m tests.contract.dying FOLDER STEP` starts from FOLDER/old.db, or from nothing; the files it leaves
+are named by the statement at which it was killed: 1.db, and so on in steps.
 """
 
 import os
