@@ -127,7 +127,7 @@ async def _integrity(store: SqlStore) -> Finding:
         return Finding(check="integrity", ok=False, detail=f"not checked: {error}", fix=fix)
     if trouble is not None:
         return Finding(check="integrity", ok=False, detail=trouble, fix=RESTORE)
-    return Finding(check="integrity", ok=True, detail="the file is sound and the text index agrees with it")
+    return Finding(check="integrity", ok=True, detail="it is sound, and the text index agrees with it")
 
 
 async def _locks(store: SqlStore, known: Sequence[str], alive: set[str]) -> Finding:

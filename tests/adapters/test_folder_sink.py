@@ -65,3 +65,7 @@ async def test_F97_F99_what_is_not_ours_is_listed_and_left_alone(tmp_path: Path)
         await sink.drop("../../etc/passwd#1-a")
     with pytest.raises(SinkGone, match="not there"):
         await FolderSink("out", tmp_path / "gone" / "out").put(PAGE)
+    with pytest.raises(SinkGone, match=r"sinks\.out\.path has to be a folder"):
+        await FolderSink("out", tmp_path / "notes.txt").put(PAGE)
+    with pytest.raises(SinkGone, match="has to be a folder"):
+        [each async for each in FolderSink("out", tmp_path / "notes.txt").all()]

@@ -5,9 +5,10 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 
 from afresh.core.analysis import SPACELESS
-from afresh.core.segments import Kind, Segment, inlines_of
+from afresh.core.segments import Inline, Kind, Segment, inlines_of
 from afresh.core.stopwords import STOP_WORDS
 
 OPEN, CLOSE = "\x02", "\x03"
@@ -45,6 +46,7 @@ _ENDINGS = frozenset(
 )
 _DOUBLED = frozenset(("ing", "ed", "er", "ers"))
 _LEAST_STEM = 3
+_END = attrgetter("end")
 
 Spot = tuple[int, int, str]  # where a word of the query stands, and which
 
@@ -61,14 +63,7 @@ class Words:
         heads = "|".join(sorted(head for head in self._heads if head.isascii()))
         self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
-
-    def weights(self) -> Mapping[str, float]:
-        """What each word counts: about the same, the rarer a little more, stop words next to nothing."""
-        every = [*self.folded, *self.runs]
-        return {
-            word: 0.05 if word in STOP_WORDS else 1.0 + 0.5 * (len(every) - place) / len(every)
-            for place, word in enumerate(every)
-        }
+        self.weights = _weights([*self.folded, *self.runs])
 
     def spots(self, text: str) -> list[Spot]:
         """Where words stand in a text, in order."""
@@ -98,6 +93,14 @@ class Words:
             word = next((each for each in self.folded if same_stem(each, folded)), None)
         self._known[token] = word
         return word
+
+
+def _weights(words: Sequence[str]) -> Mapping[str, float]:
+    """What each word counts: about the same, the rarer a little more, stop words next to nothing."""
+    return {
+        word: 0.05 if word in STOP_WORDS else 1.0 + 0.5 * (len(words) - place) / len(words)
+        for place, word in enumerate(words)
+    }
 
 
 def _in_run(text: str, run: str) -> Iterator[Spot]:
@@ -153,24 +156,22 @@ def spots_in(text: str, segment: Segment, found: Sequence[Spot]) -> list[Spot]:
             closed = [each.span() for each in _URL.finditer(text, segment.start, segment.end)]
             stretches = _between(segment.start, segment.end, closed)
         case _:
-            return list(_spoken(text, segment.start, segment.end, found))
+            inlines = segment.inlines
+            if inlines is None:
+                inlines = inlines_of(text, segment.start, segment.end)
+            return list(_spoken(text, inlines, found)) if inlines else list(found)
     return [spot for spot in found if any(low <= spot[0] and spot[1] <= high for low, high in stretches)]
 
 
-def _spoken(text: str, start: int, end: int, found: Sequence[Spot]) -> Iterator[Spot]:
-    """Those of the words found in a stretch of Markdown that a reader sees as words."""
-    inlines = inlines_of(text, start, end)
-    if not inlines:
-        yield from found
-        return
-    ends = [each.end for each in inlines]
+def _spoken(text: str, inlines: Sequence[Inline], found: Sequence[Spot]) -> Iterator[Spot]:
+    """Those of the words found in Markdown with some inlines that a reader sees as words."""
     for spot in found:
-        place = bisect_right(ends, spot[0])
+        place = bisect_right(inlines, spot[0], key=_END)
         inline = inlines[place] if place < len(inlines) else None
         if inline is None or spot[1] <= inline.start:
             yield spot
         elif inline.words is not None and inline.words[0] <= spot[0] and spot[1] <= inline.words[1]:
-            yield from _spoken(text, *inline.words, [spot])
+            yield from _spoken(text, inlines_of(text, *inline.words), [spot])
 
 
 def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

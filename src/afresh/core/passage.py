@@ -106,16 +106,16 @@ def _read_around(content: str, words: Words, width: int) -> _Text:
 
 def _densest(found: Sequence[Spot], words: Words, width: int) -> int:
     """Where a passage would begin that holds most of the words."""
-    weights = words.weights()
+    weights = words.weights
     best, place, last = 0.0, 0, 0
     held: dict[str, int] = {}
     for first, (begin, _, leaving) in enumerate(found):
+        known = last
         while last < len(found) and found[last][0] < begin + width:
             word = found[last][2]
             held[word] = held.get(word, 0) + 1
             last += 1
-        score = _score(held, last - first, weights)
-        if score > best:
+        if last > known and (score := _score(held, last - first, weights)) > best:
             best, place = score, begin
         held[leaving] -= 1
         if not held[leaving]:
@@ -147,7 +147,7 @@ def _longest(width: int) -> int:
 
 def _best(text: _Text, words: Words, width: int) -> tuple[int, int]:
     """The run of segments that holds most, without what stands around its matches; else the beginning."""
-    weights = words.weights()
+    weights = words.weights
     places = [at for at, spots in enumerate(text.spots) if spots]
     said = [dict.fromkeys(word for *_, word in text.spots[at]) for at in places]
     best, found = (0.0, 0), (0, 0)

@@ -52,6 +52,14 @@ class Kind(Enum):
     BLANK = "blank"
 
 
+class Inline(NamedTuple):
+    """A link, a code span, an address or the like; its words, if any, may be marked."""
+
+    start: int
+    end: int
+    words: tuple[int, int] | None = None
+
+
 class Segment(NamedTuple):
     """A stretch of a text that is shown whole or not at all."""
 
@@ -61,14 +69,7 @@ class Segment(NamedTuple):
     opening: str = ""  # within a block of code: the line that opens it
     ends_line: bool = True
     ends_sentence: bool = True
-
-
-class Inline(NamedTuple):
-    """A link, a code span, an address or the like; its words, if any, may be marked."""
-
-    start: int
-    end: int
-    words: tuple[int, int] | None = None
+    inlines: Sequence[Inline] | None = None  # those of the prose it stands in
 
 
 def segments_of(text: str, longest: int = LONGEST, within: tuple[int, int] | None = None) -> list[Segment]:
@@ -111,17 +112,17 @@ def _fence_after(line: str, fence: str) -> str:
 
 def _blocks(text: str, begin: int) -> Iterator[Segment]:
     """Every line that is no prose, and the lines of prose between them as one."""
-    prose = None
+    prose = at = begin
     for line in _lines(text, begin):
+        at = line.end
         if line.kind is Kind.PROSE:
-            prose = line if prose is None else prose._replace(end=line.end)
             continue
-        if prose is not None:
-            yield prose
-            prose = None
+        if prose < line.start:
+            yield Segment(prose, line.start, Kind.PROSE)
         yield line
-    if prose is not None:
-        yield prose
+        prose = at
+    if prose < at:
+        yield Segment(prose, at, Kind.PROSE)
 
 
 def _lines(text: str, begin: int) -> Iterator[Segment]:
@@ -184,7 +185,7 @@ def _sentences(text: str, start: int, end: int, longest: int) -> Iterator[Segmen
         if high > low:
             for one, two in _short(text, low, high, inlines, longest):
                 ends_line = two == end or text[two - 1] == "\n"
-                yield Segment(one, two, Kind.PROSE, ends_line=ends_line, ends_sentence=two == high)
+                yield Segment(one, two, Kind.PROSE, "", ends_line, two == high, inlines)
             low = high
 
 

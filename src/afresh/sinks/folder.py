@@ -66,8 +66,7 @@ class FolderSink:
         """Nothing is open."""
 
     def _put(self, upload: Upload) -> Remote:
-        if not self.folder.is_dir() and not self.folder.absolute().parent.is_dir():
-            raise SinkGone(f"{self.folder} is not there, nor is the folder above it")
+        self._check_folder()
         relative = file_name(upload)
         there = self._read(relative)
         if there is not None and there.mark is None:
@@ -92,7 +91,16 @@ class FolderSink:
         found = self._read(relative_of(remote_id))
         return found if found is not None and found.id == remote_id else None
 
+    def _check_folder(self) -> None:
+        if self.folder.is_dir():
+            return
+        if self.folder.exists():
+            raise SinkGone(f"{self.folder} is a file: sinks.{self.name}.path has to be a folder")
+        if not self.folder.absolute().parent.is_dir():
+            raise SinkGone(f"{self.folder} is not there, nor is the folder above it")
+
     def _files(self) -> list[str]:
+        self._check_folder()
         return sorted(
             Path(where, name).relative_to(self.folder).as_posix()
             for where, _, names in os.walk(self.folder)

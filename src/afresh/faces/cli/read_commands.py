@@ -13,7 +13,7 @@ from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 URL = ("url", "URL", "Address of the page.")
-AT_LEAST_ONE = click.IntRange(min=1)
+AT_LEAST_ONE = click.IntRange(min=1, max=2**31 - 1)
 
 within = option("--in", "within", metavar="LABEL", text="Only this source, as NAME or NAME@VERSION.")
 at_most = option("--limit", metavar="N", type=AT_LEAST_ONE, text="Rows at most; else all.")

@@ -51,7 +51,7 @@ MODES = ("hybrid", "text", "vector")
 @option(
     "--limit",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=2**31 - 1),
     default=10,
     show_default=True,
     text="Answers at most.",
