@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
 from typing import Any
@@ -54,7 +54,7 @@ class Postman:
 
     async def _settle(self, letter: Letter, reason: str | None, *, final: bool) -> None:
         now = self.clock()
-        again = None if final else next_try(replace(letter, attempts=letter.attempts), now)
+        again = None if final else next_try(letter, now)
         state = LetterState.SENT if reason is None else LetterState.WAITING if again else LetterState.DEAD
         if state is LetterState.DEAD:
             told = {"target": letter.target, "event": letter.event, "why": reason}
