@@ -27,7 +27,7 @@ def places(stand: Stand) -> list[str]:
     """Every page there is."""
     source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
     tabs = [f"{source}{tab}" for tab in ("", "/changes", "/links", "/runs", "/copies", "/settings")]
-    parts = [f"{page}{tab}" for tab in ("", "/passages", "/attempts", "/versions")]
+    parts = [f"{page}{tab}" for tab in ("", "/passages", "/links", "/attempts", "/versions")]
     return [
         *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
         *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),
