@@ -28,7 +28,7 @@ def places(stand: Stand) -> list[str]:
     source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
     names = ("", "/changes", "/links", "/runs", "/pictures", "/map", "/copies", "/settings")
     tabs = [f"{source}{tab}" for tab in names]
-    parts = [f"{page}{tab}" for tab in ("", "/passages", "/attempts", "/versions")]
+    parts = [f"{page}{tab}" for tab in ("", "/passages", "/links", "/attempts", "/versions")]
     return [
         *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
         *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),

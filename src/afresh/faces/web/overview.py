@@ -25,10 +25,10 @@ QUIET = 15  # looks without news after which a sign of life is sent
 @router.get("/")
 async def overview(request: Request, reach: Reached) -> Response:
     """Every source at a glance."""
+    live = await reach.kb.live_runs(reach.allowed.sees)  # first: what ends meanwhile is seen to have ended
     visible = await reach.visible()
     glances = await reach.kb.glances(visible)
     sparks = await reach.kb.recent_changes([source.id for source in visible])
-    live = await reach.kb.live_runs(reach.allowed.sees)
     totals = {
         "pages": sum(each.view.pages for each in glances),
         "chunks": sum(each.view.chunks for each in glances),
@@ -42,7 +42,7 @@ async def overview(request: Request, reach: Reached) -> Response:
 async def live(
     request: Request, reach: Reached, source: Annotated[int | None, Query(ge=1, le=LARGEST)] = None
 ) -> StreamingResponse:
-    """What runs now, as server-sent events: `runs` with its HTML whenever it moved, `over` when one ends."""
+    """What runs now, as server-sent events: `runs` with its HTML, whenever that changed."""
     label = (await reach.source(source)).label if source is not None else None
     sees = reach.allowed.sees if label is None else lambda each: bool(each == label)
     events = _events(request, reach, sees, label is None, request.app.state.desk.stopping)
@@ -54,23 +54,19 @@ async def _events(
     request: Request, reach: Reach, sees: Callable[[str], bool], whole: bool, stopping: asyncio.Event
 ) -> AsyncIterator[str]:
     """With `whole` also what waits for a word."""
-    told, quiet, before = "", 0, set[int]()
+    told, quiet = None, 0  # the first is always told: a run may have ended since the page was made
     clock = asyncio.get_running_loop().time
     ends = clock() + LONGEST
     while not stopping.is_set() and clock() < ends:
         runs = await reach.kb.live_runs(sees)
         going = [each for each in runs if is_going(each)]
         body = drawn(request, "parts/live.html", live=runs if whole else going)
-        now = {int(run.run) for _, run in going}
         if body != told:
             told, quiet = body, 0
             yield f"event: runs\ndata: {json.dumps(body)}\n\n"
         elif (quiet := quiet + 1) % QUIET == 0:
             yield ": still there\n\n"
-        if before - now:
-            yield "event: over\ndata: {}\n\n"
-        before = now
-        await heard(stopping, LOOK if now else IDLE)
+        await heard(stopping, LOOK if going else IDLE)
 
 
 def is_going(each: tuple[Source, RunReport]) -> bool:

@@ -21,6 +21,7 @@ async def run(
 ) -> Response:
     """What it did so far."""
     source = await reach.run(number)
+    live = await reach.kb.live_runs(lambda label: label == source.label)  # before the run itself
     report = await reach.kb.run(number)
     changes = await reach.kb.change_list([source.id], run=number, below=read_number(after), limit=CHANGES + 1)
     return show(
@@ -30,9 +31,7 @@ async def run(
         run=report,
         held=await reach.kb.held(number),
         listed=part(changes, by_id, CHANGES),
-        live=[
-            each for each in await reach.kb.live_runs(lambda label: label == source.label) if is_going(each)
-        ],
+        live=[each for each in live if is_going(each)],
         view=view,
         cut=split if view == "split" else inline,
     )

@@ -3,10 +3,36 @@
 const panel = document.querySelector("[data-live]");
 let stream = null;
 
+const going = () => [...panel.querySelectorAll("[data-going]")].map((run) => run.dataset.going);
+
+const runs = (part) => [...part.querySelectorAll("article")];
+
 function swap(html) {
+  const newer = document.createElement("template");
+  newer.innerHTML = html;
+  const [shown, next] = [runs(panel), runs(newer.content)];
+  const same = shown.length === next.length && shown.every((run, at) => run.dataset.key === next[at].dataset.key);
+  if (same) shown.forEach((run, at) => count(run, next[at])); else replace(newer.content);
+}
+
+// Numbers alone move, so that nobody loses the button under the hand.
+function count(run, newer) {
+  const numbers = newer.querySelector(".numbers");
+  if (numbers) run.querySelector(".numbers").replaceWith(numbers);
+}
+
+function replace(content) {
   const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
-  panel.innerHTML = html;
+  const before = going();
+  panel.replaceChildren(content);
   if (focused) document.getElementById(focused)?.focus();
+  const now = going();
+  if (before.some((run) => !now.includes(run))) ended();
+}
+
+function ended() {
+  document.getElementById("said").textContent = "A run has ended";  // heard, not seen
+  freshen().catch(() => {});
 }
 
 async function freshen() {
@@ -22,10 +48,6 @@ async function freshen() {
 function open() {
   stream = new EventSource(panel.dataset.live);
   stream.addEventListener("runs", (event) => swap(JSON.parse(event.data)));
-  stream.addEventListener("over", () => {
-    document.getElementById("said").textContent = "A run has ended";  // heard, not seen
-    freshen().catch(() => {});
-  });
 }
 
 function close() {
