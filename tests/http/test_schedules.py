@@ -84,7 +84,7 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert (status, told["reports"][0]["uploaded"]) == (200, 4)
         [sink] = (await client.get(f"{API}/sources/1/copies"))["sinks"]
         assert (sink["sink"], sum(sink["states"].values())) == ("out", 4)
-        copied, cursor = [], None
+        copied, cursor = list[tuple[str, str]](), None
         while cursor or not copied:
             more = {"sink": "out", "limit": 3} | ({"cursor": cursor} if cursor else {})
             part = await client.get(f"{API}/sources/1/copies/pages", params=more)
