@@ -1,6 +1,6 @@
 """One page: its text, passages, links, attempts and versions, and why it is as it is."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -28,14 +28,17 @@ TABS = (
 
 @router.get("/open")
 async def find(
-    reach: Reached, url: Annotated[Address, Query()], within: Annotated[Label, Query(alias="in")]
+    reach: Reached,
+    url: Annotated[Address, Query()],
+    within: Annotated[Label, Query(alias="in")],
+    part: Literal["", "versions"] = "",
 ) -> Response:
     """Where the page with an address stands."""
     sources = [each.id for each in await reach.visible() if each.label == within]
     found = await reach.kb.page_list(sources, url=url, everything=True, limit=1) if sources else []
     if not found:
         raise Unknown(f"{within} holds no page {url}")
-    return to(f"/pages/{found[0].id}")
+    return to(f"/pages/{found[0].id}/{part}" if part else f"/pages/{found[0].id}")
 
 
 @router.get("/pages/{number}")
