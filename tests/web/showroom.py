@@ -49,7 +49,8 @@ async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     site.edit("/", add_paragraph="Harbor 3 is out.")
     site.fail(site.paths[-1], 503)
     await kb.refresh(["harbor"])
-    next(stand.mirror.rglob("*-install-*.md")).write_text("somebody else's\n", "utf-8")  # so it is refused
+    root = min(stand.mirror.rglob("*.md"), key=lambda file: len(file.name))
+    root.write_text("somebody else's\n", "utf-8")  # so that the new one is refused
     await kb.sync(["harbor"])
     for number in range(24):
         atlas.put(f"/place/{number}", _place(number))
