@@ -1,5 +1,6 @@
 """REST on a real port: what a team does with it, from the first source to the last page."""
 
+import base64
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -114,6 +115,9 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         ):
             status, told = await client.ask("GET", f"{API}/pages?{wrong}")
             assert (status, wrong.partition("=")[0] in told["detail"]) == (422, True), (wrong, told)
+        huge = base64.urlsafe_b64encode(json.dumps([10**400, "x", 1]).encode()).decode().rstrip("=")
+        status, told = await client.ask("GET", f"{API}/links?cursor={huge}")
+        assert (status, "cursor" in told["detail"]) == (422, True), "no float holds it"
         for path in ("pages/99", "links/99", "runs/99", "sources/99", "sources/99/pages", "pages?source=99"):
             assert (await client.ask("GET", f"{API}/{path}"))[0] == 404, path
         for path in ("pages/0", "links/9223372036854775808", "runs/x"):
@@ -152,6 +156,7 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
         assert (await client.ask("POST", f"{API}/sources", json=new))[0] == 200, "known: not made again"
         async with client.session.get(f"{API}/sources") as read:
             tag = read.headers["etag"]
+            assert read.headers["cache-control"] == "private, no-cache", "what one token sees is not for others"
         async with client.session.get(f"{API}/sources", headers={"if-none-match": f'"x", W/{tag}'}) as again:
             assert (again.status, await again.read()) == (304, b"")
         await client.ask("PATCH", f"{API}/sources/{source['id']}", json={"settings": {"max_depth": 3}})

@@ -113,11 +113,11 @@ class Door:
         text = _bearer(scope)
         if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
             return EVERYTHING
-        if wait := self._failed.wait(peer):
-            raise too_many(wait)
+        # Wrong ones are counted by peer, good ones are not: all behind one proxy are the same peer.
         allowed = await self._keeper.admitted(text) if text is not None else None
         if allowed is None:
-            self._failed.take(peer)
+            if wait := self._failed.take(peer):
+                raise too_many(wait)
             raise _unknown(has_tokens=has_tokens, given=text is not None)
         self._take(allowed.who)
         if scope["method"] not in SAFE and not allowed.may_write and not _judges_itself(scope["path"]):
