@@ -91,7 +91,7 @@ def make_app(
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
         app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
-    hooks = WebhookDoor(kb, config.webhooks, utc_now)
+    hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)
     return app
