@@ -150,6 +150,8 @@ async def test_F103_F109_rebinding_is_refused_and_requests_are_bounded(tmp_path:
             assert (await posted(url, "initialize", headers))[0] == status, headers
         assert (await posted(url, "tools/list", {}, {"x": "y" * 1_100_000}))[0] == 413
         async with aiohttp.ClientSession() as session:
+            async with session.get(url, headers={"Accept": "text/event-stream"}) as stream:
+                assert stream.status == 405, "no stream that tells nothing and holds up the end of the server"
             async with session.post(url, data="no json", headers={"Content-Type": "text/plain"}) as answer:
                 assert answer.status == 400
             call = {"name": "get_job_info", "arguments": {"jobId": 1}}
