@@ -17,7 +17,7 @@ demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
 	@$(BIN)/afresh demo $(ARGS)
 
 test: $(STAMP) ## Run every test
-	@$(BIN)/python -m pytest -n auto $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(STAMP) ## Lint, formatting, types, import contracts, size of files, table of faults
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """What holds for every test: no network but loopback, a clean environment, no silent skips in CI."""
 
+import gc
 import ipaddress
 import os
 import socket
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.postgres import Postgres, running
+from tests.quick import quick
 
 from afresh.testing import TinySite
 
@@ -123,6 +125,27 @@ def site() -> Iterator[TinySite]:
     """The documentation of Harbor, served on loopback for this test alone."""
     with TinySite.docs() as site:
         yield site
+
+
+# ---- what tests need not wait for ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_stores() -> Iterator[None]:
+    with quick():
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that in the end nobody waits for it alone."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Memory is tidied up less often, and what was collected is not looked through each time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 # ---- in CI nothing is skipped -----------------------------------------------------------------

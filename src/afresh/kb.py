@@ -30,6 +30,7 @@ from afresh.core.views import (
     Why,
 )
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
+from afresh.engine import journal
 from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
 from afresh.engine.explain import explain
@@ -377,7 +378,8 @@ class KnowledgeBase(Records, Hooks, Scheduling, Admission, Measures):
         async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
-            report = await run_source(kit, source, rules, mode, self._stopping, slot, pages)
+            with journal.run_span(source, mode) as ended:
+                report = ended(await run_source(kit, source, rules, mode, self._stopping, slot, pages))
         return await self._with_sinks(source, report)
 
     async def _source(self, label: str) -> Source:

@@ -99,6 +99,11 @@ class Unstoppable(logging.Handler):
             to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
 
 
+def event_line(text: str, level: int = logging.INFO) -> str:
+    """A sentence as an event in JSON, for whoever reads stderr as a log."""
+    return Lines(as_json=True).format(logging.LogRecord("afresh", level, "", 0, text, None, None)) + "\n"
+
+
 def to_stderr(line: str) -> None:
     """Print a line; stderr is looked up each time, because a live display takes its place for a while."""
     if sys.stderr is not None:

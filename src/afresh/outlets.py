@@ -8,23 +8,31 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from afresh.config import Config
+from afresh.config.notify import NotifySettings
 from afresh.config.sinks import SinkSettings
+from afresh.config.webhooks import WebhookSettings
 from afresh.core.copies import Replace
 from afresh.core.errors import ConfigError, UsageError
 from afresh.core.events import Listener
 from afresh.core.model import Source
 from afresh.core.outbox import Target
 from afresh.core.reconcile import Times
+from afresh.engine.carriers import Carrier, PlainNotice, SignedPost
 from afresh.engine.lifetime import Vigil
-from afresh.engine.postman import Address, Postman
+from afresh.engine.postman import Postman
 from afresh.engine.sync import Syncs, is_attached
 from afresh.engine.sync_work import Outlet
 from afresh.ports import Clock, Library
 from afresh.ports.sinks import Sink
 from afresh.store.store import SqlStore
+
+if TYPE_CHECKING:
+    from afresh.fetchers.api import ApiClient
 
 # Each has `open_sink`; one with a BASE_URL is reached by an API and is given the client that asks it.
 MODULES = {
@@ -33,6 +41,7 @@ MODULES = {
     "openai": "afresh.sinks.openai_store",
 }
 LARGEST_ANSWER = 65_536  # bytes that anyone says to a webhook
+NOTIFY = "notify."  # before the names of those who are told through apprise
 
 
 class Outlets(ABC):
@@ -53,10 +62,10 @@ class Outlets(ABC):
 
     def targets(self) -> list[Target]:
         """Who is told of events."""
+        hooks, people = self.config.webhooks.items(), self.config.notify.items()
         return [
-            Target(name=name, events=frozenset(each.events), sources=frozenset(each.sources))
-            for name, each in self.config.webhooks.items()
-            if each.url is not None
+            *(_target(name, each) for name, each in hooks if each.url is not None),
+            *(_target(f"{NOTIFY}{name}", each) for name, each in people),
         ]
 
     @asynccontextmanager
@@ -64,23 +73,29 @@ class Outlets(ABC):
         """What sends messages to them: to public addresses, and to what network.allow names."""
         from afresh.fetchers.api import ApiClient
 
+        check_notify(self.config)
         hooks, network = self.config.webhooks, self.config.network
-        addresses = {
-            target.name: Address(
-                target=target, url=hooks[target.name].url or "", secret=hooks[target.name].secret
-            )
-            for target in self.targets()
-        }
         client = ApiClient(
-            [each.url for each in addresses.values()],
+            [each.url for each in hooks.values() if each.url],
             user_agent=network.user_agent,
             largest_answer=LARGEST_ANSWER,
             allow=network.allow,
         )
+        carriers = {target.name: self._carrier(target, client) for target in self.targets()}
         try:
-            yield Postman(store=self.store, client=client, addresses=addresses, clock=self.clock)
+            yield Postman(store=self.store, carriers=carriers, clock=self.clock)
         finally:
             await client.close()
+
+    def _carrier(self, target: Target, client: "ApiClient") -> Carrier:
+        if target.name.startswith(NOTIFY):
+            from afresh.fetchers.notify import AppriseNotifier
+
+            place = self.config.notify[target.name.removeprefix(NOTIFY)]
+            notifier = AppriseNotifier(self.config.network.allow)
+            return PlainNotice(target=target, url=place.url, notifier=notifier)
+        hook = self.config.webhooks[target.name]
+        return SignedPost(target=target, url=hook.url or "", secret=hook.secret, client=client)
 
     @asynccontextmanager
     async def syncing(
@@ -118,6 +133,17 @@ class Outlets(ABC):
             return settings
         start = self.config.file.parent if self.config.file else Path()
         return replace(settings, path=str((start / Path(settings.path).expanduser()).absolute()))
+
+
+def _target(name: str, settings: WebhookSettings | NotifySettings) -> Target:
+    return Target(name=name, events=frozenset(settings.events), sources=frozenset(settings.sources))
+
+
+def check_notify(config: Config) -> None:
+    """ConfigError, if people are to be told and what tells them is not installed."""
+    if config.notify and find_spec("apprise") is None:
+        name = next(iter(config.notify))
+        raise ConfigError(f"notify.{name} needs apprise: pip install 'afresh[notify]', or remove the setting")
 
 
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:

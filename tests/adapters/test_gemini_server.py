@@ -8,12 +8,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+from google import genai
 
 from afresh.testing import FrozenClock, GeminiServer, HttpFault
 from afresh.testing.gemini_hosted import after
 from afresh.testing.gemini_server import KEY
-
-genai = pytest.importorskip("google.genai")
 
 MARK = [{"key": "page", "string_value": "7"}, {"key": "weight", "numeric_value": 0.5}]
 CHUNKS = {"white_space_config": {"max_tokens_per_chunk": 200, "max_overlap_tokens": 20}}
@@ -31,7 +30,7 @@ class Calls:
     """The calls of the SDK, awaited alike whether they block or not."""
 
     def __init__(self, server: GeminiServer, version: str, key: str = KEY) -> None:
-        options: dict[str, Any] = {"base_url": server.base_url, "api_version": version, "timeout": 10_000}
+        options: Any = {"base_url": server.base_url, "api_version": version, "timeout": 10_000}
         self.session = aiohttp.ClientSession()  # the SDK's own is never quite closed
         options["aiohttp_client"] = self.session
         self.client: Any = genai.Client(api_key=key, vertexai=False, http_options=options)

@@ -15,8 +15,6 @@ from afresh.sinks.gemini import GeminiSink
 from afresh.testing import FrozenClock, GeminiServer, HttpFault
 from afresh.testing.gemini_server import KEY
 
-pytest.importorskip("google.genai")
-
 
 class Desk:
     """A sink, its server, and the time it waits in."""

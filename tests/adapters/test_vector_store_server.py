@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 
+import openai
 import pytest
 from tests.contract.shelves import page
 
@@ -29,7 +30,6 @@ async def sink(server: VectorStoreServer) -> AsyncIterator[OpenAISink]:
 
 
 async def test_the_SDK_of_OpenAI_understands_every_answer(server: VectorStoreServer) -> None:
-    openai = pytest.importorskip("openai")
     async with openai.AsyncOpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
         store = await client.vector_stores.create(name="kb")
         file = await client.files.create(file=("tides.md", b"# Tides"), purpose="assistants")

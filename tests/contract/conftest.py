@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.contract.desk import Desk
 from tests.postgres import Postgres
+from tests.quick import DURABLE
 
 from afresh.ports import Library
 from afresh.store.open import open_store
@@ -73,6 +74,12 @@ async def store(open_another: Open) -> Library:
 async def desk(store: Library, clock: FrozenClock) -> Desk:
     """One source in the store under test, walked by hand."""
     return await Desk.at(store, clock)
+
+
+@pytest.fixture
+def durable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written waits for the disk, as it does outside of tests."""
+    monkeypatch.setattr("afresh.store.sqlite.PRAGMAS", DURABLE)
 
 
 @pytest.fixture

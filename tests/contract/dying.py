@@ -1,6 +1,7 @@
-"""Brings a store file up to date again and again, each time killed one statement later.
+"""Brings a store file up to date again and again, each time killed some statements later.
 
-`python -m tests.contract.dying FOLDER` starts from FOLDER/old.db, or from nothing, and leaves 1.db, 2.db …
+`python -m tests.contract.dying FOLDER STEP` starts from FOLDER/old.db, or from nothing; the files it leaves
+are named by the statement at which it was killed: 1.db, and so on in steps.
 """
 
 import os
@@ -32,6 +33,7 @@ def migrate_until(file: Path, nth: int) -> None:
     """Bring the file up to date, if the process lives that long."""
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = off")  # a kill takes nothing from the disk
     connection.set_trace_callback(deadly(nth))
     migrate(connection)
     connection.set_trace_callback(None)
@@ -48,7 +50,7 @@ def survived(file: Path, nth: int) -> bool:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    for nth in count(1):
+    for nth in count(1, int(sys.argv[2])):
         if (folder / "old.db").exists():
             shutil.copy(folder / "old.db", folder / f"{nth}.db")
         if survived(folder / f"{nth}.db", nth):

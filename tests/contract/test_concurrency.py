@@ -1,7 +1,6 @@
 """Several processes on one store: no row twice, no commit lost, nothing remembered that is no longer so."""
 
 import asyncio
-import multiprocessing
 from collections import Counter
 from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
@@ -10,6 +9,7 @@ from pathlib import Path
 from tests.contract.asking import search
 from tests.contract.conftest import Open
 from tests.contract.desk import ROOT, Desk, at, read
+from tests.forking import forking
 
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Seen
@@ -177,8 +177,7 @@ async def test_F23_16_processes_that_start_together_never_get_the_same_row(
     """Each row is alone on its host, so all sixteen want the same one every time."""
     await sqlite_desk.begin()
     await sqlite_desk.enqueue(*(_host(n) for n in range(ROWS)))
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.contract.test_concurrency"])
+    context = forking()
     barrier, results = context.Barrier(PROCESSES), context.SimpleQueue()
     processes = [
         context.Process(

@@ -1,12 +1,12 @@
 """kill -9 behind every single statement of a commit and of the end of a run: each page is old or new."""
 
 import asyncio
-import multiprocessing
 import shutil
 from itertools import count
 from pathlib import Path
 
 from tests.contract.desk import Desk, at, read
+from tests.forking import forking
 
 from afresh.core.looks import Gone, Moved, NotModified, Seen
 from afresh.failpoints import VARIABLE, arm
@@ -57,9 +57,7 @@ def _live(store: Path, failpoints: str) -> None:
 
 def _ends(store: Path, failpoints: str) -> int:
     """How a process ends that looks at the changed site."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.contract.test_killed", "tests.e2e.mortal"])
-    process = context.Process(target=_live, args=(store, failpoints))
+    process = forking().Process(target=_live, args=(store, failpoints))
     process.start()
     process.join(LONGEST)
     assert process.exitcode is not None

@@ -13,8 +13,6 @@ from afresh.core.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGo
 from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
 
-pytest.importorskip("google.genai")
-
 
 @pytest.fixture(params=SHELVES)
 async def shelf(request: pytest.FixtureRequest) -> AsyncIterator[Shelf]:

@@ -216,6 +216,7 @@ async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_desk: Desk, sq
     assert stored == "2026-01-05T09:01:01.000000Z"
 
 
+@pytest.mark.usefixtures("durable")
 async def test_P8_every_commit_is_on_disk(sqlite_store: SqlStore) -> None:
     connection = sqlite_store.db._connections["write"]  # type: ignore[attr-defined]
     thread = sqlite_store.db._threads["write"]  # type: ignore[attr-defined]

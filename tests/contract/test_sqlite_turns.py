@@ -78,6 +78,7 @@ def test_F15_who_waits_longer_asks_more_often() -> None:
     assert pause(30) > pause(0.0), "but nobody keeps a processor busy for a lock that stays"
 
 
+@pytest.mark.usefixtures("durable")
 async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_disk(
     sqlite_store: SqlStore, sqlite_desk: Desk
 ) -> None:

@@ -1,10 +1,11 @@
 """The command line, and lives that are cut short: runs in processes that start in a moment and may be killed.
 
-`python -m tests.e2e.mortal` is `afresh`, without processes of its own for reading pages if IN_PROCESS is set.
+`python -m tests.e2e.mortal` is `afresh`, without processes of its own for reading pages if IN_PROCESS is set,
+and with GRACE seconds for what is under way when it is told to stop.
+As it is started often, nothing is imported here that the command line does not need.
 """
 
 import asyncio
-import multiprocessing
 import os
 import sys
 from collections.abc import Mapping
@@ -12,9 +13,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import opened, url_of
+from tests.forking import forking
 
 import afresh.app
+import afresh.engine.worker
 import afresh.modelling
 from afresh.faces.cli import main
 from afresh.failpoints import VARIABLE
@@ -22,19 +24,14 @@ from afresh.failpoints import VARIABLE
 PATIENCE = 60  # seconds until a life that should end is taken for hung
 
 
-def _context() -> "multiprocessing.context.ForkServerContext":
-    """Processes are forked from one that has imported everything and has no threads."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.e2e.mortal", "afresh.fetchers.robots", "afresh.extractors.html"])
-    return context
-
-
 def start(
     store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
 ) -> BaseProcess:
     """Begin a crawl or refresh of the source `docs` in a process of its own."""
+    from tests.e2e.library import url_of
+
     given = {"store.url": url_of(store), **(flags or {})}
-    process = _context().Process(target=_live, args=(store, url, mode, failpoints, given))
+    process = forking().Process(target=_live, args=(store, url, mode, failpoints, given))
     process.start()
     return process
 
@@ -62,6 +59,8 @@ def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, ob
 
 
 async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> int:
+    from tests.e2e.library import opened
+
     async with opened(store, flags) as kb:
         if mode == "reindex":
             [made] = await kb.reindex()
@@ -75,7 +74,14 @@ async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> in
         return 0 if report.state in ("completed", "needs_confirmation") else 1
 
 
-if __name__ == "__main__":
+def command() -> int:
+    """Do what the command line says; the exit code."""
     if os.environ.get("IN_PROCESS"):
         vars(afresh.app)["Offload"] = InProcess
-    raise SystemExit(main())
+    if grace := os.environ.get("GRACE"):
+        vars(afresh.engine.worker)["GRACE"] = float(grace)
+    return main()
+
+
+if __name__ == "__main__":
+    raise SystemExit(command())

@@ -5,12 +5,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.forked import Forked
 from tests.e2e.library import rows, url_of
 from tests.e2e.sites import SERVICE, BusySite
 
@@ -44,10 +44,21 @@ class Ended:
 
 
 class Program:
-    """Runs `afresh` on one store; `in_process` spares it the start of processes that read pages."""
+    """Runs `afresh` on one store; `in_process` spares it the start of processes that read pages.
 
-    def __init__(self, store: Path, *, in_process: bool = False, url: str | None = None) -> None:
+    `grace` are the seconds that pages under way have after a stop, if not the usual ones.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        *,
+        in_process: bool = False,
+        url: str | None = None,
+        grace: float | None = None,
+    ) -> None:
         self.store = store
+        self.grace = "" if grace is None else str(grace)
         self.in_process = "1" if in_process else ""
         self.file = store.with_suffix(".yaml")
         self.file.write_text(SETTINGS.format(url=url or url_of(store)))
@@ -55,15 +66,12 @@ class Program:
     def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
         """Start a command."""
         environment = {**os.environ, **self.environment(), VARIABLE: failpoints}
-        command = [sys.executable, "-m", "tests.e2e.mortal", *words, "--config", str(self.file)]
-        return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
-        )
+        return Forked([*words, "--config", str(self.file)], environment, ROOT)
 
     def environment(self) -> dict[str, str]:
         """What a process of this program needs to know."""
         path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
-        return {"IN_PROCESS": self.in_process, "PYTHONPATH": path}
+        return {"IN_PROCESS": self.in_process, "GRACE": self.grace, "PYTHONPATH": path}
 
     def run(self, *words: str, failpoints: str = "") -> Ended:
         """Run a command to its end."""

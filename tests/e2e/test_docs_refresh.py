@@ -77,6 +77,7 @@ def serve(site: TinySite, tree: Tree) -> None:
         site.put("/", index)
 
 
+@pytest.mark.slow
 async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
     manifest: Mapping[str, Any],
     versions: Mapping[str, Tree],

@@ -230,6 +230,7 @@ async def test_a_state_seen_between_two_equal_ones_is_not_taken_for_them(
     assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
 
 
+@pytest.mark.slow
 async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
     shared: Path, tmp_path: Path, work: type[InProcess]
 ) -> None:

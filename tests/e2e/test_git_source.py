@@ -50,6 +50,7 @@ def manifest(shared: Path) -> Mapping[str, Any]:
     return loaded
 
 
+@pytest.mark.slow
 async def test_P6_P7_four_versions_of_a_repository_are_followed_exactly(
     shared: Path, repo: Repo, server: GitServer, tmp_path: Path, work: type[InProcess]
 ) -> None:

@@ -297,6 +297,7 @@ def versions(shared: Path) -> Mapping[str, Mapping[str, bytes]]:
     return trees
 
 
+@pytest.mark.slow
 async def test_P6_P7_four_pushed_versions_are_followed_exactly_as_the_manifest_says(
     manifest: Mapping[str, Any],
     versions: Mapping[str, Mapping[str, bytes]],

@@ -47,11 +47,12 @@ async def undisturbed(site: TinySite, folder: Path) -> dict[str, Held]:
     return index_of(folder / "undisturbed.db")
 
 
+@pytest.mark.slow
 async def test_P1_P2_a_crawl_killed_at_ten_moments_ends_as_if_undisturbed(
     deadly: DeadlySite, store: Path, work: type[InProcess]
 ) -> None:
     """Ten kills in one crawl by the command line, by the pages asked for or by the pages written so far."""
-    program = Program(store)
+    program = Program(store, in_process=True)
     before = 0
     for free, written in MOMENTS:
         process = program.start("crawl", deadly.url, "--name", "docs", "--json")
@@ -156,6 +157,7 @@ def test_P5_a_confirmation_that_was_killed_is_whole_or_can_be_given_again(
 # ---- many kills, by chance ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_F09_twenty_kills_by_chance_in_one_crawl_leave_no_trace(store: Path, tmp_path: Path) -> None:
     killer = Killer(seed=20261, seconds=0.5, hits=40)
     print(killer)
@@ -192,7 +194,7 @@ async def test_P3_F26_a_lock_whose_process_is_gone_is_taken_over_at_once(
     deadly: DeadlySite, store: Path
 ) -> None:
     """B7: the abandoned attempts stay in the history with their reason."""
-    program = Program(store)
+    program = Program(store, in_process=True)
     process = program.start("crawl", deadly.url, "--name", "docs")
     deadly.aim(process, store, 5)
     ended(process)

@@ -236,7 +236,7 @@ async def test_a_stop_ends_the_looking_and_the_answer_comes_as_it_is(
 
 def test_P12_ctrl_c_while_hits_are_looked_at_gives_the_old_answer(store: Path, tiny: TinySite) -> None:
     lay(tiny, star(3))
-    program = Program(store, in_process=True)
+    program = Program(store, in_process=True, grace=0.2)
     assert program.run("crawl", tiny.url, "--name", "docs").code == 0
     gate = tiny.hold("/p1")
     process = program.start("search", word("/p1"), "--mode", "text", "--max-age", "0s", "--json")

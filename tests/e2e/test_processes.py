@@ -58,7 +58,7 @@ async def test_P12_a_stop_does_not_wait_for_a_server_that_never_answers(store: P
     with TinySite() as site:
         lay(site, star(5))
         gate = site.hold("/p2")
-        process = Program(store).start("crawl", site.url, "--name", "docs", "--json")
+        process = Program(store, in_process=True).start("crawl", site.url, "--name", "docs", "--json")
         await gate.arrived(timeout=60)
         process.send_signal(signal.SIGINT)
         asked_at = time.monotonic()
@@ -66,7 +66,7 @@ async def test_P12_a_stop_does_not_wait_for_a_server_that_never_answers(store: P
         assert time.monotonic() - asked_at < SOON
         assert (stopped.code, stopped.report["state"]) == (1, "cancelled"), stopped
         site.release("/p2")
-        assert Program(store).run("crawl", site.url, "--name", "docs").code == 0
+        assert Program(store, in_process=True).run("crawl", site.url, "--name", "docs").code == 0
     assert_sound(store)
     assert len(index_of(store)) == 6
 
@@ -83,7 +83,7 @@ async def test_F10_a_second_ctrl_c_quits_at_once_and_the_run_can_still_go_on(sto
         assert process.wait(timeout=SOON) == 130
         process.communicate()
         site.release("/p2")
-        assert Program(store).run("crawl", site.url, "--name", "docs").code == 0
+        assert Program(store, in_process=True).run("crawl", site.url, "--name", "docs").code == 0
     assert_sound(store)
     assert len(index_of(store)) == 6
 
@@ -92,7 +92,7 @@ async def test_a_source_that_is_being_crawled_is_refused_to_a_second_process(sto
     with TinySite() as site:
         lay(site, star(5))
         gate = site.hold("/p2")
-        program = Program(store)
+        program = Program(store, in_process=True)
         first = program.start("crawl", site.url, "--name", "docs", "--json")
         await gate.arrived(timeout=60)
         second = program.run("crawl", site.url, "--name", "docs")
@@ -116,7 +116,7 @@ async def test_P9_F113_two_sources_on_one_host_share_it_politely(store: Path, wo
         for path in site.paths:
             site.slow(path, 0.01)
         gate = site.hold("/robots.txt")
-        program = Program(store)
+        program = Program(store, in_process=True)
         both = [program.start("crawl", site.at(f"/{n}/"), "--name", n, "--json") for n in ("one", "two")]
         await gate.arrived(2, timeout=60)
         site.release("/robots.txt")
@@ -135,7 +135,7 @@ async def test_P9_two_sources_on_two_hosts_are_crawled_side_by_side(store: Path)
         lay(one, star(25))
         lay(two, star(25))
         gates = [one.hold("/p3"), two.hold("/p3")]
-        program = Program(store)
+        program = Program(store, in_process=True)
         both = [
             program.start("crawl", site.url, "--name", name, "--json")
             for site, name in ((one, "one"), (two, "two"))
@@ -157,7 +157,7 @@ async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(
     with TinySite() as site:
         lay(site, star(12))
         gate = site.hold("/p5")
-        sleeper = Program(store).start("crawl", site.url, "--name", "docs", "--json")
+        sleeper = Program(store, in_process=True).start("crawl", site.url, "--name", "docs", "--json")
         await gate.arrived(timeout=60)
         while committed(store) < 12:  # noqa: ASYNC110 - then it writes no more, and holds just one page
             await asyncio.sleep(0.01)

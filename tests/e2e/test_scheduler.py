@@ -95,7 +95,7 @@ async def test_a_source_whose_run_is_open_is_not_started_again_and_waits_for_its
 async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_goes_on(
     store: Path, work: type[InProcess]
 ) -> None:
-    program = Program(store, in_process=True)
+    program = Program(store, in_process=True, grace=0.5)
     with BusySite() as site:
         lay(site, star(20))
         async with opened(store, clock=FrozenClock(datetime.now(UTC) - 2 * DAY)) as kb:

@@ -39,6 +39,7 @@ def texts(folder: Path) -> set[str]:
     return {path.read_text("utf-8").split("\n---\n\n", 1)[1] for path in folder.rglob("*.md")}
 
 
+@pytest.mark.usefixtures("work")
 async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_changed(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

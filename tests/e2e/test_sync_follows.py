@@ -19,8 +19,6 @@ from afresh.engine import following
 from afresh.engine.following import Following
 from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
 
-pytest.importorskip("google.genai")
-
 
 async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is_told_before_it_ends(
     tiny: TinySite, store: Path, work: type[InProcess]

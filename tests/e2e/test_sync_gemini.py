@@ -17,8 +17,6 @@ from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
 from afresh.testing.gemini_server import KEY
 
-pytest.importorskip("google.genai")
-
 
 @pytest.fixture
 def clock() -> FrozenClock:

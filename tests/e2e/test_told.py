@@ -55,7 +55,7 @@ async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(
 async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: Path, tiny: TinySite) -> None:
     lay(tiny, star(5))
     store = tmp_path / "afresh.db"
-    program = Program(store)
+    program = Program(store, in_process=True)
     assert program.run("crawl", tiny.url, "--name", "docs", failpoints="commit.stamp=kill").code != 0
     async with opened(store) as kb:
         status = await kb.status()

@@ -26,6 +26,7 @@ from eval.sets import CRANFIELD, FASTAPI, NAMES, Question, load
 HARD = {CRANFIELD: 0.42}  # nDCG@10 of the hybrid with the embedded model, promised; no floor goes below
 
 
+@pytest.mark.slow
 async def test_search_holds_its_floors_and_the_hybrid_beats_its_halves(shared: Path, tmp_path: Path) -> None:
     all_measured = [await measure(load(name, shared), tmp_path) for name in NAMES]
     floors = read()

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from afresh.config import load
 from afresh.faces.cli.program import program
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -25,10 +27,7 @@ UNITS = sorted(DEPLOY.glob("*.service"))
 
 def check_command(words: list[str]) -> None:
     """Every option of a command line is one of the command's."""
-    command = program.commands.get(words[0])
-    if command is None:
-        assert words[0] == "serve"
-        return
+    command = program.commands[words[0]]
     known = {name for param in command.params for name in param.opts}
     assert [word for word in words[1:] if word.startswith("-") and word not in known] == []
 
@@ -61,7 +60,13 @@ def test_the_image_runs_as_nobody_and_starts_the_server() -> None:
     assert last["USER"] == "10001"
     assert yaml.safe_load(last["ENTRYPOINT"]) == ["afresh"]
     check_command(yaml.safe_load(last["CMD"]))
+    checked = last["HEALTHCHECK"].partition(" CMD ")[2]
+    assert "http://127.0.0.1:8000/health" in yaml.safe_load(checked)[-1]
+    compile(yaml.safe_load(checked)[-1], "health check", "exec")
     root = DEPLOY.parent
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    (chosen,) = re.findall(r'"\.\[([a-z,]+)\]"', text)
+    assert set(chosen.split(",")) <= set(extras)
     for word, rest in lines:
         if word == "COPY" and "--from" not in rest:
             assert all((root / name).exists() for name in rest.split()[:-1]), rest
@@ -79,4 +84,6 @@ def test_the_composition_is_postgres_a_server_and_two_workers() -> None:
         check_command(service["command"])
         assert (service["cap_drop"], service["read_only"]) == (["ALL"], True)
         assert service["environment"]["AFRESH_STORE"].startswith("postgresql://afresh:${POSTGRES_PASSWORD:?")
+        given = {variable: "" for variable in service["environment"] if variable != "AFRESH_STORE"}
+        assert load(None, {**given, "AFRESH_STORE": "postgresql://afresh:x@database/afresh"}, {}, DEPLOY)
         assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()

@@ -156,7 +156,7 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
         assert (await client.ask("POST", f"{API}/sources", json=new))[0] == 200, "known: not made again"
         async with client.session.get(f"{API}/sources") as read:
             tag = read.headers["etag"]
-            assert read.headers["cache-control"] == "private, no-cache", "what one token sees is not for others"
+            assert read.headers["cache-control"] == "private, no-cache", "not for other tokens"
         async with client.session.get(f"{API}/sources", headers={"if-none-match": f'"x", W/{tag}'}) as again:
             assert (again.status, await again.read()) == (304, b"")
         await client.ask("PATCH", f"{API}/sources/{source['id']}", json={"settings": {"max_depth": 3}})

@@ -16,10 +16,12 @@ from afresh.config.git import GitSettings
 from afresh.config.github import GithubSettings
 from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
+from afresh.config.notify import NOTIFY, NotifySettings
 from afresh.config.places import network_place
 from afresh.config.server import ServerSettings
 from afresh.config.sinks import SINKS, SinkSettings
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
+from afresh.config.telemetry import TelemetrySettings
 from afresh.config.webhooks import WEBHOOKS, WebhookSettings
 
 DAY = 86_400
@@ -257,8 +259,10 @@ class Config:
     sinks: Mapping[str, SinkSettings] = field(default_factory=dict)
     server: ServerSettings = field(default_factory=ServerSettings)
     webhooks: Mapping[str, WebhookSettings] = field(default_factory=dict)
+    notify: Mapping[str, NotifySettings] = field(default_factory=dict)
     access: AccessSettings = field(default_factory=AccessSettings)
     log: LogSettings = field(default_factory=LogSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     file: Path | None = field(default=None, compare=False)
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -286,9 +290,10 @@ SECTIONS = {
     "server": ServerSettings,
     "access": AccessSettings,
     "log": LogSettings,
+    "telemetry": TelemetrySettings,
 }
 
-NAMED = {section.name: section for section in (SINKS, WEBHOOKS)}
+NAMED = {section.name: section for section in (SINKS, WEBHOOKS, NOTIFY)}
 
 Place = tuple[str, str]  # section and key
 

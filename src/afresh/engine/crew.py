@@ -11,6 +11,7 @@ from afresh.core.events import Listener, Notice
 from afresh.core.file_urls import is_file_url
 from afresh.core.model import Run, RunId, RunMode, RunState, Source
 from afresh.core.views import RunReport
+from afresh.engine import journal
 from afresh.engine.helping import SHARED, lend_a_hand
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import Vigil, at_work
@@ -175,7 +176,8 @@ class Crew:
             if not hand.leads:
                 await lend_a_hand(kit, source, run, hand.stopping)
                 return
-            report = await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id)
+            with journal.run_span(source, run.mode) as ended:
+                report = ended(await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id))
         if report.state is not RunState.QUEUED:
             self._put_off.pop(run.id, None)
             self._tell(report)

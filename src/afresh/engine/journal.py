@@ -1,13 +1,15 @@
 """What the engine writes to the log: a line for what an operator asks about, none for what went as usual."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from afresh.core.events import Event, Listener, ignore
 from afresh.core.looks import Outcome
-from afresh.core.model import Decision, Run, RunState, Visit
+from afresh.core.model import Decision, Run, RunMode, RunState, Source, Visit
 from afresh.core.views import RunReport
+from afresh.traces import span
 
 log = logging.getLogger("afresh.engine")
 
@@ -70,6 +72,20 @@ def _event(decision: Decision) -> str:
     if decision.doubtful:
         return "page doubted"
     return "page refused" if decision.refused else f"page {decision.outcome.replace('_', ' ')}"
+
+
+@contextmanager
+def run_span(source: Source, mode: RunMode) -> Iterator[Callable[[RunReport], RunReport]]:
+    """A span for the work on a run in this process; what came of it is told at its end."""
+    with span("run", {"afresh.source": source.label, "afresh.mode": str(mode)}) as note:
+
+        def ended(report: RunReport) -> RunReport:
+            names = ("checked", "new", "changed", "failed")
+            counts = {f"afresh.{name}": getattr(report, name) for name in names}
+            note.add({"afresh.run": report.run, "afresh.state": str(report.state), **counts})
+            return report
+
+        yield ended
 
 
 def host_paused(domain: str, seconds: float) -> None:

@@ -28,6 +28,7 @@ from afresh.engine.prepare import prepare
 from afresh.engine.signs import signs_of
 from afresh.engine.telling import file_hash
 from afresh.failpoints import failpoint
+from afresh.traces import UNHEARD, Value, sampled
 
 LINK_BYTES = 500  # that a link costs in memory, with its address and its text
 
@@ -37,7 +38,10 @@ async def look(claim: Claim, kit: Kit) -> Fetched | None:
     request = request_for(claim.page, kit.policy, kit.clock(), full=kit.full)
     kit.listener(Step(name="request", url=request.url))
     failpoint("page.request")
-    fetched = await _fetch(claim, request, kit)
+    with sampled("look", {"url.full": request.url}) as note:
+        fetched = await _fetch(claim, request, kit)
+        if note is not UNHEARD:
+            note.add(_signs(fetched))
     if fetched is not None:
         kit.listener(Step(name="fetch", url=request.url))
         failpoint("page.fetched")
@@ -121,6 +125,13 @@ def broken_visit(claim: Claim, error: Exception, kit: Kit) -> Visit:
     """The visit of a page on which afresh itself stumbled: a failure like any other, so the rest goes on."""
     failed = Failed(outcome=Outcome.FAILED, reason=f"internal error: {type(error).__name__}: {error}")
     return Visit(claim=claim, decision=decide(claim.page, failed, kit.policy, kit.clock()))
+
+
+def _signs(fetched: Fetched | None) -> dict[str, Value]:
+    """What a span tells of a look."""
+    code = getattr(fetched, "status_code", None)
+    kind = type(fetched).__name__ if fetched else "PutOff"
+    return {"afresh.look": kind, **({"http.response.status_code": code} if code else {})}
 
 
 async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:

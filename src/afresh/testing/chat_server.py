@@ -3,17 +3,16 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from afresh.core.link_score import AskedLink
+from afresh.testing.api import LoopbackApi
 from afresh.testing.asked import Asked
 from afresh.testing.chat import Chat, completion
 from afresh.testing.embedder import Trouble
 from afresh.testing.embedding_server import Status
 from afresh.testing.link_answers import Odd, Scores, entry, literal_scores, said
-from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import Reply, answer, raw, raw_sockets
+from afresh.testing.wire import Reply, answer, raw
 
 _JSON = "application/json"
 _REFUSED = b'{"error": {"message": "unknown parameter: response_format"}}'
@@ -22,7 +21,7 @@ _DRIP_SECONDS = 0.02
 _LARGE = 1_000_000
 
 
-class ChatServer:
+class ChatServer(LoopbackApi):
     """Serves from a thread of its own; `script` holds what happens to the next requests, then all is well.
 
     A text is answered as it stands, a Status instead of a completion, an Odd is a spoilt answer to a request
@@ -30,17 +29,17 @@ class ChatServer:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.script: list[str | Status | Trouble | Odd] = []
         self.asked: list[Chat] = []
         self.scorer: Callable[[AskedLink, Sequence[str]], Scores] = literal_scores
         self.refused_forms: frozenset[str] = frozenset()  # of `json_schema` and `json_object`
         self.usage: int | None = None  # tokens that each completion says it used
-        self._server = LoopbackServer(raw_sockets(self._respond))
 
     @property
     def base_url(self) -> str:
         """What `ai.base_url` has to be."""
-        return f"http://{HOST}:{self._server.port}/v1"
+        return f"{self.origin}/v1"
 
     @property
     def calls(self) -> int:
@@ -51,23 +50,6 @@ class ChatServer:
     def links_per_call(self) -> list[int]:
         """How many links each request for scores held."""
         return [len(chat.links) for chat in self.asked if chat.links]
-
-    def down(self) -> None:
-        """Refuse connections."""
-        self._server.down()
-
-    def up(self) -> None:
-        """Accept connections again."""
-        self._server.up()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
 
     async def _respond(self, asked: Asked) -> Reply:
         chat = Chat(asked.path, asked.headers, json.loads(asked.body))

@@ -4,13 +4,12 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from afresh.testing.api import LoopbackApi
 from afresh.testing.asked import Asked
 from afresh.testing.embedder import FakeEmbedder, Trouble
-from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import answer, raw_sockets
+from afresh.testing.wire import answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +31,22 @@ class Asking:
     texts: tuple[str, ...]
 
 
-class EmbeddingServer:
+class EmbeddingServer(LoopbackApi):
     """Serves from a thread of its own; `script` holds what happens to the next requests, then all is well."""
 
     def __init__(self, *, dimension: int = 16) -> None:
+        super().__init__()
         self.dimension = dimension
         self.script: list[Trouble | Status] = []
         self.asked: list[Asking] = []
         self.most_texts: int | None = None  # requests with more are answered 413
         self.longest_text: int | None = None  # and so are texts with more characters
         self.backwards = False  # whether answers come in the order of their numbers turned round
-        self._server = LoopbackServer(raw_sockets(self._respond))
 
     @property
     def base_url(self) -> str:
         """What `embedding.base_url` has to be."""
-        return f"http://{HOST}:{self._server.port}/v1"
-
-    def down(self) -> None:
-        """Refuse connections."""
-        self._server.down()
-
-    def up(self) -> None:
-        """Accept connections again."""
-        self._server.up()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
+        return f"{self.origin}/v1"
 
     async def _respond(self, asked: Asked) -> bytes:
         body = json.loads(asked.body)

@@ -3,15 +3,14 @@
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs
 
 from afresh.ports import Clock
 from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked, RequestLog
+from afresh.testing.api import CountedApi
+from afresh.testing.asked import Asked
 from afresh.testing.clock import FrozenClock
 from afresh.testing.faults import Script
 from afresh.testing.gemini_hosted import (
@@ -24,8 +23,7 @@ from afresh.testing.gemini_hosted import (
     missing,
 )
 from afresh.testing.gemini_upload import Uploads
-from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import Reply, raw_sockets, sent
+from afresh.testing.wire import Reply, sent
 
 KEY = "a-key-of-gemini"
 _PATH = re.compile(
@@ -35,7 +33,7 @@ _PATH = re.compile(
 _MOST, _USUAL = 20, 10  # documents in one answer
 
 
-class GeminiServer:
+class GeminiServer(CountedApi):
     """Serves from a thread of its own; `hosted` is what it holds, `script` the trouble it makes.
 
     Documents go through their states in the time of `clock`, which stands still unless it is moved.
@@ -44,6 +42,7 @@ class GeminiServer:
     """
 
     def __init__(self, clock: Clock | None = None, *, keys: Iterable[str] = (KEY,)) -> None:
+        super().__init__()
         self.clock = clock or FrozenClock()
         self.hosted = Hosted(self.clock)
         self.uploads = Uploads(self.hosted, self._keep)
@@ -53,15 +52,12 @@ class GeminiServer:
         self.shy = False  # what is not there is a 403 that says it may not exist
         self.bend: bytes | None = None  # what all requests for a resource are answered with, as a good answer
         self.upload_base_url: str | None = None  # where uploads are sent to; here if None
-        self.requests = RequestLog()  # without keys
-        self.kinds: Counter[str] = Counter()
         self._shown_keys: dict[str, set[str]] = {}  # path → digests of the keys that were shown there
-        self._server = LoopbackServer(raw_sockets(self._respond))
 
     @property
     def base_url(self) -> str:
         """What the `base_url` of the sink has to be."""
-        return f"http://{HOST}:{self._server.port}"
+        return self.origin
 
     @property
     def documents(self) -> list[HostedDocument]:
@@ -76,28 +72,6 @@ class GeminiServer:
         """Whether any request carried this key."""
         mark = _digest(key)
         return any(mark in shown for shown in self._shown_keys.values())
-
-    def forget(self) -> None:
-        """Begin to count requests anew."""
-        self.requests.clear()
-        self.kinds.clear()
-
-    def down(self) -> None:
-        """Refuse connections."""
-        self._server.down()
-
-    def up(self) -> None:
-        """Accept connections again."""
-        self._server.up()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
 
     async def _respond(self, asked: Asked) -> Reply:
         found = _PATH.fullmatch(asked.path.partition("?")[0])

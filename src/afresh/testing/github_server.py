@@ -4,25 +4,23 @@ import base64
 import hashlib
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote
 
 from afresh.testing.answers import Answer, unless_known
-from afresh.testing.asked import Asked, RequestLog
+from afresh.testing.api import CountedApi
+from afresh.testing.asked import Asked
 from afresh.testing.git_objects import Pushed
 from afresh.testing.github_repository import HostedRepository
 from afresh.testing.github_wiki import wiki_answer
-from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import raw_sockets, sent
+from afresh.testing.wire import sent
 
 ROBOTS = b"User-agent: *\nDisallow: /*/*/pulse\nDisallow: /*/raw/\nDisallow: /*/*/wiki/*/_history\n"
 _MOST_ENTRIES = 100_000
 
 
-class GithubServer:
+class GithubServer(CountedApi):
     """Serves one repository from a thread of its own; what it holds is set from Python.
 
     API, raw files and web pages stand at one port, as on an Enterprise server. `requests` is what was asked,
@@ -37,6 +35,7 @@ class GithubServer:
         token: str | None = None,
         weak: bool = True,
     ) -> None:
+        super().__init__()
         self.repository = HostedRepository(name, private=private)
         self.token = token  # the one that is taken; without it any token is refused
         self.weak = weak  # whether the API's ETags are weak, as GitHub's are
@@ -47,17 +46,14 @@ class GithubServer:
         self.raw_answer: Answer | None = None  # what the raw host says to everything
         self.script: list[Answer] = []  # what happens to the next questions to the API
         self.bend: Callable[[str, Any], Any] = lambda kind, body: body  # lies about what the API answers
-        self.requests = RequestLog()
-        self.kinds: Counter[str] = Counter()
         self.used = 0  # questions that count against the limit
-        self._server = LoopbackServer(raw_sockets(self._respond))
 
     # ---- where it is -------------------------------------------------------------------------
 
     @property
     def web_url(self) -> str:
         """What `github.web_url` has to be."""
-        return f"http://{HOST}:{self._server.port}"
+        return self.origin
 
     @property
     def api_url(self) -> str:
@@ -104,28 +100,6 @@ class GithubServer:
     def set_wiki(self, pages: Mapping[str, str]) -> None:
         """The pages of the wiki by name, `Home` first, as HTML."""
         self.repository.pages = dict(pages)
-
-    def forget(self) -> None:
-        """Begin to count requests anew."""
-        self.requests.clear()
-        self.kinds.clear()
-
-    def down(self) -> None:
-        """Refuse connections."""
-        self._server.down()
-
-    def up(self) -> None:
-        """Accept connections again."""
-        self._server.up()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
 
     # ---- what it answers ---------------------------------------------------------------------
 

@@ -3,24 +3,22 @@
 import hashlib
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from email.parser import BytesParser
 from email.policy import HTTP
 from itertools import count
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs
 
 from afresh.ports import Clock
 from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked, RequestLog
+from afresh.testing.api import CountedApi
+from afresh.testing.asked import Asked
 from afresh.testing.clock import FrozenClock
 from afresh.testing.faults import Script
 from afresh.testing.gemini_hosted import AT_ONCE, Fate
-from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import Reply, raw_sockets, sent
+from afresh.testing.wire import Reply, sent
 
 KEY = "a-key-of-openai"
 _PATH = re.compile(
@@ -57,7 +55,7 @@ class _Refusal(Exception):
         self.error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
 
 
-class VectorStoreServer:
+class VectorStoreServer(CountedApi):
     """Serves from a thread of its own; `files` is what it holds, `script` the trouble it makes.
 
     Files go through their states in the time of `clock`. `kinds` counts requests by method and by what they
@@ -65,6 +63,7 @@ class VectorStoreServer:
     """
 
     def __init__(self, clock: Clock | None = None, *, keys: Iterable[str] = (KEY,)) -> None:
+        super().__init__()
         self.clock = clock or FrozenClock()
         self.stores: dict[str, dict[str, Any]] = {}
         self.files: dict[str, HostedFile] = {}
@@ -74,16 +73,13 @@ class VectorStoreServer:
         self.keys = set(keys)
         self.script = Script()
         self.bend: bytes | None = None  # what all requests are answered with, as a good answer
-        self.requests = RequestLog()  # without keys
-        self.kinds: Counter[str] = Counter()
         self._shown_keys: set[str] = set()
         self._numbers = count(1)
-        self._server = LoopbackServer(raw_sockets(self._respond))
 
     @property
     def base_url(self) -> str:
         """What the `base_url` of the sink has to be."""
-        return f"http://{HOST}:{self._server.port}/v1"
+        return f"{self.origin}/v1"
 
     @property
     def documents(self) -> list[HostedFile]:
@@ -108,28 +104,6 @@ class VectorStoreServer:
         file = self._make_file(name, data)
         self._place(file, store, dict(attributes or {}))
         return file
-
-    def forget(self) -> None:
-        """Begin to count requests anew."""
-        self.requests.clear()
-        self.kinds.clear()
-
-    def down(self) -> None:
-        """Refuse connections."""
-        self._server.down()
-
-    def up(self) -> None:
-        """Accept connections again."""
-        self._server.up()
-
-    def __enter__(self) -> Self:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.close()
 
     async def _respond(self, asked: Asked) -> Reply:
         found = _PATH.fullmatch(asked.path.partition("?")[0])

@@ -15,10 +15,15 @@ from afresh.faces.cli.clean import whole_text
 # control characters that JSON lets through, and marks that turn the direction of the text
 UNSEEN = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 MARKS = str.maketrans("", "", "\x02\x03")  # what Hit.text puts around matched words
+_NAMES: dict[type, tuple[str, ...]] = {}  # of the fields of each kind of record that was told
 
 
 def plain(value: object) -> object:
     """The value in the types of JSON."""
+    if type(value) is str:  # what most values are
+        return whole_text(value)
+    if names := _names_of(value):
+        return _record(value, names)
     match value:
         case None | bool() | int():
             return value
@@ -34,11 +39,19 @@ def plain(value: object) -> object:
             return {whole_text(str(key)): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
-    return _record(value) if is_dataclass(value) else whole_text(str(value))
+    return whole_text(str(value))
 
 
-def _record(value: object) -> dict[str, object]:
-    items = {each.name: plain(getattr(value, each.name)) for each in fields(value)}  # type: ignore[arg-type]
+def _names_of(value: object) -> tuple[str, ...]:
+    """The fields of a record; none of anything else."""
+    kind = type(value)
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _NAMES[kind]
+
+
+def _record(value: object, names: tuple[str, ...]) -> dict[str, object]:
+    items = {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Hit):
         items["text"] = whole_text(value.text.translate(MARKS))
     return items
@@ -46,8 +59,9 @@ def _record(value: object) -> dict[str, object]:
 
 def moment(value: datetime) -> str:
     """RFC 3339 in UTC, with a Z."""
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if value.tzinfo is not UTC:  # nearly all are
+        value = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    return value.isoformat().replace("+00:00", "Z")
 
 
 def write(value: object, file: TextIO) -> None:

@@ -1,6 +1,7 @@
 """How a command ends: the exit code, and one clear sentence when it went wrong."""
 
 import errno
+import logging
 import os
 import sys
 
@@ -65,8 +66,13 @@ def _told(arguments: list[str], sentence: str, code: int) -> int:
     """Prints the sentence, and with --json also as an object, so that a script always gets one document."""
     sentence = mask_secrets(sentence)
     try:
-        for line in sentence.splitlines() or [""]:
-            print(f"afresh: {clean(line)}", file=sys.stderr)
+        if _wants_json_log(arguments):
+            from afresh.logs import event_line
+
+            print(event_line(sentence, logging.ERROR), end="", file=sys.stderr)
+        else:
+            for line in sentence.splitlines() or [""]:
+                print(f"afresh: {clean(line)}", file=sys.stderr)
     except OSError:
         give_up(sys.stderr)
     if "--json" in before_dashes(arguments):
@@ -76,6 +82,11 @@ def _told(arguments: list[str], sentence: str, code: int) -> int:
         if is_broken():
             give_up(sys.stdout)
     return code
+
+
+def _wants_json_log(arguments: list[str]) -> bool:
+    joined = " ".join(before_dashes(arguments))
+    return "--log-format json" in joined or "--log-format=json" in joined
 
 
 def before_dashes(arguments: list[str]) -> list[str]:
@@ -90,4 +101,9 @@ def _trace(arguments: list[str]) -> None:
     if loud > 1 or os.environ.get("AFRESH_DEBUG", "0") not in {"", "0"}:
         import traceback
 
-        print(mask_secrets(clean(traceback.format_exc(), lines=True)), file=sys.stderr)
+        if _wants_json_log(arguments):
+            from afresh.logs import event_line
+
+            print(event_line(traceback.format_exc(), logging.DEBUG), end="", file=sys.stderr)
+        else:
+            print(mask_secrets(clean(traceback.format_exc(), lines=True)), file=sys.stderr)

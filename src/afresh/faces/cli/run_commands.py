@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from afresh.core.errors import UsageError
+from afresh.core.masking import mask_secrets
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, keywords, limit, split
 from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
@@ -267,7 +268,7 @@ def _check_detached(detach: bool, trust: bool, redetect: bool, budget: int | Non
 
 
 def _again(target: str, name: str | None, version: str | None) -> str:
-    words = ["afresh", "crawl", target]
+    words = ["afresh", "crawl", mask_secrets(target)]
     words += ["--name", name] if name else []
     words += ["--version", version] if version else []
     return shlex.join(words)

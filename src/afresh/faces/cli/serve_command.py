@@ -54,7 +54,9 @@ async def _serve(
     from afresh.faces.cli.running import Brake, signals
     from afresh.faces.http.app import make_app
     from afresh.faces.http.serving import Server
+    from afresh.outlets import check_notify
 
+    check_notify(session.config)
     settings = session.config.server
     kb = await build(session.config, access=Access.READ if read_only else Access.CREATE)
     try:

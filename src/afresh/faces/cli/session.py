@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -109,9 +109,14 @@ class Session:
 
             from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
+            from afresh.logs import event_line
 
             try:
-                self.err.print(Text(clean(mask_secrets(text)), style=style))
+                if self.log_format == "json":
+                    sys.stderr.write(event_line(text))
+                    sys.stderr.flush()
+                else:
+                    self.err.print(Text(clean(mask_secrets(text)), style=style))
             except OSError:  # a full disk under the log is no reason to stop the work
                 give_up(sys.stderr)
 
@@ -135,16 +140,18 @@ class Session:
         with self.logged(config):
             return asyncio.run(work())
 
-    def logged(self, config: Config | None = None) -> AbstractContextManager[None]:
-        """The log, kept while the command works."""
-        from afresh.logs import kept
+    @contextmanager
+    def logged(self, config: Config | None = None) -> Iterator[None]:
+        """The log and what is told to tracing systems, kept while the command works."""
+        from afresh import logs, telemetry
 
-        return kept(
-            config or self.config,
-            verbose=self.verbose,
-            quiet=self.quiet,
-            as_json=self.log_format == "json",
-        )
+        own = config or self.config
+        as_json = self.log_format == "json"
+        with (
+            logs.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
+            telemetry.kept(own),
+        ):
+            yield
 
 
 def here() -> Path:

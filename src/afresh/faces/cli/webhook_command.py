@@ -41,7 +41,7 @@ def _drawn(found: list[Letter], now: "datetime") -> "RenderableType":
     from afresh.faces.cli.wording import ago
 
     if not found:
-        return empty("No messages: name who is to be told under `webhooks:` in the settings.", "")
+        return empty("No messages: name who is told under `webhooks:` or `notify:` in the settings.", "")
     rows = (
         (
             str(each.id),

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
-from afresh import __version__
+from afresh import __version__, traces
 from afresh.app import utc_now
 from afresh.config import Config
 from afresh.faces.http import (
@@ -26,14 +27,23 @@ from afresh.faces.http import (
 from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.by_itself import Desk, keep, tasks
 from afresh.faces.http.problems import RESPONSES, tell_problems
+from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
+from afresh.faces.http.wire import MCP, PREFIX
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:
     from afresh.faces.mcp.http import McpApp
 
-PREFIX = "/api/v1"
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
+# FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
+UNTOLD: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
@@ -82,6 +92,7 @@ def make_app(
         redoc_url=None,
         openapi_url=docs_page.OPENAPI,
         redirect_slashes=False,
+        telemetry=UNTOLD,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
     tell_problems(app)
@@ -90,10 +101,12 @@ def make_app(
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
-        app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)
+    if recorder := traces.recorder():
+        app.add_middleware(Traced, recorder=recorder)
     return app
 
 

@@ -38,7 +38,9 @@ def read_link(cursor: str | None) -> LinkPlace | None:
     if cursor is None:
         return None
     match _unpacked(cursor):
-        case [int() | float() as score, str(url), int(number)] if abs(score) <= HIGHEST and 0 <= number <= LARGEST:
+        case [int() | float() as score, str(url), int(number)] if (
+            abs(score) <= HIGHEST and 0 <= number <= LARGEST
+        ):
             return LinkPlace(float(score), url, number)
     raise UsageError(WRONG)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from afresh.faces.http.wire import App, Message, Receive, Scope, Send
+from afresh.faces.http.wire import App, Message, Receive, Scope, Send, route_of
 from afresh.kb_measures import Figures
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,8 +47,7 @@ class Meter:
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else "other"
-        # the route and not the path: whoever asks must not make up new rows
-        route = getattr(scope.get("route"), "path", "other")
+        route = route_of(scope)
         self.answers[(("method", method), ("route", route), ("status", str(status)))] += 1
         self.spans[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -115,7 +116,7 @@ async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIt
         except Unknown:
             yield b'event: end\ndata: {"state":"removed"}\n\n'
             return
-        body = as_json({name: value for name, value in _fields(run).items() if name != "seconds"})
+        body = as_json(replace(run, seconds=0.0))
         if run.state not in GOING:
             yield b"event: end\ndata: " + as_json(run) + b"\n\n"
             return
@@ -125,9 +126,3 @@ async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIt
         elif (quiet := quiet + 1) % QUIET == 0:
             yield b": still there\n\n"
         await heard(stopping, LOOK)
-
-
-def _fields(run: RunReport) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(run)

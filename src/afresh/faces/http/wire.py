@@ -14,6 +14,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LONGEST = 2_000  # characters of a sentence
 
+PREFIX = "/api/v1"
+MCP = "/mcp"
+
 
 class Refused(Exception):
     """A request that is not answered, with the status and the sentence that say why."""
@@ -62,3 +65,14 @@ async def refuse(send: Send, refused: Refused) -> None:
 def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI takes them."""
     return [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]
+
+
+def route_of(scope: Scope) -> str:
+    """The pattern of an address and not the address: whoever asks must not make up new names."""
+    if scope["path"] == MCP:
+        return MCP
+    route: str | None = getattr(scope.get("route"), "path", None)
+    if route is None:
+        return "other"
+    below = scope["path"].startswith(f"{PREFIX}/") and not route.startswith(PREFIX)
+    return f"{PREFIX}{route}" if below else route

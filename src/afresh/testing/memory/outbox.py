@@ -23,7 +23,7 @@ class MemoryOutbox:
         return found[::-1][:limit]
 
     async def letters_due(self, now: datetime, limit: int = 100) -> list[Letter]:
-        """Messages whose time has come, oldest first; so many of each target, so that none waits for another."""
+        """Messages whose time has come, oldest first, so many of each target."""
         waiting = (each for each in self._kept() if each.state is LetterState.WAITING)
         places: Counter[str] = Counter()
         found = []
