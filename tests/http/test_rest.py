@@ -115,6 +115,8 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         ):
             status, told = await client.ask("GET", f"{API}/pages?{wrong}")
             assert (status, wrong.partition("=")[0] in told["detail"]) == (422, True), (wrong, told)
+        status, told = await client.ask("PATCH", f"{API}/sources/{number}", json={"reset": ["max_page"]})
+        assert (status, "max_pages" in told["detail"]) == (422, True), "a name that is none"
         huge = base64.urlsafe_b64encode(json.dumps([10**400, "x", 1]).encode()).decode().rstrip("=")
         status, told = await client.ask("GET", f"{API}/links?cursor={huge}")
         assert (status, "cursor" in told["detail"]) == (422, True), "no float holds it"
