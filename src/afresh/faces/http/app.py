@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 from fastapi.telemetry import TelemetryConfig
@@ -30,10 +29,8 @@ from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import MCP, PREFIX
+from afresh.faces.mcp.http import asgi_app
 from afresh.kb import KnowledgeBase
-
-if TYPE_CHECKING:
-    from afresh.faces.mcp.http import McpApp
 
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 # FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
@@ -69,14 +66,14 @@ def make_app(
     With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
     """
     desk = Desk()
-    mcp = _mcp(kb, read_only=read_only)
+    mcp = asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)  # names: see Door
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         own = () if read_only else tasks(kb, config, works=works, schedules=schedules)
         workers = {asyncio.create_task(keep(desk, *task)) for task in own}
         try:
-            async with mcp.running() if mcp else nullcontext():
+            async with mcp.running():
                 yield
         finally:
             stop(app)
@@ -100,23 +97,13 @@ def make_app(
     app.include_router(docs_page.router)
     for router in ROUTERS:
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
-    if mcp:
-        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
+    app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
     app.add_middleware(desk.metered)
     if recorder := traces.recorder():
         app.add_middleware(Traced, recorder=recorder)
     return app
-
-
-def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":
-    """MCP, where its package is installed; names are checked by the door, as for every route."""
-    try:
-        from afresh.faces.mcp.http import asgi_app
-    except ModuleNotFoundError:
-        return None
-    return asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:
