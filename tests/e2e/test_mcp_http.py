@@ -108,6 +108,12 @@ async def test_the_official_client_calls_every_tool_over_http_and_readers_only_w
                 body = {"name": "remove_docs", "arguments": {"library": "docs"}}
                 refused = await posted(url, "tools/call", {"X-Reader": "1"}, body)
                 assert "there is no tool" in refused[1]
+                for page in (site.url, site.at("/p3")):  # of no source any more, and seen by others before
+                    body = {"name": "fetch_url", "arguments": {"url": page}}
+                    assert (
+                        "no part of any source"
+                        in (await posted(url, "tools/call", {"X-Reader": "1"}, body))[1]
+                    )
 
 
 async def posted(

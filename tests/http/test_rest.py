@@ -35,6 +35,9 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         [found] = (await client.get(f"{API}/pages", params={"url": site.url}))["items"]
         assert found == root == await client.get(f"{API}/pages/{root['id']}")
         assert (await client.get(f"{API}/pages", params={"url": site.url + "nowhere"}))["items"] == []
+        for path in (f"{API}/pages", f"{API}/runs/{run}/events"):
+            async with client.session.head(path) as head:
+                assert (head.status, await head.read()) == (200, b"")
         assert "# " in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
         attempts = (await client.get(f"{API}/pages/{root['id']}/history"))["items"]
         assert "success" in {attempt["outcome"] for attempt in attempts}
@@ -174,6 +177,7 @@ async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path)
         ready = await client.get("/ready")
         assert (ready["worker"], ready["schedules"]) == ("elsewhere", "elsewhere")
         document = await client.get(f"{API}/openapi.json")
+        assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
         methods = {method for item in document["paths"].values() for method in item}
         assert methods == {"get"}
         assert (await client.ask("POST", f"{API}/sources", json={"target": "https://x.example/"}))[0] == 405

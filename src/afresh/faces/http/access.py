@@ -12,7 +12,19 @@ from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
 from afresh.faces.http.names import check_host, check_origin, is_local, peer_of
-from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
+from afresh.faces.http.wire import (
+    App,
+    Message,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    bodiless,
+    encoded,
+    refuse,
+    value,
+    values,
+)
 
 OPEN = "/health"
 HOOKS = "/api/v1/webhooks/"
@@ -89,7 +101,10 @@ class Door:
         scope.setdefault("state", {}).update(allowed=allowed, asked=False)
         if allowed.sources is not None:
             send.only_if_asked = scope["state"]
-        if scope["method"] in ("GET", "HEAD"):
+        if scope["method"] == "HEAD":
+            await self._app({**scope, "method": "GET"}, receive, bodiless(send))
+            return
+        if scope["method"] == "GET":
             await self._app(scope, receive, send)
             return
         body = await self._body(scope, receive)

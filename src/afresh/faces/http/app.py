@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
@@ -41,6 +42,9 @@ UNTOLD: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
+BEARER = HTTPBearer(  # for the document alone: `Door` looks at tokens
+    scheme_name="token", description="`afresh token create` makes one.", auto_error=False
+)
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
@@ -96,7 +100,8 @@ def make_app(
     app.include_router(health.router)
     app.include_router(docs_page.router)
     for router in ROUTERS:
-        app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
+        part = _open_part(router) if read_only else router
+        app.include_router(part, prefix=PREFIX, responses=RESPONSES, dependencies=[Depends(BEARER)])
     app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks)
