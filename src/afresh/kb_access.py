@@ -18,7 +18,7 @@ from afresh.core.access import (
 )
 from afresh.core.errors import UsageError
 from afresh.core.masking import one_line
-from afresh.engine.bounded import BoundedStore, BoundedTools
+from afresh.engine.bounded import BoundedStore, BoundedTools, ReadersTools
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.ports import Clock, Library
@@ -37,13 +37,20 @@ class Admission:
     allowed: Allowed = EVERYTHING
 
     def seen_by(self, allowed: Allowed) -> Self:
-        """The same for who may see just some sources: others are not there, what concerns all is closed."""
-        if allowed.everywhere:
+        """The same for who may see just some sources: others are not there, what concerns all is closed.
+
+        Who may only read has no other pages of the web fetched.
+        """
+        if allowed.everywhere and allowed.may_write:
             return self
-        part, store = copy(self), BoundedStore(self._store, allowed)
-        part._store = cast("Library", store)
-        part._tools = cast("Tools", BoundedTools(self._tools, store))
+        part = copy(self)
         part.allowed = allowed
+        if allowed.everywhere:
+            part._tools = cast("Tools", ReadersTools(self._tools, self._store))
+        else:
+            store = BoundedStore(self._store, allowed)
+            part._store = cast("Library", store)
+            part._tools = cast("Tools", BoundedTools(self._tools, store))
         return part
 
     async def create_token(

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from afresh.core.errors import AfreshError, RunBusy, UsageError
+from afresh.core.errors import AfreshError, RunBusy, StoreError, UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.git_address import parse_git
 from afresh.core.github_address import github_address
@@ -128,6 +128,11 @@ class Hooks(Work):
                 report = await self._fulfilled(source, own, listener)
             except RunBusy as busy:  # what it looks at may be older than the wish
                 log.info("what webhooks wish of %s waits: %s", source.label, busy)
+                continue
+            except StoreError:
+                raise
+            except AfreshError as error:  # the sources behind it are no worse for it
+                log.warning("what webhooks wish of %s waits: %s", source.label, error)
                 continue
             reports.append(report)
             await self._store.fulfil(own)

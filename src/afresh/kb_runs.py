@@ -8,7 +8,7 @@ from afresh.core.glimpse import Glimpse
 from afresh.core.model import Source
 from afresh.core.views import RunReport
 from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
-from afresh.engine.status import alive_workers, live_report
+from afresh.engine.status import alive_workers, awaited_report
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.kb_sync import Syncing
@@ -33,7 +33,7 @@ class RunsOnRecord(Syncing):
     async def run(self, number: int) -> RunReport:
         """One run, as far as it is."""
         run, source = await run_and_source(self._store, number)
-        return live_report(run, source, await self._alive(), self._clock())
+        return awaited_report(run, source, await self._alive(), self._clock())
 
     async def cancel(self, number: int) -> RunReport:
         """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""

@@ -45,7 +45,11 @@ class Lines(logging.Formatter):
             "level": record.levelname.lower(),
             "event": self._safe(_message(record)),
         }
-        told |= {name: self._safe(str(value)) for name, value in data.items() if value is not None}
+        told |= {
+            f"its_{name}" if name in told else name: self._safe(str(value))
+            for name, value in data.items()
+            if value is not None
+        }
         if record.exc_info and record.exc_info[1] is not None:
             told["error"] = self._safe(f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}")
             told["trace"] = self._safe(self.formatException(record.exc_info))

@@ -39,6 +39,7 @@ async def test_F101_one_sends_a_message_and_what_was_sent_is_forgotten_later(
     await desk.begin()
     await store.finish_run(desk.run, Ending(state=RunState.COMPLETED, counts={}, letters=LETTERS), clock())
     first, second = await store.letters_due(clock())
+    assert list(await store.letters_due(clock(), limit=1)) == [first, second], "one of each target"
     lease = clock() + timedelta(minutes=2)
     assert await store.take_letter(first, lease)
     assert not await (await open_another()).take_letter(first, lease)

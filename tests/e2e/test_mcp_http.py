@@ -108,6 +108,12 @@ async def test_the_official_client_calls_every_tool_over_http_and_readers_only_w
                 body = {"name": "remove_docs", "arguments": {"library": "docs"}}
                 refused = await posted(url, "tools/call", {"X-Reader": "1"}, body)
                 assert "there is no tool" in refused[1]
+                for page in (site.url, site.at("/p3")):  # of no source any more, and seen by others before
+                    body = {"name": "fetch_url", "arguments": {"url": page}}
+                    assert (
+                        "no part of any source"
+                        in (await posted(url, "tools/call", {"X-Reader": "1"}, body))[1]
+                    )
 
 
 async def posted(
@@ -150,6 +156,8 @@ async def test_F103_F109_rebinding_is_refused_and_requests_are_bounded(tmp_path:
             assert (await posted(url, "initialize", headers))[0] == status, headers
         assert (await posted(url, "tools/list", {}, {"x": "y" * 1_100_000}))[0] == 413
         async with aiohttp.ClientSession() as session:
+            async with session.get(url, headers={"Accept": "text/event-stream"}) as stream:
+                assert stream.status == 405, "no stream that tells nothing and holds up the end of the server"
             async with session.post(url, data="no json", headers={"Content-Type": "text/plain"}) as answer:
                 assert answer.status == 400
             call = {"name": "get_job_info", "arguments": {"jobId": 1}}

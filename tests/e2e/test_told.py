@@ -63,6 +63,7 @@ async def test_P3_a_run_whose_process_is_gone_is_shown_as_interrupted(tmp_path: 
         [run] = status.runs
         assert run.state == "cancelled"
         assert "`afresh refresh docs` goes on" in run.notes[-1]
+        assert (await kb.run(run.run)).state == "queued", "who waits for its end is not told that it ended"
         assert [each.last_state for each in await kb.sources()] == ["cancelled"]
         assert (await kb.show("docs")).last_state == "cancelled"
 

@@ -52,6 +52,9 @@ def test_F111_text_and_json_tell_the_same(tmp_path: Path) -> None:
         "url": "https://x.org/",
         "reason": 'said "no"',
     }
+    record.data = {"event": "run.finished", "at": "x"}
+    told = json.loads(Lines(as_json=True).format(record))
+    assert (told["event"], told["its_event"], told["at"][:4]) == ("page failed", "run.finished", "1970")
 
 
 def test_F111_a_value_is_cut_where_nobody_would_read_on() -> None:

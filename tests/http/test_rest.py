@@ -1,5 +1,6 @@
 """REST on a real port: what a team does with it, from the first source to the last page."""
 
+import base64
 import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -34,6 +35,9 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         [found] = (await client.get(f"{API}/pages", params={"url": site.url}))["items"]
         assert found == root == await client.get(f"{API}/pages/{root['id']}")
         assert (await client.get(f"{API}/pages", params={"url": site.url + "nowhere"}))["items"] == []
+        for path in (f"{API}/pages", f"{API}/runs/{run}/events"):
+            async with client.session.head(path) as head:
+                assert (head.status, await head.read()) == (200, b"")
         assert "# " in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
         passages = (await client.get(f"{API}/pages/{root['id']}/passages"))["items"]
         assert passages[0]["content"] in (await client.get(f"{API}/pages/{root['id']}/text"))["markdown"]
@@ -142,6 +146,11 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         ):
             status, told = await client.ask("GET", f"{API}/pages?{wrong}")
             assert (status, wrong.partition("=")[0] in told["detail"]) == (422, True), (wrong, told)
+        status, told = await client.ask("PATCH", f"{API}/sources/{number}", json={"reset": ["max_page"]})
+        assert (status, "max_pages" in told["detail"]) == (422, True), "a name that is none"
+        huge = base64.urlsafe_b64encode(json.dumps([10**400, "x", 1]).encode()).decode().rstrip("=")
+        status, told = await client.ask("GET", f"{API}/links?cursor={huge}")
+        assert (status, "cursor" in told["detail"]) == (422, True), "no float holds it"
         for path in ("pages/99", "links/99", "runs/99", "sources/99", "sources/99/pages", "pages?source=99"):
             assert (await client.ask("GET", f"{API}/{path}"))[0] == 404, path
         for path in ("pages/0", "links/9223372036854775808", "runs/x"):
@@ -180,6 +189,7 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
         assert (await client.ask("POST", f"{API}/sources", json=new))[0] == 200, "known: not made again"
         async with client.session.get(f"{API}/sources") as read:
             tag = read.headers["etag"]
+            assert read.headers["cache-control"] == "private, no-cache", "not for other tokens"
         async with client.session.get(f"{API}/sources", headers={"if-none-match": f'"x", W/{tag}'}) as again:
             assert (again.status, await again.read()) == (304, b"")
         await client.ask("PATCH", f"{API}/sources/{source['id']}", json={"settings": {"max_depth": 3}})
@@ -195,6 +205,7 @@ async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path)
         ready = await client.get("/ready")
         assert (ready["worker"], ready["schedules"]) == ("elsewhere", "elsewhere")
         document = await client.get(f"{API}/openapi.json")
+        assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
         methods = {method for item in document["paths"].values() for method in item}
         assert methods == {"get"}
         assert (await client.ask("POST", f"{API}/sources", json={"target": "https://x.example/"}))[0] == 405

@@ -3,20 +3,23 @@
 import hashlib
 import hmac
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import counts, found, opened, rows
+from tests.e2e.library import counts, found, opened, rows, settings
 from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.config.access import AccessSettings
 from afresh.config.webhooks import WebhookSettings
 from afresh.core.hooks import sign
 from afresh.faces.http.access import Door
+from afresh.faces.http.app import make_app
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
@@ -179,6 +182,30 @@ async def test_F100_A28_a_list_of_addresses_is_looked_at_and_nothing_else(
         assert await found(kb, "wordchanged") == {f"{site.url}a"}
         assert await kb.look_as_wished() == []
         assert rows(tmp_path / "kb.db", "select count(*) from webhook_deliveries") == [(51,)]
+
+
+async def test_F100_a_source_that_cannot_be_looked_at_does_not_keep_others_waiting(
+    app: App, kb: KnowledgeBase, clock: FrozenClock, tmp_path: Path
+) -> None:
+    with TinySite() as site:
+        site.put("/", "<h1>root</h1><p>Some text.</p>")
+        for version in ("1", "2"):
+            await kb.crawl(site.url, name="docs", version=version)
+        with closing(sqlite3.connect(tmp_path / "kb.db")) as beside, beside:  # as a later afresh leaves it
+            beside.execute("update sources set rules = '{\"bogus\": 1}' where version = '1'")
+        assert (await posted(app, clock, {"urls": [site.url]})).told["sources"] == ["docs@1", "docs@2"]
+        clock.advance(11)
+        assert [report.version for report in await kb.look_as_wished()] == ["2"]
+        assert rows(tmp_path / "kb.db", "select count(*) from webhook_wishes") == [(1,)]
+
+
+async def test_F100_a_server_that_only_reads_takes_no_messages(
+    kb: KnowledgeBase, clock: FrozenClock, tmp_path: Path
+) -> None:
+    config = settings(tmp_path / "kb.db", {"webhooks.cms.secret": "cms-secret"})
+    app = make_app(kb, config, read_only=True)
+    answered = await posted(app, clock, {"urls": ["https://docs.example.org/"]}, host="127.0.0.1")
+    assert (answered.status, "token" in answered.told["detail"]) == (401, True), "nothing here hears webhooks"
 
 
 async def test_F100_what_is_refused(app: App, kb: KnowledgeBase, clock: FrozenClock) -> None:

@@ -210,16 +210,18 @@ class BoundedStore:
         return source if source is not None and self._allowed.sees(source.label) else None
 
 
-class BoundedTools:
-    """The tools without what concerns all sources; of the web just what belongs to those that are open."""
+class ReadersTools:
+    """The tools of who may only read: of the web they see just what belongs to sources."""
 
-    def __init__(self, tools: Tools, store: BoundedStore) -> None:
+    refusal = "is no part of any source, and this token may only read what is kept"
+
+    def __init__(self, tools: Tools, store: "BoundedStore | Library") -> None:
         self._tools = tools
         self._store = store
 
     def __getattr__(self, name: str) -> Any:
         """What is the same for everybody."""
-        return _open(self._tools, name, _OF_THE_TOOLS)
+        return getattr(self._tools, name)
 
     async def glance(self, url: str) -> "Glimpse":
         """The text at a web address as it is now; Unknown, if that or where it leads belongs to no source."""
@@ -234,7 +236,17 @@ class BoundedTools:
         for source in await self._store.sources():
             if source.kind == "web" and self._tools.bounds(source)[0].refusal(url, 0) is None:
                 return
-        raise Unknown(f"{url} is no part of the sources that this token is bound to")
+        raise Unknown(f"{url} {self.refusal}")
+
+
+class BoundedTools(ReadersTools):
+    """The same without what concerns all sources."""
+
+    refusal = "is no part of the sources that this token is bound to"
+
+    def __getattr__(self, name: str) -> Any:
+        """What is the same for everybody."""
+        return _open(self._tools, name, _OF_THE_TOOLS)
 
 
 def _open(whole: object, name: str, names: set[str]) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.masking import mask_secrets
-from afresh.core.model import Run, RunState, Source, SourceId, Worker
+from afresh.core.model import Run, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
@@ -143,6 +143,14 @@ async def whole_view_of(store: Library, source: Source, alive: set[str]) -> Sour
     view, serving = await view_of(store, source, alive), await store.serving_model()
     lacking = (await store.lack(serving.name, source.id)).number if serving else view.chunks
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
+
+
+def awaited_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+    """The same for who waits for its end: one whose process is gone is taken up by whoever works next."""
+    report = live_report(run, source, alive, now)
+    if run.state is RunState.RUNNING and run.worker not in alive and run.mode is not RunMode.CHECK:
+        return replace(report, state=RunState.QUEUED)
+    return report
 
 
 def live_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:

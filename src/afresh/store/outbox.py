@@ -22,7 +22,7 @@ class OutboxRecords:
             return [_letter(row) for row in await tx.all("letters", state=state, limit=limit)]
 
     async def letters_due(self, now: datetime, limit: int = 100) -> list[Letter]:
-        """Messages whose time has come, oldest first."""
+        """Messages whose time has come, oldest first, so many of each target."""
         async with self.db.read() as tx:
             return [_letter(row) for row in await tx.all("letters_due", now=now, limit=limit)]
 

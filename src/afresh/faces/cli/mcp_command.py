@@ -2,12 +2,9 @@
 
 import sys
 
-from afresh.core.errors import UsageError
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import command, switch
 from afresh.ports import Access
-
-INSTALL = "MCP needs its package: pip install 'afresh[mcp]'"
 
 
 @command(
@@ -23,12 +20,8 @@ def mcp(session: Session, read_only: bool) -> None:
     their settings. Runs that an agent starts are worked on while the session lives; what is left of them
     goes on with the next session, or with `afresh worker`.
     """
-    try:
-        from afresh.faces.mcp.stdio import take_wire
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise UsageError(INSTALL) from error
+    from afresh.faces.mcp.stdio import take_wire
+
     if sys.stdin.isatty():
         session.say("afresh speaks MCP here, line by line; clients start it themselves (docs/mcp.md)")
     config = session.config

@@ -15,7 +15,19 @@ from afresh.core.access import EVERYTHING, Allowed
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
-from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
+from afresh.faces.http.wire import (
+    App,
+    Message,
+    Receive,
+    Refused,
+    Scope,
+    Send,
+    bodiless,
+    encoded,
+    refuse,
+    value,
+    values,
+)
 
 OPEN = "/health"
 LOGIN, LOGOUT = "/login", "/logout"
@@ -103,7 +115,10 @@ class Door:
         scope.setdefault("state", {}).update(allowed=allowed, asked=False)
         if allowed.sources is not None:
             send.only_if_asked = scope["state"]
-        if scope["method"] in ("GET", "HEAD"):
+        if scope["method"] == "HEAD":
+            await self._app({**scope, "method": "GET"}, receive, bodiless(send))
+            return
+        if scope["method"] == "GET":
             await self._app(scope, receive, send)
             return
         body = await self._body(scope, receive)
@@ -127,11 +142,11 @@ class Door:
         text = _bearer(scope)
         if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
             return EVERYTHING
-        if wait := self._failed.wait(peer):
-            raise too_many(wait)
+        # Wrong ones are counted by peer, good ones are not: all behind one proxy are the same peer.
         allowed = await self._keeper.admitted(text) if text is not None else await self._logged_in(scope)
         if allowed is None:
-            self._failed.take(peer)
+            if wait := self._failed.take(peer):
+                raise too_many(wait)
             raise _unknown(has_tokens=has_tokens, given=text is not None)
         self._take(allowed.who)
         if scope["method"] not in SAFE and not allowed.may_write and not _judges_itself(scope["path"]):

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
@@ -33,11 +33,9 @@ from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import MCP, PREFIX
+from afresh.faces.mcp.http import asgi_app
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
-
-if TYPE_CHECKING:
-    from afresh.faces.mcp.http import McpApp
 
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 # FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
@@ -48,6 +46,9 @@ UNTOLD: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
+BEARER = HTTPBearer(  # for the document alone: `Door` looks at tokens
+    scheme_name="token", description="`afresh token create` makes one.", auto_error=False
+)
 ROUTERS: tuple[APIRouter, ...] = (
     sources.router,
     pages.router,
@@ -74,14 +75,14 @@ def make_app(
     With `schedules` it starts what is to be done by itself: runs, syncs, updates of the files' index.
     """
     desk = Desk()
-    mcp = _mcp(kb, read_only=read_only)
+    mcp = asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)  # names: see Door
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         own = () if read_only else tasks(kb, config, works=works, schedules=schedules)
         workers = {asyncio.create_task(keep(desk, *task)) for task in own}
         try:
-            async with _counting(kb), mcp.running() if mcp else nullcontext():
+            async with _counting(kb), mcp.running():
                 yield
         finally:
             stop(app)
@@ -108,25 +109,16 @@ def make_app(
     for page in web.ROUTERS:
         app.include_router(_open_part(page) if read_only else page)
     for router in ROUTERS:
-        app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
-    if mcp:
-        app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
+        part = _open_part(router) if read_only else router
+        app.include_router(part, prefix=PREFIX, responses=RESPONSES, dependencies=[Depends(BEARER)])
+    app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
-    hooks = WebhookDoor(kb, config.webhooks, utc_now)
+    hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
     app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=True)
     app.add_middleware(desk.metered)
     if recorder := traces.recorder():
         app.add_middleware(Traced, recorder=recorder)
     return app
-
-
-def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":
-    """MCP, where its package is installed; names are checked by the door, as for every route."""
-    try:
-        from afresh.faces.mcp.http import asgi_app
-    except ModuleNotFoundError:
-        return None
-    return asgi_app(kb, read_only=read_only, hosts=None, allowed=allowed_of)
 
 
 def stop(app: FastAPI) -> None:

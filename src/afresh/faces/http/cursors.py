@@ -3,13 +3,13 @@
 import base64
 import json
 from datetime import datetime
-from math import isfinite
 
 from afresh.core.errors import UsageError
 from afresh.core.records import LinkPlace
 from afresh.core.views import NextLook
 
 LARGEST = 2**63 - 1
+HIGHEST = 1e9  # above every score; whole numbers beyond what a float holds fail at nothing but this
 WRONG = "cursor: this is none of ours: take `next` of the answer before, or leave it out"
 
 
@@ -38,7 +38,9 @@ def read_link(cursor: str | None) -> LinkPlace | None:
     if cursor is None:
         return None
     match _unpacked(cursor):
-        case [int() | float() as score, str(url), int(number)] if isfinite(score) and 0 <= number <= LARGEST:
+        case [int() | float() as score, str(url), int(number)] if (
+            abs(score) <= HIGHEST and 0 <= number <= LARGEST
+        ):
             return LinkPlace(float(score), url, number)
     raise UsageError(WRONG)
 

@@ -20,10 +20,6 @@ class Buckets:
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, since when
 
-    def wait(self, who: str) -> float:
-        """Seconds until there is something for a caller; 0: now."""
-        return max(0.0, (1 - self._now(who)) / self._rate)
-
     def take(self, who: str) -> float:
         """Take one; the seconds until there is one again if there was none."""
         left = self._now(who)

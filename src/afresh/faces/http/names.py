@@ -63,7 +63,10 @@ def check_host(scope: Scope, allowed: Collection[str], *, addresses: bool) -> No
     name, whole = host_of(scope)
     ours = is_loopback(name) or name in allowed or whole in allowed
     if not ours and not (addresses and is_address(name)):
-        raise Refused(421, f"{name} is no name of this server: access.hosts lists those that are")
+        how = "access.hosts lists those that are"
+        if is_address(name):
+            how = "as long as there are no tokens it has only loopback's; `afresh token create` makes one"
+        raise Refused(421, f"{name} is no name of this server: {how}")
 
 
 def comes_from_us(scope: Scope) -> bool:

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from afresh.faces.cli.as_json import plain
 
 MEDIA = "application/json"
-FRESH = {"cache-control": "no-cache"}  # to be kept, and to be asked about
+FRESH = {"cache-control": "private, no-cache"}  # to be kept by who asked, and to be asked about
 
 
 def as_json(value: object) -> bytes:

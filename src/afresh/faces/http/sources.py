@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from afresh.config.overlay import check_names
 from afresh.core.model import RunMode
 from afresh.core.overview import Preview
 from afresh.core.views import Plan, SourceView
@@ -105,6 +106,7 @@ async def show_source(request: Request, reach: Reached, number: Id) -> Response:
 async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Response:
     """Change settings of a source; what is not named stays."""
     source = await reach.source(number)
+    check_names(name for name in body.reset if name not in {*source.rules, *source.policy})
     changed = await reach.kb.change_settings(source, body.settings, body.reset)
     return made(await reach.kb.show(changed.label), 200)
 

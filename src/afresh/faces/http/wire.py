@@ -62,6 +62,21 @@ async def refuse(send: Send, refused: Refused) -> None:
     await answer(send, refused.status, json.dumps(told).encode(), "application/problem+json", refused.headers)
 
 
+def bodiless(send: Send) -> Send:
+    """Sends what a HEAD asks for of the answer to a GET."""
+    ended = False
+
+    async def head_only(message: Message) -> None:
+        nonlocal ended
+        if message["type"] == "http.response.start":
+            await send(message)
+        elif not ended:
+            ended = True
+            await send({"type": "http.response.body", "body": b""})
+
+    return head_only
+
+
 def encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI takes them."""
     return [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers]

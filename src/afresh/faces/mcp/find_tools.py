@@ -220,8 +220,8 @@ def _version(view: SourceView) -> LibraryVersion:
 
 
 def _version_line(version: LibraryVersion) -> str:
-    checked = when(version.checked_at)
-    return f"{version.source}: {version.pages} pages of {version.url}, checked {checked}, {version.status}"
+    checked, state = when(version.checked_at), version.status or "not read yet"
+    return f"{version.source}: {version.pages} pages of {version.url}, checked {checked}, {state}"
 
 
 def _changes(

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from afresh.core.access import EVERYTHING, Allowed
@@ -43,6 +44,9 @@ class McpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request with the tools that whoever asks may use."""
+        if scope["method"] == "GET":  # a stream for what the server says by itself: without sessions, nothing
+            await PlainTextResponse("ask by POST", 405, {"allow": "POST"})(scope, receive, send)
+            return
         allowed = self._allowed(scope)
         server = self._writing if self._writing is not None and allowed.may_write else self._reading
         before = _ASKING.set(allowed)

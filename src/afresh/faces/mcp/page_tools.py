@@ -7,6 +7,7 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
+from afresh.core.access import Scope
 from afresh.core.glimpse import Glimpse
 from afresh.faces.mcp.answers import ROOM, PageText, answered, freshness
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
@@ -21,11 +22,11 @@ LONGEST = 2_000_000  # characters kept of one
 
 def add_page_tools(server: MCPServer[Any], kb: Reach) -> None:
     """Make the tool known that looks at the web."""
-    seen: OrderedDict[tuple[frozenset[str] | None, str], Glimpse] = OrderedDict()
+    seen: OrderedDict[tuple[Scope, frozenset[str] | None, str], Glimpse] = OrderedDict()
 
     async def look(url: str, *, anew: bool) -> Glimpse:
         asking = kb()
-        key = (asking.allowed.sources, url)  # what one may see is not for another
+        key = (asking.allowed.scope, asking.allowed.sources, url)  # what one may see is not for another
         if anew or key not in seen:
             glimpse = await asking.glance(url)
             if len(glimpse.markdown) > LONGEST:
@@ -42,7 +43,10 @@ def add_page_tools(server: MCPServer[Any], kb: Reach) -> None:
         url: Annotated[str, Field(max_length=2_000, description="A web address, http or https")],
         cursor: Cursor = None,
     ) -> Annotated[CallToolResult, PageText]:
-        """Fetch one web page as Markdown, as it is now; nothing is indexed. Private addresses are refused."""
+        """Fetch one web page as Markdown, as it is now; nothing is indexed. Private addresses are refused.
+
+        With a token that may only read: pages of what is indexed alone.
+        """
         with told():
             glimpse = await look(url, anew=not cursor)
             begins = read_cursor(cursor, "fetch", url, glimpse.content_hash)

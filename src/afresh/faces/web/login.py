@@ -29,13 +29,12 @@ async def log_in(request: Request, kb: Kb) -> Response:
     allowed_of(request.scope)  # open to all
     guesses: Buckets = request.app.state.guesses
     peer = caller(peer_of(request.scope))
-    if wait := guesses.wait(peer):
-        raise too_many(wait)
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
     login = await kb.log_in(token)
     if login is None:
-        guesses.take(peer)
+        if wait := guesses.take(peer):
+            raise too_many(wait)
         return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
     answer = to(place if _is_ours(place) else "/")
     answer.headers["set-cookie"] = cookie_header(request.scope, login)

@@ -23,7 +23,11 @@ values (:name, :event, :run, 'waiting', :now, :now)
 select * from outbox where :state is null or state = :state order by id desc limit :limit
 
 -- letters_due
-select * from outbox where state = 'waiting' and next_try_at <= :now order by id limit :limit
+select * from (
+    select *, row_number() over (partition by target order by id) as place
+    from outbox where state = 'waiting' and next_try_at <= :now
+) as due
+where place <= :limit order by id
 
 -- take_letter
 update outbox set attempts = attempts + 1, next_try_at = :until

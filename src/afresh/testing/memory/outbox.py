@@ -23,9 +23,15 @@ class MemoryOutbox:
         return found[::-1][:limit]
 
     async def letters_due(self, now: datetime, limit: int = 100) -> list[Letter]:
-        """Messages whose time has come, oldest first."""
+        """Messages whose time has come, oldest first, so many of each target."""
         waiting = (each for each in self._kept() if each.state is LetterState.WAITING)
-        return [each for each in waiting if each.next_try_at and each.next_try_at <= now][:limit]
+        places: Counter[str] = Counter()
+        found = []
+        for each in waiting:
+            if each.next_try_at and each.next_try_at <= now and places[each.target] < limit:
+                places[each.target] += 1
+                found.append(each)
+        return found
 
     async def take_letter(self, letter: Letter, until: datetime) -> bool:
         """Be the one who sends it; False if another is, or it has gone."""
