@@ -6,8 +6,8 @@ state of the request. A token that is bound to sources gets no answer from a rou
 A browser may bring a login (`logins.py`) instead of a token; who has neither is led to where one logs in.
 """
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection
+from typing import Protocol, TypeAlias
 from urllib.parse import quote
 
 from afresh.config.access import AccessSettings
@@ -23,6 +23,8 @@ ASSETS = "/assets/"
 HOOKS = "/api/v1/webhooks/"
 JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
 SAFE = ("GET", "HEAD", "OPTIONS")
+LONGEST_PLACE = 1_000  # characters of where one goes after a login
+ENDED = "you are not logged in, or no longer, and nothing was changed: log in, and send it again"
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -31,6 +33,9 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
+
+
+Page: TypeAlias = Callable[[Scope, Receive, Send, Refused], Awaitable[None]]
 
 
 class Keeper(Protocol):
@@ -52,7 +57,10 @@ def allowed_of(scope: Scope) -> Allowed:
 
 
 class Door:
-    """An ASGI application in front of another one; `hooks` answers what webhooks sign instead of a token."""
+    """An ASGI application in front of another one.
+
+    `hooks` answers what webhooks sign instead of a token, `page` tells people what programs are told as JSON.
+    """
 
     def __init__(
         self,
@@ -62,6 +70,7 @@ class Door:
         *,
         hooks: App | None = None,
         logins: Logins | None = None,
+        page: Page | None = None,
         names: Collection[str] = (),
     ) -> None:
         self._app = app
@@ -69,6 +78,7 @@ class Door:
         self._settings = settings
         self._hooks = hooks
         self._logins = logins
+        self._page = page
         self._names = frozenset((*settings.hosts, *names))
         self._asked = Buckets(settings.requests_per_second, settings.burst)
         self._failed = Buckets(settings.requests_per_second, settings.burst)
@@ -85,9 +95,7 @@ class Door:
             try:
                 await self._let_in(scope, receive, guarded)
             except Refused as refused:
-                if refused.status == 401 and self._logins is not None and _is_person(scope):
-                    refused = _led_to_login(scope)
-                await refuse(guarded, refused)
+                await self._turned_away(scope, receive, guarded, refused)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
         has_tokens = await self._checked(scope)
@@ -105,6 +113,21 @@ class Door:
             return
         body = await self._body(scope, receive)
         await self._app(scope, replayed(body, receive), send)
+
+    async def _turned_away(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+        """Say why not; a person reads it on a page, and is led to where one logs in."""
+        if not is_person(scope):
+            await refuse(send, refused)
+            return
+        if refused.status == 401 and self._logins is not None:
+            opens = scope["method"] in ("GET", "HEAD")
+            refused = _led_to_login(scope) if opens else Refused(401, ENDED, **refused.headers)
+        if self._page is None or refused.status < 400:
+            await refuse(send, refused)
+            return
+        nobody = Allowed(who="nobody", sources=frozenset())
+        scope.setdefault("state", {}).setdefault("allowed", nobody)
+        await self._page(scope, receive, send, refused)
 
     async def _checked(self, scope: Scope) -> bool:
         """Refuse a wrong name and a foreign page before anything is looked up; whether there are tokens."""
@@ -165,16 +188,17 @@ def _judges_itself(path: str) -> bool:
     return any(path == each or path.startswith(f"{each}/") for each in JUDGES_ITSELF)
 
 
-def _is_person(scope: Scope) -> bool:
-    """Whether somebody opens a page in a browser."""
+def is_person(scope: Scope) -> bool:
+    """Whether somebody looks at pages in a browser."""
     wants = any("text/html" in each for each in values(scope, b"accept"))
-    return wants and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
+    return wants and not scope["path"].startswith("/api/")
 
 
 def _led_to_login(scope: Scope) -> Refused:
     query = scope.get("query_string", b"").decode("latin-1")
-    place = quote(scope["path"] + (f"?{query}" if query else ""), safe="/")
-    return Refused(303, "log in with a token", location=f"{LOGIN}?to={place}")
+    place = quote(scope["path"]) + (f"?{query}" if query else "")
+    place = place if len(place) <= LONGEST_PLACE else "/"
+    return Refused(303, "log in with a token", location=f"{LOGIN}?to={quote(place, safe='/')}")
 
 
 def _bearer(scope: Scope) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
@@ -32,7 +32,7 @@ from afresh.faces.http.logins import Logins
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import MCP, PREFIX
+from afresh.faces.http.wire import MCP, PREFIX, Receive, Refused, Scope, Send
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
 
@@ -113,11 +113,18 @@ def make_app(
         app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     hooks, logins = WebhookDoor(kb, config.webhooks, utc_now), Logins(config.access, utc_now)
     app.state.logins = logins
-    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=logins)
+    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=logins, page=_refusal)
     app.add_middleware(desk.metered)
     if recorder := traces.recorder():
         app.add_middleware(Traced, recorder=recorder)
     return app
+
+
+async def _refusal(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+    """What the door says, as a page."""
+    answer = web.trouble(Request(scope), refused.status, refused.detail)
+    answer.headers.update(refused.headers)
+    await answer(scope, receive, send)
 
 
 def _mcp(kb: KnowledgeBase, *, read_only: bool) -> "McpApp | None":

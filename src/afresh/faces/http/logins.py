@@ -8,7 +8,6 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 
 from afresh.config.access import AccessSettings
@@ -58,11 +57,10 @@ class Logins:
 
 def cookie_of(scope: Scope) -> str | None:
     """The login that a request carries."""
-    try:
-        found = SimpleCookie("; ".join(values(scope, b"cookie"))).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value[:200] if found else None
+    # Read by hand: the parser of the library gives up at a cookie it does not like, and whatever else is
+    # served on this machine, at any port, sets cookies that come along.
+    pairs = (pair.strip().partition("=") for text in values(scope, b"cookie") for pair in text.split(";"))
+    return next((text[:200] for name, _, text in pairs if name == COOKIE), None)
 
 
 def cookie_header(scope: Scope, text: str) -> str:
