@@ -1,4 +1,4 @@
-"""The use cases around access: making, listing and revoking tokens, and knowing one."""
+"""The use cases around access: making, listing and revoking tokens, knowing one, and logins with one."""
 
 import secrets
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from afresh.ports import Clock, Library
 
 RANDOM_BYTES = 32
 LONGEST_NAME = 100
+LOGIN_LENGTH = timedelta(hours=12)
 
 
 class Admission:
@@ -92,13 +93,32 @@ class Admission:
 
     async def admitted(self, text: str) -> Allowed | None:
         """What the holder of a token may do; None if it is unknown, revoked or expired."""
+        return self._as_far_as(await self._token(text))
+
+    async def log_in(self, text: str) -> str | None:
+        """A new login with a token, as a text that says nothing; None if that is no good token."""
+        token = await self._token(text)
+        if token is None or self._as_far_as(token) is None:
+            return None
+        login, now = secrets.token_urlsafe(RANDOM_BYTES), self._clock()
+        await self._store.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
+        return login
+
+    async def logged_in(self, login: str) -> Allowed | None:
+        """What a login allows: as much as its token, and no longer."""
+        return self._as_far_as(await self._store.token_of_login(digest_of(login), self._clock()))
+
+    async def log_out(self, login: str) -> None:
+        """End a login."""
+        await self._store.end_login(digest_of(login))
+
+    async def _token(self, text: str) -> Token | None:
         if not text.startswith(PREFIX) or len(text) > LONGEST:
             return None
-        return await self.admitted_by(digest_of(text))
+        return await self._store.token_of(digest_of(text))
 
-    async def admitted_by(self, digest: str) -> Allowed | None:
-        """The same for the digest of a token."""
-        token = await self._store.token_of(digest)
+    def _as_far_as(self, token: Token | None) -> Allowed | None:
+        """What a token allows, if it is good."""
         if token is None or token.state(self._clock()) != "good":
             return None
         sources = frozenset(token.sources) if token.sources else None

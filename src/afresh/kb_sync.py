@@ -9,7 +9,7 @@ from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.model import PageId, PageStatus, Source, SourceId
 from afresh.core.shown import with_copies
-from afresh.core.sync_views import SinkView, SyncReport
+from afresh.core.sync_views import PageCopy, SinkView, SyncReport
 from afresh.core.views import PageView, RunReport
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
@@ -47,6 +47,14 @@ class Syncing:
         if not names:
             raise UsageError(f"no external store is to hold {source.label}: sinks in the settings names them")
         return names
+
+    async def copy_list(
+        self, source: Source, sink: str, *, state: PageStatus | None = None, after: int = 0, limit: int
+    ) -> list[PageCopy]:
+        """The pages of a source and how each stands in a store that is to hold them."""
+        if sink not in self.sinks_of(source):
+            raise UsageError(f"{sink} is no external store that is to hold {source.label}")
+        return list(await self._store.pages_copied(sink, source.id, state=state, after=after, limit=limit))
 
     async def pages(
         self,

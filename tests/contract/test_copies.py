@@ -11,7 +11,8 @@ from afresh.core.copies import Copy, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Moved, Seen
 from afresh.core.model import PageStatus
-from afresh.core.shown import copy_state
+from afresh.core.shown import CONTENT, copy_state
+from afresh.core.sync_views import CopyView
 from afresh.core.text import content_hash
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b", "c"), "a": read("Page a"), "b": read("B"), "c": read("C")}
@@ -114,6 +115,17 @@ async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk)
             await desk.store.record_copies("out", desk.worker, [now_held], now)
             shown = Counter(map(copy_state, await desk.store.copies("out", [desk.source.id])))
             assert await desk.store.count_copies("out", [desk.source.id]) == shown
+            for each in CONTENT:
+                listed = await desk.store.pages_copied("out", desk.source.id, state=each, after=0, limit=9)
+                assert [page.copy.state for page in listed] == [each] * shown[each]
+    parts = [
+        await desk.store.pages_copied("out", desk.source.id, state=None, after=after, limit=3)
+        for after in (0, whole[2].copy.page_id or 0)
+    ]
+    assert [page.id for part in parts for page in part] == [each.copy.page_id for each in whole]
+    assert (parts[0][0].copy.error, parts[0][0].url) == ("FAILED: too odd", first.url)
+    bare = await desk.store.pages_copied("other", desk.source.id, state=None, after=0, limit=1)
+    assert bare[0].copy == CopyView(sink="other", state=PageStatus.READY_FOR_INDEXING)
 
 
 async def test_D18_a_removed_source_leaves_its_documents_behind_to_be_dropped(desk: Desk) -> None:

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from afresh.core.access import Scope, digest_of
 from afresh.ports import Library
 from afresh.testing import FrozenClock
@@ -40,3 +42,40 @@ async def test_F102_a_token_is_found_by_its_digest_until_it_is_revoked(
     assert (gone.revoked_at, gone.state(clock())) == (at, "revoked")
     assert await store.has_tokens(), "who once had tokens does not become open again"
     assert [each.state(clock()) for each in await store.tokens()] == ["revoked", "good"]
+
+
+async def test_F102_a_login_stands_for_its_token_until_it_ends(
+    store: Library, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = [
+        await store.add_token(
+            name="", digest=name, scope=Scope.READ, sources=[], expires_at=None, now=clock()
+        )
+        for name in ("one", "two")
+    ]
+    hour = timedelta(hours=1)
+
+    async def behind(*logins: str) -> list[int | None]:
+        found = [await store.token_of_login(each, clock()) for each in logins]
+        return [each.id if each else None for each in found]
+
+    await store.add_login("a", first.id, clock() + hour, clock())
+    await store.add_login("b", first.id, clock() + 2 * hour, clock())
+    await store.add_login("c", second.id, clock() + 3 * hour, clock())
+    assert await behind("a", "b", "c", "d") == [first.id, first.id, second.id, None]
+    assert await store.token_of_login("c", clock()) == second
+    clock.advance(hour.total_seconds())
+    assert await behind("a", "b") == [None, first.id]
+    await store.end_login("b")
+    await store.end_login("b")
+    assert await behind("b", "c") == [None, second.id]
+
+    await store.add_login("e", first.id, clock() + hour, clock())
+    await store.revoke_token(first.id, clock())
+    assert await behind("a", "e", "c") == [None, None, second.id]
+
+    for place in ("afresh.store.tokens", "afresh.testing.memory.tokens"):
+        monkeypatch.setattr(f"{place}.MOST_LOGINS", 2)
+    for number, name in enumerate("fgh"):
+        await store.add_login(name, second.id, clock() + (number + 4) * hour, clock())
+    assert await behind("c", "f", "g", "h") == [None, None, second.id, second.id]

@@ -7,30 +7,12 @@ from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.app import build
-from afresh.config.access import AccessSettings
 from afresh.core.access import Scope
 from afresh.faces.http.app import make_app
-from afresh.faces.http.logins import LENGTH, Logins
 from afresh.faces.http.wire import App
-from afresh.testing import FrozenClock
 
 HTML = {"accept": "text/html"}
 FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
-
-
-def test_a_login_ends_by_itself_and_when_told() -> None:
-    clock = FrozenClock()
-    logins = Logins(AccessSettings(), clock)
-    one, other = logins.begin("afresh_a"), logins.begin("afresh_a")
-    assert one != other
-    assert logins.token_behind(one) == logins.token_behind(other) != "afresh_a"
-    logins.end(other)
-    assert logins.token_behind(other) is None
-    clock.advance(seconds=LENGTH.total_seconds() - 1)
-    assert logins.token_behind(one) is not None
-    clock.advance(seconds=1)
-    assert logins.token_behind(one) is None
-    assert logins.token_behind("made up") is None
 
 
 async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path: Path) -> None:
@@ -55,6 +37,13 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
         policy = (await ask(app, "GET", "/login", HTML, client=REMOTE)).headers["content-security-policy"]
         assert "unsafe" not in policy
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+
+        anew = await build(config)  # another server on the same store, or this one after a start
+        try:
+            second: App = make_app(anew, config, works=False)
+            assert (await ask(second, "GET", "/", held, client=REMOTE)).status == 200
+        finally:
+            await anew.close()
 
         await kb.revoke_token(made.id)
         assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 303

@@ -84,6 +84,16 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert (status, told["reports"][0]["uploaded"]) == (200, 4)
         [sink] = (await client.get(f"{API}/sources/1/copies"))["sinks"]
         assert (sink["sink"], sum(sink["states"].values())) == ("out", 4)
+        copied, cursor = list[tuple[str, str]](), None
+        while cursor or not copied:
+            more = {"sink": "out", "limit": 3} | ({"cursor": cursor} if cursor else {})
+            part = await client.get(f"{API}/sources/1/copies/pages", params=more)
+            copied += [(each["url"], each["copy"]["state"]) for each in part["items"]]
+            cursor = part["next"]
+        assert sorted(copied) == sorted((url, "active") for url in waiting)
+        rest = await client.get(f"{API}/sources/1/copies/pages", params={"sink": "out", "state": "error"})
+        assert rest["items"] == []
+        assert (await client.ask("GET", f"{API}/sources/1/copies/pages?sink=other"))[0] == 422
         for number, body in ((2, {}), (1, {"to": ["nowhere"]})):
             status, told = await client.ask("POST", f"{API}/sources/{number}/sync", json=body)
             assert (status, "sinks" in told["detail"] or "nowhere" in told["detail"]) == (422, True), told

@@ -31,6 +31,7 @@ class Stand:
     url: str
     site: TinySite
     atlas: TinySite
+    mirror: Path  # a folder that is to hold harbor
     harbor: int = 0  # a source with changes and trouble
     braked: int = 0  # the run that waits for a word
     page: int = 0  # one that changed
@@ -40,11 +41,14 @@ async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     """Read two sites, change them, and read them again; the second so that the brake holds."""
     site, atlas = stand.site, stand.atlas
     await kb.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
+    await kb.sync(["harbor"])
     path = next(each for each in site.paths if "install" in each)
     site.edit(path, add_paragraph="Since version 3 the installer asks for nothing: run it and wait.")
     site.edit("/", add_paragraph="Harbor 3 is out.")
     site.fail(site.paths[-1], 503)
     await kb.refresh(["harbor"])
+    next(stand.mirror.rglob("*-install-*.md")).write_text("somebody else's\n", "utf-8")  # so it is refused
+    await kb.sync(["harbor"])
     for number in range(24):
         atlas.put(f"/place/{number}", _place(number))
     atlas.put("/", _front(24))
@@ -76,9 +80,11 @@ def standing(
     store: Path, fill: Fill = everything, flags: Mapping[str, object] | None = None
 ) -> Iterator[Stand]:
     """A server over a store that was filled, in a thread of its own."""
-    config = settings(store, {"embedding.provider": "none", **(flags or {})})
+    mirror = store.parent / "mirror"
+    kept = {"embedding.provider": "none", "sinks.mirror.kind": "folder", "sinks.mirror.path": str(mirror)}
+    config = settings(store, {**kept, "sinks.mirror.sources": ["harbor"], **(flags or {})})
     with TinySite.docs() as site, TinySite() as atlas:
-        stand, over = Stand("", site, atlas), asyncio.Event()
+        stand, over = Stand("", site, atlas, mirror), asyncio.Event()
 
         async def serve(up: threading.Event) -> None:
             kb = await build(config)

@@ -11,6 +11,7 @@ from afresh.core.errors import Forbidden
 
 PREFIX = "afresh_"  # so that scanners for leaked secrets can know one
 LONGEST = 200  # characters of what may be a token
+MOST_LOGINS = 1_000  # with one token; the oldest ends when there is one more
 BOUND = "this token is bound to some sources, and this concerns all of them"
 
 

@@ -25,8 +25,10 @@ def copy_state(wanted: Wanted) -> PageStatus:
     return copy.state if current and copy.state in CONTENT else PageStatus.READY_FOR_INDEXING
 
 
-def copy_view(wanted: Wanted) -> CopyView:
-    """A copy as it is shown."""
+def copy_view(wanted: Wanted | None, sink: str) -> CopyView:
+    """A copy in a store as it is shown; None: it is still to be made."""
+    if wanted is None:
+        return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy = wanted.copy
     return CopyView(
         sink=copy.sink,
@@ -43,13 +45,13 @@ def copy_view(wanted: Wanted) -> CopyView:
 
 def with_copies(view: PageView, sinks: Sequence[str], copies: Sequence[Wanted]) -> PageView:
     """A page with its copies in the stores that are to hold it, and the status that follows."""
-    known: Mapping[str, CopyView] = {each.copy.sink: copy_view(each) for each in copies}
+    known: Mapping[str, CopyView] = {each.copy.sink: copy_view(each, each.copy.sink) for each in copies}
     shown = []
     for sink in sinks:
         if sink in known:
             shown.append(known[sink])
         elif view.content_hash is not None:
-            shown.append(CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING))
+            shown.append(copy_view(None, sink))
     if view.content_hash is None or not sinks:
         return replace(view, copies=tuple(shown))
     states = {each.state for each in shown}

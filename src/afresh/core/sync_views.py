@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from afresh.core.model import PageStatus
+from afresh.core.model import PageId, PageStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,16 @@ class CopyView:
     error: str | None = None
     next_try_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCopy:
+    """A page with content, and how it stands in one external store."""
+
+    id: PageId
+    url: str
+    title: str | None
+    copy: CopyView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

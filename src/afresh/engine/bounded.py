@@ -29,7 +29,15 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
     *("start_run", "cancel_run", "last_runs", "remove_source", "replace_rules", "live_count", "waiting"),
     *("source_view", "pages", "links", "held", "history", "evidence", "attempt_records", "due_tally"),
     *("scores", "likeness", "vectors_of", "passages", "page_chunks", "lack", "pages_to_look_at"),
-    *("copies_of_source", "copies_of_page", "count_copies", "sink_records", "backing_off", "add_page"),
+    *(
+        "copies_of_source",
+        "copies_of_page",
+        "pages_copied",
+        "count_copies",
+        "sink_records",
+        "backing_off",
+        "add_page",
+    ),
     *("lists_pages", "serving_model", "workers", "doomed", "map_pages", "map_links", "looks_by_hour"),
     *("host_queues", "host_states"),  # of runs and hosts that were told
 }

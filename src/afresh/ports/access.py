@@ -1,4 +1,4 @@
-"""What the store remembers of tokens."""
+"""What the store remembers of tokens and logins."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,5 +34,17 @@ class Tokens(Protocol):
         ...
 
     async def revoke_token(self, token: int, now: datetime) -> bool:
-        """Make a token useless from now on; whether there is one of that number."""
+        """Make a token useless from now on and end its logins; whether there is one of that number."""
+        ...
+
+    async def add_login(self, digest: str, token: int, expires_at: datetime, now: datetime) -> None:
+        """Keep a login; those that expired, and the oldest of many with one token, go."""
+        ...
+
+    async def token_of_login(self, digest: str, now: datetime) -> Token | None:
+        """The token that a login stands for, whatever became of it; None: there is no such login."""
+        ...
+
+    async def end_login(self, digest: str) -> None:
+        """Forget a login."""
         ...

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Protocol
 
 from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
-from afresh.core.model import PageId, SourceId
+from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.sync_views import PageCopy
 
 
 class Copies(Protocol):
@@ -70,6 +71,12 @@ class Copies(Protocol):
 
     async def page_text(self, page: PageId) -> PageText | None:
         """What is to be uploaded of a page, as it is at this moment; None: nothing."""
+        ...
+
+    async def pages_copied(
+        self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
+    ) -> Sequence[PageCopy]:
+        """The pages of a source that have content, in order, and how each stands in a store."""
         ...
 
     async def copies_of_source(self, source: SourceId) -> Sequence[Wanted]: ...

@@ -8,6 +8,8 @@ from datetime import datetime
 from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.shown import copy_view
+from afresh.core.sync_views import PageCopy
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, certain
 
@@ -139,6 +141,16 @@ class CopyRecords:
                 markdown=row["markdown"],
             )
 
+    async def pages_copied(
+        self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
+    ) -> list[PageCopy]:
+        """The pages of a source that have content, in order, and how each stands in a store."""
+        async with self.db.read() as tx:
+            rows = await tx.all(
+                "pages_copied", name=sink, source=source, state=state, after=after, limit=limit
+            )
+            return [_page_copy(row, sink) for row in rows]
+
     async def copies_of_source(self, source: SourceId) -> list[Wanted]:
         """The copies of all pages of a source."""
         async with self.db.read() as tx:
@@ -180,6 +192,13 @@ def _sink(row: Row) -> SinkRecord:
 def _wanted(row: Row) -> Wanted:
     moved = row["page_status"] == PageStatus.REDIRECT
     return Wanted(copy=_copy(row), hash=row["page_hash"], moved=moved)
+
+
+def _page_copy(row: Row, sink: str) -> PageCopy:
+    copy = None if row["id"] is None else _wanted(row)
+    return PageCopy(
+        id=PageId(row["page"]), url=row["page_url"], title=row["title"], copy=copy_view(copy, sink)
+    )
 
 
 def _copy(row: Row) -> Copy:

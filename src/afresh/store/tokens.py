@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.access import Scope, Token, same
+from afresh.core.access import MOST_LOGINS, Scope, Token, same
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, certain
 
@@ -52,7 +52,25 @@ class TokenRecords:
     async def revoke_token(self, token: int, now: datetime) -> bool:
         """Make a token useless from now on."""
         async with self.db.write() as tx:
+            await tx.run("end_logins_of", token=token)
             return bool(await tx.run("revoke_token", number=token, now=now))
+
+    async def add_login(self, digest: str, token: int, expires_at: datetime, now: datetime) -> None:
+        """Keep a login; those that expired, and the oldest of many with one token, go."""
+        async with self.db.write() as tx:
+            await tx.run("add_login", digest=digest, token=token, until=expires_at)
+            await tx.run("forget_logins", token=token, now=now, most=MOST_LOGINS)
+
+    async def token_of_login(self, digest: str, now: datetime) -> Token | None:
+        """The token that a login stands for."""
+        async with self.db.read() as tx:
+            row = await tx.one("token_by_login", digest=digest, now=now)
+            return _token(row) if row is not None and same(row["login"], digest) else None
+
+    async def end_login(self, digest: str) -> None:
+        """Forget a login."""
+        async with self.db.write() as tx:
+            await tx.run("end_login", digest=digest)
 
 
 def _token(row: Row) -> Token:

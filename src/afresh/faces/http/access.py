@@ -13,7 +13,7 @@ from urllib.parse import quote
 from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
-from afresh.faces.http.logins import Logins, cookie_of
+from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
 from afresh.faces.http.wire import App, Message, Receive, Refused, Scope, Send, encoded, refuse, value, values
 
@@ -45,7 +45,7 @@ class Keeper(Protocol):
 
     async def admitted(self, text: str) -> Allowed | None: ...
 
-    async def admitted_by(self, digest: str) -> Allowed | None: ...
+    async def logged_in(self, login: str) -> Allowed | None: ...
 
 
 def allowed_of(scope: Scope) -> Allowed:
@@ -57,9 +57,9 @@ def allowed_of(scope: Scope) -> Allowed:
 
 
 class Door:
-    """An ASGI application in front of another one.
+    """An ASGI application in front of another one; `hooks` answers what webhooks sign instead of a token.
 
-    `hooks` answers what webhooks sign instead of a token, `page` tells people what programs are told as JSON.
+    With `logins` there are pages for people, who log in; `page` tells them what programs are told as JSON.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Door:
         settings: AccessSettings,
         *,
         hooks: App | None = None,
-        logins: Logins | None = None,
+        logins: bool = False,
         page: Page | None = None,
         names: Collection[str] = (),
     ) -> None:
@@ -119,7 +119,7 @@ class Door:
         if not is_person(scope):
             await refuse(send, refused)
             return
-        if refused.status == 401 and self._logins is not None:
+        if refused.status == 401 and self._logins:
             opens = scope["method"] in ("GET", "HEAD")
             refused = _led_to_login(scope) if opens else Refused(401, ENDED, **refused.headers)
         if self._page is None or refused.status < 400:
@@ -161,20 +161,20 @@ class Door:
     def _is_open(self, scope: Scope) -> bool:
         """Whether everybody gets an answer: what tells of no source, and where one logs in."""
         path, reads = scope["path"], scope["method"] in SAFE
-        if self._logins is not None and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
+        if self._logins and (path in (LOGIN, LOGOUT) or (reads and path.startswith(ASSETS))):
             return True
         return bool(path == OPEN) and reads
 
     async def _logged_in(self, scope: Scope) -> Allowed | None:
         """What the login of a browser allows; what changes something has to come from a page of ours."""
-        cookie = cookie_of(scope) if self._logins is not None else None
-        digest = self._logins.token_behind(cookie) if self._logins is not None and cookie else None
-        if digest is None:
+        cookie = cookie_of(scope) if self._logins else None
+        allowed = await self._keeper.logged_in(cookie) if cookie else None
+        if allowed is None:
             return None
         if scope["method"] not in SAFE and not comes_from_us(scope):
             raise Refused(403, "a browser that is logged in changes things only from a page of this server")
         scope.setdefault("state", {})["login"] = True
-        return await self._keeper.admitted_by(digest)
+        return allowed
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         return await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)

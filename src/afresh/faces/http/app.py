@@ -28,7 +28,7 @@ from afresh.faces.http import (
 )
 from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.by_itself import Desk, keep, tasks
-from afresh.faces.http.logins import Logins
+from afresh.faces.http.limits import Buckets
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
@@ -111,9 +111,9 @@ def make_app(
         app.include_router(_open_part(router) if read_only else router, prefix=PREFIX, responses=RESPONSES)
     if mcp:
         app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
-    hooks, logins = WebhookDoor(kb, config.webhooks, utc_now), Logins(config.access, utc_now)
-    app.state.logins = logins
-    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=logins, page=_refusal)
+    app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
+    hooks = WebhookDoor(kb, config.webhooks, utc_now)
+    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=True, page=_refusal)
     app.add_middleware(desk.metered)
     if recorder := traces.recorder():
         app.add_middleware(Traced, recorder=recorder)

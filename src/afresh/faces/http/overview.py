@@ -5,10 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.sync_views import CopyView, SinkView, SyncReport
+from afresh.core.model import PageStatus
+from afresh.core.sync_views import CopyView, PageCopy, SinkView, SyncReport
 from afresh.core.views import FoundVersion, StoreStatus
+from afresh.faces.http.cursors import read_number
+from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
-from afresh.faces.http.parts import Id, Label
+from afresh.faces.http.parts import USUAL, Cursor, Id, Label, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
 
@@ -71,6 +74,24 @@ async def copies_of_source(request: Request, reach: Reached, number: Id) -> Resp
     source = await reach.source(number)
     view = await reach.kb.show(source.label)
     return reply(request, {"source_id": source.id, "sinks": view.sinks or ()})
+
+
+@router.get("/sources/{number}/copies/pages", response_model=Listing[PageCopy])
+async def pages_of_copies(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    sink: Annotated[str, Query(max_length=100, description="The external store.")],
+    state: Annotated[PageStatus | None, Query(description="Only copies in this state.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """The pages of a source, and how each stands in one external store."""
+    source = await reach.source(number)
+    found = await reach.kb.copy_list(
+        source, sink, state=state, after=read_number(cursor) or 0, limit=limit + 1
+    )
+    return reply(request, part(found, limit, by_id))
 
 
 @router.post("/sources/{number}/sync", response_model=Synced)

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from afresh.faces.http.access import allowed_of
-from afresh.faces.http.limits import caller, too_many
-from afresh.faces.http.logins import Logins, cookie_header, cookie_of
+from afresh.faces.http.limits import Buckets, caller, too_many
+from afresh.faces.http.logins import cookie_header, cookie_of
 from afresh.faces.http.names import peer_of
 from afresh.faces.http.parts import Kb
 from afresh.faces.web.frame import PageRoute, form_of, show, to
@@ -27,27 +27,28 @@ async def ask(
 async def log_in(request: Request, kb: Kb) -> Response:
     """Take a token, and give a login for it."""
     allowed_of(request.scope)  # open to all
-    logins: Logins = request.app.state.logins
+    guesses: Buckets = request.app.state.guesses
     peer = caller(peer_of(request.scope))
-    if wait := logins.failed.wait(peer):
+    if wait := guesses.wait(peer):
         raise too_many(wait)
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
-    if await kb.admitted(token) is None:
-        logins.failed.take(peer)
+    login = await kb.log_in(token)
+    if login is None:
+        guesses.take(peer)
         return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
     answer = to(place if _is_ours(place) else "/")
-    answer.headers["set-cookie"] = cookie_header(request.scope, logins.begin(token))
+    answer.headers["set-cookie"] = cookie_header(request.scope, login)
     return answer
 
 
 @router.post("/logout")
-async def log_out(request: Request) -> Response:
+async def log_out(request: Request, kb: Kb) -> Response:
     """End a login."""
     allowed_of(request.scope)  # tells of no source
     cookie = cookie_of(request.scope)
     if cookie:
-        request.app.state.logins.end(cookie)
+        await kb.log_out(cookie)
     answer = to("/login")
     answer.headers["set-cookie"] = cookie_header(request.scope, "")
     return answer

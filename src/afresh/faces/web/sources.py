@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.model import PageStatus, RunMode, Source
+from afresh.core.shown import CONTENT
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Id
@@ -109,11 +110,32 @@ async def runs(request: Request, reach: Reached, number: Id, after: Cursor = Non
 
 
 @router.get("/sources/{number}/copies")
-async def copies(request: Request, reach: Reached, number: Id) -> Response:
+async def copies(
+    request: Request, reach: Reached, number: Id, sink: Filter = "", state: Filter = "", after: Cursor = None
+) -> Response:
     """How it stands in external stores."""
     source = await reach.source(number)
-    view = await reach.kb.show(source.label)
-    return await show_tab(request, reach, source, "copies", sinks=view.sinks or ())
+    sinks = (await reach.kb.show(source.label)).sinks or ()
+    chosen = sink or (sinks[0].sink if sinks else "")
+    found = (
+        await reach.kb.copy_list(
+            source, chosen, state=_status(state), after=read_number(after) or 0, limit=SHOWN + 1
+        )
+        if sinks
+        else []
+    )
+    return await show_tab(
+        request,
+        reach,
+        source,
+        "copies",
+        sinks=sinks,
+        chosen=chosen,
+        state=state,
+        states=CONTENT,
+        listed=part(found, by_id),
+        paged=bool(after),
+    )
 
 
 @router.post("/sources/{number}/refresh")

@@ -50,6 +50,16 @@ from pages p left join copies c on c.page_id = p.id and c.sink = :name
 where p.source_id in {list sources} and p.content_hash is not null
 group by 1
 
+-- pages_copied
+select c.*, p.id as page, p.url as page_url, p.title, p.status as page_status, p.content_hash as page_hash
+from pages p left join copies c on c.page_id = p.id and c.sink = :name
+where p.source_id = :source and p.content_hash is not null and p.id > :after
+    and (:state is null or :state = case
+        when c.state = 'active' and c.held_hash = p.content_hash then 'active'
+        when c.state in ('processing', 'error') and c.wanted_hash = p.content_hash then c.state
+        else 'ready_for_indexing' end)
+order by p.id limit :limit
+
 -- add_orphan
 insert into copies (sink, source_id, source, page_id, url, state, leftovers, created_at, updated_at)
 values (:name, :source, :label, null, :url, 'deleted', :leftovers, :now, :now)

@@ -9,7 +9,8 @@ from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.reconcile import GONE, holds_anything
-from afresh.core.shown import copy_state
+from afresh.core.shown import copy_state, copy_view
+from afresh.core.sync_views import PageCopy
 from afresh.testing.memory.tables import Tables
 
 
@@ -157,6 +158,21 @@ class MemoryCopies:
             language=row.page.language,
             markdown=held.markdown if held else None,
         )
+
+    async def pages_copied(
+        self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
+    ) -> list[PageCopy]:
+        """The pages of a source that have content, in order, and how each stands in a store."""
+        copies = {
+            each.copy.page_id: each for each in await self.copies_of_source(source) if each.copy.sink == sink
+        }
+        rows = [row.page for _, row in sorted(self.tables.pages.items()) if row.page.source_id == source]
+        shown = [
+            PageCopy(id=page.id, url=page.url, title=page.title, copy=copy_view(copies.get(page.id), sink))
+            for page in rows
+            if page.content_hash is not None and page.id > after
+        ]
+        return [each for each in shown if state is None or each.copy.state is state][:limit]
 
     async def copies_of_source(self, source: SourceId) -> list[Wanted]:
         """The copies of all pages of a source."""

@@ -135,6 +135,7 @@ class Tables:
     wishes: dict[tuple[SourceId, str], Wish] = field(default_factory=dict)
     letters: dict[int, Letter] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)  # by digest
+    logins: dict[str, tuple[int, datetime]] = field(default_factory=dict)  # by digest: token, and until when
     kept: dict[tuple[str, str], tuple[KeptAnswer, datetime]] = field(
         default_factory=dict
     )  # by caller and name
