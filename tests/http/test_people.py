@@ -1,5 +1,7 @@
 """What people are told who look at pages: sentences on a page, never JSON, and where to log in."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 from tests.e2e.library import settings
@@ -90,5 +92,32 @@ async def test_a_second_press_shows_the_run_that_is_under_way(tmp_path: Path) ->
         app: App = make_app(kb, config, works=False)
         again = await ask(app, "POST", f"/sources/{source.id}/refresh", FORM)
         assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}")
+    finally:
+        await kb.close()
+
+
+async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        names = [f"docs-{number:03}" for number in range(60)]
+        for name in names:
+            await kb.add(f"https://{name}.example.org/", name=name, version=None, settings={})
+        app: App = make_app(kb, config, works=False)
+        seen, place = list[str](), "/"
+        while place:
+            answer = await ask(app, "GET", place, HTML)
+            assert len(answer.body) < 120_000
+            page = answer.body.decode()
+            assert "<dt>Sources</dt><dd>60</dd>" in page
+            seen += re.findall(r'<h2><a href="/sources/\d+">(.*?)</a>', page)
+            found = re.search(r'rel="next" href="(.*?)"', page)
+            place = f"/{unescape(found[1])}" if found else ""
+        assert seen == names
+        [only] = re.findall(
+            r"<h2><a[^>]*>(.*?)</a>", (await ask(app, "GET", "/?text=S-042.EX", HTML)).body.decode()
+        )
+        assert only == "docs-042"
+        assert b"No source fits" in (await ask(app, "GET", "/?text=nowhere", HTML)).body
     finally:
         await kb.close()
