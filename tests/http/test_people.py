@@ -121,3 +121,18 @@ async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> Non
         assert b"No source fits" in (await ask(app, "GET", "/?text=nowhere", HTML)).body
     finally:
         await kb.close()
+
+
+async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+    app: App = make_app(kb, config, works=False)
+    await kb.close()
+    for place in ("/", f"/sources/{source.id}", "/search?q=x"):
+        away = await ask(app, "GET", place, HTML)
+        assert_page(away, 503, "the store ")
+        assert away.headers["retry-after"] == "5"
+    told = await ask(app, "GET", "/api/v1/sources")
+    assert (told.status, told.headers["content-type"]) == (503, "application/problem+json")
+    assert (await ask(app, "GET", "/api/v1/sources", token="afresh_x")).status == 503

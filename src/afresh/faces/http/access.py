@@ -7,11 +7,13 @@ A browser may bring a login (`logins.py`) instead of a token; who has neither is
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
+from afresh.core.errors import StoreError
+from afresh.core.masking import mask_secrets
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
@@ -35,6 +37,7 @@ HEADERS = {
 }
 
 
+Found = TypeVar("Found")
 Page: TypeAlias = Callable[[Scope, Receive, Send, Refused], Awaitable[None]]
 
 
@@ -134,7 +137,7 @@ class Door:
         check_origin(scope, self._settings.origins)
         check_host(scope, self._names, addresses=True)
         if not self._has_tokens:  # once there are some it stays so: revoked ones are kept too
-            self._has_tokens = await self._keeper.has_tokens()
+            self._has_tokens = await _looked_up(self._keeper.has_tokens())
         if not self._has_tokens:
             check_host(scope, self._names, addresses=False)
         return self._has_tokens
@@ -149,7 +152,7 @@ class Door:
             return EVERYTHING
         if wait := self._failed.wait(peer):
             raise too_many(wait)
-        allowed = await self._keeper.admitted(text) if text is not None else await self._logged_in(scope)
+        allowed = await _looked_up(self._logged_in(scope) if text is None else self._keeper.admitted(text))
         if allowed is None:
             self._failed.take(peer)
             raise _unknown(has_tokens=has_tokens, given=text is not None)
@@ -182,6 +185,14 @@ class Door:
     def _take(self, who: str) -> None:
         if wait := self._asked.take(who):
             raise too_many(wait)
+
+
+async def _looked_up(asked: Awaitable[Found]) -> Found:
+    """What the store knows of who asks; a store that is away is told as it is by every route."""
+    try:
+        return await asked
+    except StoreError as error:
+        raise Refused(503, mask_secrets(str(error)), retry_after="5") from None
 
 
 def _judges_itself(path: str) -> bool:

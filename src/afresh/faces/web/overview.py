@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from afresh.core.errors import StoreError
 from afresh.core.model import RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
@@ -80,7 +81,10 @@ async def _events(
     clock = asyncio.get_running_loop().time
     ends = clock() + LONGEST
     while not stopping.is_set() and clock() < ends:
-        runs = await reach.kb.live_runs(sees)
+        try:
+            runs = await reach.kb.live_runs(sees)
+        except StoreError:
+            return  # the browser asks again later
         going = [each for each in runs if is_going(each)]
         body = drawn(request, "parts/live.html", live=runs if whole else going)
         if body != told:

@@ -60,6 +60,14 @@ async function freshen() {
 function open() {
   stream = new EventSource(panel.dataset.live);
   stream.addEventListener("runs", (event) => swap(JSON.parse(event.data)));
+  stream.addEventListener("error", again);
+}
+
+// After a refusal a browser gives up: the store or the server may be back later.
+function again() {
+  if (stream?.readyState !== EventSource.CLOSED) return;
+  stream = null;
+  setTimeout(() => { if (!document.hidden && !stream) open(); }, 20_000);
 }
 
 function close() {
