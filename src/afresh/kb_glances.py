@@ -10,6 +10,7 @@ from afresh.core.model import PageId, RunId, RunState, Source, SourceId
 from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
 from afresh.core.sweep import may_drop
 from afresh.core.views import RunReport
+from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
 from afresh.engine.records import split
 from afresh.engine.runs import run_and_source
@@ -33,7 +34,9 @@ class Glances(Work):
         due = await due_of(
             self._store, sources, now, lambda source: self._tools.bounds(source)[1].max_age_seconds
         )
-        return [await self._glance(source, alive, now, *due[source.id]) for source in sources]
+        serving = await self._store.serving_model()
+        model = serving.name if serving else None
+        return [await self._glance(source, alive, now, model, *due[source.id]) for source in sources]
 
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
@@ -47,15 +50,23 @@ class Glances(Work):
         return found
 
     async def _glance(
-        self, source: Source, alive: set[str], now: datetime, due: int, next_at: datetime | None
+        self,
+        source: Source,
+        alive: set[str],
+        now: datetime,
+        model: str | None,
+        due: int,
+        next_at: datetime | None,
     ) -> SourceGlance:
-        last = await self._store.last_runs(source.id, 1)
+        last = await self._store.last_runs(source.id, LAST)
+        view = replace(await view_of(self._store, source, alive), model=model)
         return SourceGlance(
             label=source.label,
-            view=await view_of(self._store, source, alive),
+            view=view,
             due=due,
             next_at=next_at,
             run=live_report(last[0], source, alive, now) if last else None,
+            receipt=receipt_of(source, view, due, last),
         )
 
     async def preview(self, target: str, settings: Mapping[str, object]) -> Preview:

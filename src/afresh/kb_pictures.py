@@ -48,4 +48,6 @@ class Pictures(RunsOnRecord):
         serving = await self._store.serving_model()
         view = replace(view, model=serving.name if serving else None)
         age = self._tools.bounds(source)[1].max_age_seconds
-        return await pictures.receipt(self._store, source, view, self._clock(), age)
+        due, _ = await self._store.due_tally(source.id, self._clock(), age)
+        last = await self._store.last_runs(source.id, pictures.LAST)
+        return pictures.receipt_of(source, view, due, last)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, TypeVar
+from unittest.mock import patch
 
+from tests.e2e.inprocess import InProcess
 from tests.e2e.library import settings
 from tests.http.served import served
 
@@ -97,7 +99,7 @@ def standing(
                 up.set()
                 await over.wait()
 
-        with _beside(serve, over):
+        with patch("afresh.app.Offload", InProcess), _beside(serve, over):
             yield stand
 
 

@@ -20,6 +20,7 @@ from afresh.core.records import LinkedPage, LinkRecord
 from afresh.core.views import Answer, ChangeView, Hit, PageView, Why
 from afresh.faces.web.diffs import inline, split
 from afresh.faces.web.frame import templates
+from afresh.faces.web.passage import passage
 from afresh.faces.web.rendered import rendered, safe_address
 from afresh.faces.web.words import moment
 from afresh.kb import KnowledgeBase
@@ -224,6 +225,16 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
     deep = str(rendered(">" * 5_000 + " x", ""))
     assert deep.count("<blockquote>") <= 31
     assert str(rendered("a <b onclick=x>", "")) == "<p>a &lt;b onclick=x&gt;</p>"
+    found = "# \x02One\x03\n\n[a \x02word\x03](javascript:x) `co\x02de` x\x03 <b onclick=x>"
+    found += "\n\n| `c` | d |\n| e | f |"
+    assert str(passage(found)) == (
+        "<p><strong><mark>One</mark></strong></p>"
+        "<p>a <mark>word</mark> <code>co<mark>de</mark></code><mark> x</mark> &lt;b onclick=x&gt;</p>"
+        "<p><code>c</code> · d\ne · f</p>"
+    )
+    shown = "".join(str(passage(f"\x02{text}\x03")) for text in payloads)
+    tags = LexborHTMLParser(shown).css(f"a, img, script, {STRANGE}")
+    assert [node.html for node in tags] == []
     assert '<a href="https://docs.example.org/b"' in str(rendered("[b](b)", "https://docs.example.org/a"))
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from afresh.core.model import PageId
+from afresh.core.pictures import Receipt
 from afresh.core.scope import Rules
 from afresh.core.views import Plan, RunReport, SourceView
 
@@ -17,6 +18,7 @@ class SourceGlance:
     due: int  # pages whose time has come
     next_at: datetime | None  # when the next of the others is due
     run: RunReport | None  # the last one, as far as it is
+    receipt: Receipt  # of the last one that ended
 
     @property
     def fresh(self) -> int | None:

@@ -23,6 +23,7 @@ from afresh.engine.report import report_of
 from afresh.ports import Library
 
 ENDED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
+LAST = 20  # runs among which one that ended is looked for, and one that read everything
 HOSTS = 100
 HOURS = 48
 LINKS = 4_000  # of a map, beside those of its tree
@@ -97,12 +98,9 @@ async def looks_ahead(store: Library, source: SourceId, now: datetime) -> LooksA
     return ahead_of(*await store.looks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
-async def receipt(
-    store: Library, source: Source, view: SourceView, now: datetime, max_age: float | None
-) -> Receipt:
-    """How fresh a source is, and what its last run cost and saved."""
-    due, _ = await store.due_tally(source.id, now, max_age)
-    runs = [run for run in await store.last_runs(source.id, 20) if run.state in ENDED]
+def receipt_of(source: Source, view: SourceView, due: int, last: Sequence[Run]) -> Receipt:
+    """How fresh a source is, and what the last of its runs that ended cost and saved; newest come first."""
+    runs = [run for run in last if run.state in ENDED]
     bare = Receipt(pages=view.pages, fresh=max(0, view.pages - due), oldest_check=view.oldest_check, run=None)
     return _with_run(bare, report_of(runs[0], source), runs, view) if runs else bare
 
@@ -118,7 +116,7 @@ def _with_run(bare: Receipt, report: RunReport, runs: Sequence[Run], view: Sourc
         processed=processed,
         skipped=skipped,
         bytes_saved=saved,
-        bytes_saved_percent=round(100 * saved / whole) if whole and saved is not None else None,
+        bytes_saved_percent=100 * saved // whole if whole and saved is not None else None,
         embeddings_saved=chunks + report.chunks_reused if view.model else 0,
         counted={name: number for name in OUTCOMES if (number := int(getattr(report, name)))},
     )

@@ -94,7 +94,7 @@ class FolderSink:
     def _check_folder(self) -> None:
         if self.folder.is_dir():
             return
-        if self.folder.exists():
+        if self.folder.exists() and not self.folder.is_dir():  # another upload may have made it just now
             raise SinkGone(f"{self.folder} is a file: sinks.{self.name}.path has to be a folder")
         if not self.folder.absolute().parent.is_dir():
             raise SinkGone(f"{self.folder} is not there, nor is the folder above it")

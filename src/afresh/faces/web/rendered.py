@@ -32,9 +32,8 @@ HEADINGS = {"H1": "h2", "H2": "h3", "H3": "h4", "H4": "h5", "H5": "h6", "H6": "h
 
 def rendered(markdown: str, base: str) -> Markup:
     """The HTML of a text whose links are relative to `base`."""
-    page = _Page(base)
-    for event in pyromark.events(markdown[:LONGEST], options=OPTIONS):
-        page.hear(event)
+    page = Writer(base)
+    page.read(markdown[:LONGEST])
     if len(markdown) > LONGEST:
         page.out.append(
             f'<p class="soft">The text goes on for {len(markdown) - LONGEST:,} more characters.</p>'
@@ -42,7 +41,7 @@ def rendered(markdown: str, base: str) -> Markup:
     return Markup("".join(page.out))  # noqa: S704 - every text went through escape
 
 
-class _Page:
+class Writer:
     """HTML in the making."""
 
     def __init__(self, base: str) -> None:
@@ -52,6 +51,11 @@ class _Page:
         self._depth = 0
         self._in_head = False
 
+    def read(self, markdown: str) -> None:
+        """Take a whole text."""
+        for event in pyromark.events(markdown, options=OPTIONS):
+            self.hear(event)
+
     def hear(self, event: str | Mapping[str, Any]) -> None:
         """Take the next event of the parser."""
         match event:
@@ -60,9 +64,9 @@ class _Page:
             case {"End": tag}:
                 self._end(tag)
             case {"Text": text} | {"Html": text} | {"InlineHtml": text}:
-                self.out.append(str(escape(text)))
+                self.out.append(self.text(text))
             case {"Code": text}:
-                self.out.append(f"<code>{escape(text)}</code>")
+                self.out.append(f"<code>{self.text(text)}</code>")
             case {"TaskListMarker": done}:
                 self.out.append("☑ " if done else "☐ ")
             case "SoftBreak":
@@ -72,16 +76,20 @@ class _Page:
             case "Rule":
                 self.out.append("<hr>")
 
+    def text(self, text: str) -> str:
+        """A text as HTML."""
+        return str(escape(text))
+
     def _start(self, tag: str | Mapping[str, Any]) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
         given: Any = None if isinstance(tag, str) else tag[name]
         nests = name in ("List", "Item", "BlockQuote")
         self._depth += nests
-        first, last = ("", "") if nests and self._depth > DEEPEST else self._tags(name, given)
+        first, last = ("", "") if nests and self._depth > DEEPEST else self.tags(name, given)
         self.out.append(first)
         self._open.append(last)
 
-    def _tags(self, name: str, given: Any) -> tuple[str, str]:
+    def tags(self, name: str, given: Any) -> tuple[str, str]:
         """How a thing begins and ends."""
         match name:
             case "Heading":

@@ -1,13 +1,14 @@
 """What pages say: numbers, times and receipts as templates write them."""
 
-import re
 from datetime import UTC, datetime
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from afresh.core.model import RunState
+from afresh.core.pictures import Receipt
 from afresh.core.views import RunReport
 from afresh.faces.cli.wording import ago, count, due, duration, percent, size
+from afresh.faces.web.passage import passage
 
 STATES = {
     RunState.QUEUED: "waits for a worker",
@@ -40,15 +41,6 @@ TONES = {  # how a state is coloured
 }
 
 
-_FORMS = (
-    (re.compile(r"(?m)^[ \t]*```.*$"), ""),
-    (re.compile(r"(?m)^#{1,6} "), ""),
-    (re.compile(r"!?\[([^\]\n]{0,300})\]\([^)\n]{0,2000}\)"), r"\1"),
-    (re.compile(r"\*\*|`"), ""),
-    (re.compile(r"\n\s*\n"), "\n"),
-)
-
-
 def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead: bool = False) -> Markup:
     """A time as people say it, with the exact one on hover."""
     if when is None:
@@ -60,7 +52,19 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 
 
 def receipt(run: RunReport) -> str:
-    """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the downloads and 4,790 embeddings`."""
+    """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the downloads and 12 embeddings`."""
+    return _told(run, None, run.chunks_reused)
+
+
+def saved(found: Receipt) -> str:
+    """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes and 4,790 embeddings`."""
+    if found.run is None:
+        return "no run has ended yet"
+    return _told(found.run, found.bytes_saved_percent, found.embeddings_saved)
+
+
+def _told(run: RunReport, bytes_percent: int | None, embeddings: int) -> str:
+    """What a run did and saved; where the bytes are not known, the share of pages that were not sent."""
     if not run.checked:
         return "nothing was checked"
     skipped = run.not_modified + run.unchanged
@@ -69,13 +73,15 @@ def receipt(run: RunReport) -> str:
     parts += [f"{count(run.deleted)} deleted"] if run.deleted else []
     parts += [f"{count(run.failed)} failed"] if run.failed else []
     parts += [f"{count(run.held)} to be deleted if you say so"] if run.held else []
-    saved = []
-    if share := percent(run.not_modified, skipped + processed):
-        saved.append(f"{share} % of the downloads")
-    if run.chunks_reused:
-        saved.append(count(run.chunks_reused, "embedding"))
+    spared = []
+    if bytes_percent:
+        spared.append(f"{bytes_percent} % of the bytes")
+    elif share := percent(run.not_modified, skipped + processed):
+        spared.append(f"{share} % of the downloads")
+    if embeddings:
+        spared.append(count(embeddings, "embedding"))
     line = ", ".join(parts)
-    return f"{line}; saved {' and '.join(saved)}" if saved else line
+    return f"{line}; saved {' and '.join(spared)}" if spared else line
 
 
 def state_of(state: str | None) -> str:
@@ -93,26 +99,13 @@ def plain(text: object) -> str:
     return str(text).replace("_", " ")
 
 
-def _unmarked(text: str) -> str:
-    """A passage without what only a renderer reads."""
-    for form, instead in _FORMS:
-        text = form.sub(instead, text)
-    return text.strip()
-
-
-def marked(text: str) -> Markup:
-    """A passage with what was looked for marked."""
-    return Markup(  # noqa: S704 - escaped just here
-        str(escape(_unmarked(text))).replace("\x02", "<mark>").replace("\x03", "</mark>")
-    )
-
-
 FILTERS = {
     "count": count,
     "duration": duration,
-    "marked": marked,
+    "passage": passage,
     "plain": plain,
     "receipt": receipt,
+    "saved": saved,
     "size": size,
     "state_of": state_of,
     "tone": tone,
