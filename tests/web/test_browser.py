@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ON_SQLITE = pytest.mark.parametrize("stand", ["sqlite"], indirect=True)
 FIRST_LOAD = 150_000
+BELOW_THE_BAR = """document.activeElement.getBoundingClientRect().bottom
+  - document.querySelector(".top").offsetHeight"""
 
 
 def places(stand: Stand) -> list[str]:
@@ -155,6 +157,17 @@ def test_nobody_loses_their_place_or_words_when_a_run_ends(stand: Stand, chromiu
         assert page.input_value("#sources input") == "harbor!?"
         page.evaluate("dispatchEvent(new Event('pagehide'))")  # it asks no more
         page.wait_for_load_state("networkidle")
+
+
+@ON_SQLITE
+def test_what_has_the_focus_is_seen_at_twice_the_size(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url, viewport={"width": 640, "height": 400}) as seen:
+        seen.page.goto(f"/sources/{stand.harbor}")
+        seen.page.focus("tbody tr:last-child a")
+        for _ in range(20):  # upwards, to where the bar is
+            seen.page.keyboard.press("Shift+Tab")
+            below = seen.page.evaluate(BELOW_THE_BAR)
+            assert below > 10
 
 
 def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, chromium: "Browser") -> None:
