@@ -15,7 +15,6 @@ from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, Sou
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
-    ChangeView,
     Finding,
     FoundVersion,
     KbReport,
@@ -297,13 +296,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         if not attempts:
             raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the addresses on record")
         return attempts
-
-    async def changes(
-        self, label: str | None = None, *, run: int | None = None, limit: int = 50
-    ) -> list[ChangeView]:
-        """What changed, newest first."""
-        source = (await self._source(label)).id if label else None
-        return await self._store.changes(source, run=run, limit=limit)
 
     async def why(self, url: str, *, within: str | None = None) -> Why:
         """The evidence behind the state of a page."""

@@ -69,9 +69,13 @@ class Glances(Work):
             receipt=receipt_of(source, view, due, last),
         )
 
-    async def preview(self, target: str, settings: Mapping[str, object]) -> Preview:
-        """What would be read of a target that somebody names from afar; nothing is kept."""
-        kind, url = self._tools.recognise_from_afar(target)
+    async def preview(
+        self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
+    ) -> Preview:
+        """What would be read of a target that somebody names from afar, or here; nothing is kept."""
+        settings = settings or {}
+        recognise = self._tools.recognise if here else self._tools.recognise_from_afar
+        kind, url = recognise(target)
         self._tools.check_settings(settings)
         now, own = self._clock(), split(settings)
         known = await self._store.find_source_by_url(url, None)

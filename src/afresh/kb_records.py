@@ -21,6 +21,7 @@ from afresh.engine.records import (
     split,
 )
 from afresh.engine.status import live_report
+from afresh.engine.which import exact_source
 from afresh.kb_work import Work
 
 
@@ -182,6 +183,16 @@ class Records(Work):
         if found is None:
             raise Unknown(f"there is no run {number}")
         return await source_of(self._store, found.source_id)
+
+    async def changes(
+        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
+    ) -> list[ChangeView]:
+        """What changed, newest first; with `url` just on that page."""
+        source = (await exact_source(self._store, label)).id if label else None
+        if url is not None:
+            place = self._tools.address(url)
+            return await self.change_list([source] if source else None, run=run, url=place, limit=limit)
+        return await self._store.changes(source, run=run, limit=limit)
 
     async def change_list(
         self,

@@ -15,6 +15,8 @@ from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
 from afresh.ports import Clock, Library
 
+MOST = 2**31 - 1  # of a list that is asked for as a whole
+
 
 class Syncing:
     """Pages and their copies elsewhere."""
@@ -63,10 +65,20 @@ class Syncing:
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         limit: int | None = None,
     ) -> list[PageView]:
-        """The pages of a source; on request only those whose last look is not believed."""
+        """The pages of a source; on request only those that a filter fits."""
         source = await exact_source(self._store, label)
+        if (language, depth, text) != (None, None, None):
+            fit = await self._store.page_records(
+                [source.id], everything=True, language=language, depth=depth, text=text, after=0, limit=MOST
+            )
+            numbers = {each.id for each in fit}
+            every = await self.pages(label, status=status, everything=everything, doubtful=doubtful)
+            return [each for each in every if each.id in numbers][:limit]
         sinks = list(self._tools.sinks_of(source))
         if not sinks or status is None:
             views = await self._store.pages(

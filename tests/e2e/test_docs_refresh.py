@@ -6,23 +6,20 @@ are rendered to plain HTML pages below an index page that links to all of them.
 
 import json
 import re
-import tarfile
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyromark import html as rendered
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, index_of, opened
-from tests.e2e.sites import looks, page
+from tests.e2e.real_docs import Tree, at, serve, versions_in
+from tests.e2e.sites import looks
 from tests.e2e.stores import attached, texts
 
 from afresh.kb import KnowledgeBase
 from afresh.testing import GeminiServer, TinySite
-
-Tree = dict[str, str]  # file to its page
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +33,7 @@ def manifest(shared: Path) -> Mapping[str, Any]:
 @pytest.fixture(scope="module")
 def versions(shared: Path) -> Mapping[str, Tree]:
     """The pages of each version, by their file."""
-    trees: dict[str, Tree] = {}
-    with tarfile.open(shared / "data" / "docs-refresh" / "fastapi.tar.xz") as archive:
-        for member in archive:
-            if (file := archive.extractfile(member)) and member.name.endswith(".md"):
-                version, _, name = member.name.removeprefix("./").partition("/")
-                trees.setdefault(version, {})[name] = _html(name, file.read().decode())
-    return trees
-
-
-def _html(name: str, markdown: str) -> str:
-    body = re.sub(r'(href="(?!https?:)[^"#]*)\.md(?=["#])', r"\1.html", rendered(markdown))
-    return f"<!doctype html><html lang=en><title>{name}</title><body><main>{body}</main></body></html>"
+    return versions_in(shared)
 
 
 def reworded(name: str, old: Tree, new: Tree) -> bool:
@@ -57,24 +43,6 @@ def reworded(name: str, old: Tree, new: Tree) -> bool:
 
 def _visible(text: str) -> str:
     return unescape(re.sub(r'<a [^>]*?(href="[^"]*")[^>]*>', r"<a \1>", text))
-
-
-def at(name: str) -> str:
-    """Where a file is served."""
-    return f"/docs/{name.removesuffix('.md')}.html"
-
-
-def serve(site: TinySite, tree: Tree) -> None:
-    """Let the site show one version, and nothing else."""
-    for path in site.paths:
-        if path.startswith("/docs/") and path not in map(at, tree):
-            site.delete(path)
-    for name, text in tree.items():
-        if at(name) not in site.paths or site.read(at(name)) != text:
-            site.put(at(name), text)
-    index = page("All pages", [at(name) for name in sorted(tree)])
-    if "/" not in site.paths or site.read("/") != index:
-        site.put("/", index)
 
 
 @pytest.mark.slow

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from afresh.config import Config
+from afresh.core.errors import UsageError
 from afresh.core.events import Listener, Notice, Progress, Remaking, ignore
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
+from afresh.core.overview import Preview
+from afresh.core.scope import Rules
 from afresh.core.versions import Match
 from afresh.core.views import (
     Answer,
@@ -362,10 +365,13 @@ class FakeKnowledge:
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         limit: int | None = None,
     ) -> list[PageView]:
         """The scripted pages."""
-        self._asked("pages", label, status, everything, doubtful, limit)
+        self._asked("pages", label, status, everything, doubtful, language, depth, text, limit)
         return self.pages_
 
     async def links(
@@ -398,10 +404,10 @@ class FakeKnowledge:
         return [waiting, attempt()]
 
     async def changes(
-        self, label: str | None = None, *, run: int | None = None, limit: int = 50
+        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
     ) -> list[ChangeView]:
         """The scripted changes."""
-        self._asked("changes", label, run, limit)
+        self._asked("changes", label, run, url, limit)
         return self.changes_
 
     async def why(self, url: str, *, within: str | None = None) -> Why:
@@ -444,9 +450,28 @@ class FakeKnowledge:
             size_bytes=12_345_678,
         )
 
+    async def preview(
+        self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
+    ) -> Preview:
+        """A site with two links."""
+        self._asked("preview", target, here)
+        return Preview(
+            kind="web",
+            url=target,
+            name="harbor",
+            known=None,
+            plan=None,
+            rules=Rules(root=target),
+            title="Harbor",
+            belong=(f"{target}a",),
+            left_out=(("https://elsewhere.example/", "on another host"),),
+        )
+
     async def plan(self, label: str) -> Plan:
         """A refresh of 1,000 pages."""
         self._asked("plan", label)
+        if "://" in label:
+            raise UsageError(f"there is no source {label}")
         return Plan(
             source="harbor",
             version="2",

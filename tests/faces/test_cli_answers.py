@@ -8,6 +8,7 @@ from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes, page, report, source
 
 from afresh.core.model import Attempt, ChangeKind, PageStatus
+from afresh.core.overview import Preview
 from afresh.core.views import (
     Finding,
     FoundVersion,
@@ -41,6 +42,7 @@ def names(kind: type) -> set[str]:
         (["why", URL], Why),
         (["status"], StoreStatus),
         (["plan", "a"], Plan),
+        (["plan", URL], Preview),
         (["open", URL], OpenedPage),
         (["find-version", "react@18"], FoundVersion),
     ],
@@ -65,6 +67,21 @@ def test_lists_are_arrays_of_objects(afresh: Afresh, arguments: list[str], kind:
     ended = afresh(*arguments, "--json")
     assert isinstance(ended.document, list)
     assert set(ended.document[0]) == names(kind)
+
+
+def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(afresh: Afresh, kb: FakeKnowledge) -> None:
+    shown = afresh("plan", URL).out
+    assert all(
+        words in shown for words in ("Harbor", "not kept yet", "1 link of the start page", "on another host")
+    )
+    afresh("pages", "a", "--language", "en", "--depth", "2", "--text", "hooks")
+    afresh("changes", "--url", URL)
+    assert kb.calls == [
+        ("plan", URL),
+        ("preview", (URL, True)),
+        ("pages", ("a", None, False, False, "en", 2, "hooks", None)),
+        ("changes", (None, None, URL, 50)),
+    ]
 
 
 def test_a_report_has_the_keys_of_the_design(afresh: Afresh) -> None:

@@ -16,7 +16,7 @@ document.addEventListener("securitypolicyviolation", (e) => {
 });
 """
 RUN = """async (rules) => {
-  const found = await axe.run(document, { resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) });
+  const found = await axe.run({ resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) });
   return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
 }"""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
@@ -30,6 +30,9 @@ from afresh.core.views import (
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.faces.cli.by_hand import ByHand
 from afresh.ports import Access
+
+if TYPE_CHECKING:
+    from afresh.core.overview import Preview
 
 
 class Knowledge(ByHand, Protocol):
@@ -166,6 +169,9 @@ class Knowledge(ByHand, Protocol):
         status: PageStatus | None = None,
         everything: bool = False,
         doubtful: bool = False,
+        language: str | None = None,
+        depth: int | None = None,
+        text: str | None = None,
         limit: int | None = None,
     ) -> list[PageView]: ...
 
@@ -182,7 +188,7 @@ class Knowledge(ByHand, Protocol):
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]: ...
 
     async def changes(
-        self, label: str | None = None, *, run: int | None = None, limit: int = 50
+        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
     ) -> list[ChangeView]: ...
 
     async def why(self, url: str, *, within: str | None = None) -> Why: ...
@@ -190,6 +196,10 @@ class Knowledge(ByHand, Protocol):
     async def status(self) -> StoreStatus: ...
 
     async def plan(self, label: str) -> Plan: ...
+
+    async def preview(
+        self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
+    ) -> "Preview": ...
 
     async def remove(self, label: str) -> int: ...
 

@@ -44,11 +44,16 @@ def show(session: Session, label: str) -> None:
     session.show(lists.source(view, session.now))
 
 
-@command("Look into", "afresh pages react@19", "afresh pages react@19 --status error")
+@command("Look into", "afresh pages react@19 --text hooks", "afresh pages react@19 --status error")
 @argument(*LABEL)
 @option("--status", metavar="STATUS", text="Only pages in this state, as active or error.")
 @switch("--all", "everything", text="Also deleted pages and redirects.")
 @switch("--doubtful", text="Only pages that show what is not believed, or lost nearly all text.")
+@option("--language", metavar="TAG", text="Only pages in this language, as en or pt-BR.")
+@option(
+    "--depth", metavar="N", type=click.IntRange(0, 1_000), text="Only pages this many links from the root."
+)
+@option("--text", metavar="WORDS", text="Only pages with this in their address or title.")
 @at_most
 @as_rows
 def pages(
@@ -57,12 +62,24 @@ def pages(
     status: str | None,
     everything: bool,
     doubtful: bool,
+    language: str | None,
+    depth: int | None,
+    text: str | None,
     limit: int | None,
 ) -> None:
     """List the pages of a source."""
     wanted = _status(status)
     views = session.ask(
-        lambda kb: kb.pages(label, status=wanted, everything=everything, doubtful=doubtful, limit=limit)
+        lambda kb: kb.pages(
+            label,
+            status=wanted,
+            everything=everything,
+            doubtful=doubtful,
+            language=language,
+            depth=depth,
+            text=text,
+            limit=limit,
+        )
     )
     if session.wrote_rows(views, PageView):
         return
@@ -122,15 +139,23 @@ def history(session: Session, url: str, within: str | None) -> None:
     session.show(lists.attempts(rows, session.now))
 
 
-@command("Look into", "afresh changes", "afresh changes react@19 --run 7 --no-diff")
+@command(
+    "Look into",
+    "afresh changes",
+    "afresh changes react@19 --run 7 --no-diff",
+    "afresh changes --url https://react.dev/learn",
+)
 @argument("label", "[LABEL]", "The source; else all.", required=False)
 @option("--run", metavar="N", type=int, text="Only what this run found.")
+@option("--url", metavar="URL", text="Only of the page at this address.")
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Changes at most.")
 @click.option("--diff/--no-diff", default=True, help="Show what changed inside the pages, or only which.")
 @as_rows
-def changes(session: Session, label: str | None, run: int | None, limit: int, diff: bool) -> None:
+def changes(
+    session: Session, label: str | None, run: int | None, url: str | None, limit: int, diff: bool
+) -> None:
     """Show what is new, changed, deleted or moved, with the difference."""
-    found = session.ask(lambda kb: kb.changes(label, run=run, limit=limit))
+    found = session.ask(lambda kb: kb.changes(label, run=run, url=url, limit=limit))
     views = found if diff else [replace(view, diff=None) for view in found]
     if session.wrote_rows(views, ChangeView):
         return

@@ -218,16 +218,19 @@ def refresh(
     return report.exit_code(reports)
 
 
-@command(SECTION, "afresh plan react@19", "afresh plan react@19 --json")
-@argument(*LABEL)
-def plan(session: Session, label: str) -> None:
-    """Tell what a refresh would look at and cost; nothing is fetched or written."""
-    view = session.ask(lambda kb: kb.plan(label))
-    if session.wrote_json(view):
-        return
-    from afresh.faces.cli import evidence
+@command(SECTION, "afresh plan react@19", "afresh plan https://react.dev/learn")
+@argument("target", "LABEL|TARGET", "A source, as NAME or NAME@VERSION, or what might become one.")
+def plan(session: Session, target: str) -> None:
+    """Tell what a refresh would look at and cost, or what would be read of a new source.
 
-    session.show(evidence.plan(view, session.now))
+    Nothing is written. For a refresh nothing is fetched either; of a web site that is not kept yet the start
+    page is, to tell which of its links belong.
+    """
+    from afresh.faces.cli import previews
+
+    view = session.ask(lambda kb: previews.plan_or_preview(kb, target))
+    if not session.wrote_json(view):
+        session.show(previews.told(view, session.now))
 
 
 @command(SECTION, "afresh status      # shows the run that waits", "afresh confirm 7")
