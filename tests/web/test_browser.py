@@ -4,6 +4,7 @@ No breach of the policy, no other host, no complaint of axe; and the flows on ea
 cancel, filter, search, confirm.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ON_SQLITE = pytest.mark.parametrize("stand", ["sqlite"], indirect=True)
 FIRST_LOAD = 150_000
+BELOW_THE_BAR = """document.activeElement.getBoundingClientRect().bottom
+  - document.querySelector(".top").offsetHeight"""
 
 
 def places(stand: Stand) -> list[str]:
@@ -134,6 +137,39 @@ def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Br
         assert page.locator("h1").text_content()
 
 
+@ON_SQLITE
+def test_nobody_loses_their_place_or_words_when_a_run_ends(stand: Stand, chromium: "Browser") -> None:
+    run = json.dumps('<article data-key="9 running" data-going="9"></article>')
+    told = f'retry: 200\nevent: runs\ndata: {run}\n\nevent: runs\ndata: ""\n\n'  # again and again
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.route("**/live", lambda route: route.fulfill(content_type="text/event-stream", body=told))
+        page.goto("/?text=harbor")
+        for place in ("#sources h2 a", "#sources .acts button", "#sources input"):
+            page.focus(place)
+            if place.endswith("input"):
+                page.keyboard.press("End")
+                page.keyboard.type("!")
+            page.evaluate("document.getElementById('sources').dataset.older = 1")
+            page.wait_for_selector("#sources:not([data-older])")
+            assert page.evaluate("(place) => document.activeElement.matches(place)", place), place
+        page.keyboard.type("?")
+        assert page.input_value("#sources input") == "harbor!?"
+        page.evaluate("dispatchEvent(new Event('pagehide'))")  # it asks no more
+        page.wait_for_load_state("networkidle")
+
+
+@ON_SQLITE
+def test_what_has_the_focus_is_seen_at_twice_the_size(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url, viewport={"width": 640, "height": 400}) as seen:
+        seen.page.goto(f"/sources/{stand.harbor}")
+        seen.page.focus("tbody tr:last-child a")
+        for _ in range(20):  # upwards, to where the bar is
+            seen.page.keyboard.press("Shift+Tab")
+            below = seen.page.evaluate(BELOW_THE_BAR)
+            assert below > 10
+
+
 def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, chromium: "Browser") -> None:
     with TinySite.docs() as site, watched(chromium, stand.url) as seen:
         page = seen.page
@@ -193,7 +229,12 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         page = seen.page
         page.goto(f"/sources/{stand.harbor}")
         expect(page.locator("table.rows tbody tr")).to_have_count(28)
+        page.focus("select[name=status]")
+        page.keyboard.press("ArrowDown")  # nothing happens before one asks for it
         page.select_option("select[name=status]", "error")
+        assert page.evaluate("document.activeElement.name") == "status"
+        assert "status" not in page.url
+        page.get_by_role("button", name="Filter").click()
         expect(page.locator("table.rows tbody tr")).to_have_count(1)
         page.goto(f"/sources/{stand.harbor}?language=en&depth=1")
         page.fill("input[name=text]", "INSTALL")

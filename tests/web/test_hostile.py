@@ -199,6 +199,17 @@ def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(pay
         assert "prompt(" in (tree.body.text() if tree.body else ""), name  # they are there, as text
 
 
+def test_F104_words_that_run_backwards_turn_nothing_else_around() -> None:
+    shown = 0
+    for name, given in parts(["\u202eexe.txt", "مرحبا (3)", "\u2067x"]):
+        tree = LexborHTMLParser(drawn(name, given))
+        for node in tree.css("h1, h2 a, td.main, td.main ~ td a, .gone a, article"):
+            if any(each in node.text() for each in "\u202eم\u2067"):
+                assert node.css_first("bdi") or node.attributes.get("dir") == "auto", (name, node.html)
+                shown += 1
+    assert shown > 10
+
+
 def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
     for hostile in (
         "javascript:alert(1)",

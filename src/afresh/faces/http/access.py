@@ -6,12 +6,14 @@ state of the request. A token that is bound to sources gets no answer from a rou
 A browser may bring a login (`logins.py`) instead of a token; who has neither is led to where one logs in.
 """
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection
+from typing import Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
+from afresh.core.errors import StoreError
+from afresh.core.masking import mask_secrets
 from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
@@ -35,6 +37,8 @@ ASSETS = "/assets/"
 HOOKS = "/api/v1/webhooks/"
 JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
 SAFE = ("GET", "HEAD", "OPTIONS")
+LONGEST_PLACE = 1_000  # characters of where one goes after a login
+ENDED = "you are not logged in, or no longer, and nothing was changed: log in, and send it again"
 HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -43,6 +47,10 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
 }
+
+
+Found = TypeVar("Found")
+Page: TypeAlias = Callable[[Scope, Receive, Send, Refused], Awaitable[None]]
 
 
 class Keeper(Protocol):
@@ -66,7 +74,7 @@ def allowed_of(scope: Scope) -> Allowed:
 class Door:
     """An ASGI application in front of another one; `hooks` answers what webhooks sign instead of a token.
 
-    With `logins` there are pages for people, who log in.
+    With `logins` there are pages for people, who log in; `page` tells them what programs are told as JSON.
     """
 
     def __init__(
@@ -77,6 +85,7 @@ class Door:
         *,
         hooks: App | None = None,
         logins: bool = False,
+        page: Page | None = None,
         names: Collection[str] = (),
     ) -> None:
         self._app = app
@@ -84,6 +93,7 @@ class Door:
         self._settings = settings
         self._hooks = hooks
         self._logins = logins
+        self._page = page
         self._names = frozenset((*settings.hosts, *names))
         self._asked = Buckets(settings.requests_per_second, settings.burst)
         self._failed = Buckets(settings.requests_per_second, settings.burst)
@@ -100,9 +110,7 @@ class Door:
             try:
                 await self._let_in(scope, receive, guarded)
             except Refused as refused:
-                if refused.status == 401 and self._logins and _is_person(scope):
-                    refused = _led_to_login(scope)
-                await refuse(guarded, refused)
+                await self._turned_away(scope, receive, guarded, refused)
 
     async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
         has_tokens = await self._checked(scope)
@@ -124,12 +132,27 @@ class Door:
         body = await self._body(scope, receive)
         await self._app(scope, replayed(body, receive), send)
 
+    async def _turned_away(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+        """Say why not; a person reads it on a page, and is led to where one logs in."""
+        if not is_person(scope):
+            await refuse(send, refused)
+            return
+        if refused.status == 401 and self._logins:
+            opens = scope["method"] in ("GET", "HEAD")
+            refused = _led_to_login(scope) if opens else Refused(401, ENDED, **refused.headers)
+        if self._page is None or refused.status < 400:
+            await refuse(send, refused)
+            return
+        nobody = Allowed(who="nobody", sources=frozenset())
+        scope.setdefault("state", {}).setdefault("allowed", nobody)
+        await self._page(scope, receive, send, refused)
+
     async def _checked(self, scope: Scope) -> bool:
         """Refuse a wrong name and a foreign page before anything is looked up; whether there are tokens."""
         check_origin(scope, self._settings.origins)
         check_host(scope, self._names, addresses=True)
         if not self._has_tokens:  # once there are some it stays so: revoked ones are kept too
-            self._has_tokens = await self._keeper.has_tokens()
+            self._has_tokens = await _looked_up(self._keeper.has_tokens())
         if not self._has_tokens:
             check_host(scope, self._names, addresses=False)
         return self._has_tokens
@@ -143,7 +166,7 @@ class Door:
         if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
             return EVERYTHING
         # Wrong ones are counted by peer, good ones are not: all behind one proxy are the same peer.
-        allowed = await self._keeper.admitted(text) if text is not None else await self._logged_in(scope)
+        allowed = await _looked_up(self._logged_in(scope) if text is None else self._keeper.admitted(text))
         if allowed is None:
             if wait := self._failed.take(peer):
                 raise too_many(wait)
@@ -179,20 +202,29 @@ class Door:
             raise too_many(wait)
 
 
+async def _looked_up(asked: Awaitable[Found]) -> Found:
+    """What the store knows of who asks; a store that is away is told as it is by every route."""
+    try:
+        return await asked
+    except StoreError as error:
+        raise Refused(503, mask_secrets(str(error)), retry_after="5") from None
+
+
 def _judges_itself(path: str) -> bool:
     return any(path == each or path.startswith(f"{each}/") for each in JUDGES_ITSELF)
 
 
-def _is_person(scope: Scope) -> bool:
-    """Whether somebody opens a page in a browser."""
+def is_person(scope: Scope) -> bool:
+    """Whether somebody looks at pages in a browser."""
     wants = any("text/html" in each for each in values(scope, b"accept"))
-    return wants and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
+    return wants and not scope["path"].startswith("/api/")
 
 
 def _led_to_login(scope: Scope) -> Refused:
     query = scope.get("query_string", b"").decode("latin-1")
-    place = quote(scope["path"] + (f"?{query}" if query else ""), safe="/")
-    return Refused(303, "log in with a token", location=f"{LOGIN}?to={place}")
+    place = quote(scope["path"]) + (f"?{query}" if query else "")
+    place = place if len(place) <= LONGEST_PLACE else "/"
+    return Refused(303, "log in with a token", location=f"{LOGIN}?to={quote(place, safe='/')}")
 
 
 def _bearer(scope: Scope) -> str | None:

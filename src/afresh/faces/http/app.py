@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.security import HTTPBearer
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
@@ -32,7 +32,7 @@ from afresh.faces.http.limits import Buckets
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
 from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import MCP, PREFIX
+from afresh.faces.http.wire import MCP, PREFIX, Receive, Refused, Scope, Send
 from afresh.faces.mcp.http import asgi_app
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
@@ -114,11 +114,18 @@ def make_app(
     app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
     hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
-    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=True)
+    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=True, page=_refusal)
     app.add_middleware(desk.metered)
     if recorder := traces.recorder():
         app.add_middleware(Traced, recorder=recorder)
     return app
+
+
+async def _refusal(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+    """What the door says, as a page."""
+    answer = web.trouble(Request(scope), refused.status, refused.detail)
+    answer.headers.update(refused.headers)
+    await answer(scope, receive, send)
 
 
 def stop(app: FastAPI) -> None:

@@ -4,8 +4,6 @@ It is a random text that says nothing. The store keeps its hash beside the token
 that it holds for every server on that store; it ends after some hours, with the token, or when one logs out.
 """
 
-from http.cookies import CookieError, SimpleCookie
-
 from afresh.faces.http.wire import Scope, value, values
 from afresh.kb_access import LOGIN_LENGTH
 
@@ -14,11 +12,10 @@ COOKIE = "afresh_login"
 
 def cookie_of(scope: Scope) -> str | None:
     """The login that a request carries."""
-    try:
-        found = SimpleCookie("; ".join(values(scope, b"cookie"))).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value[:200] if found else None
+    # Read by hand: the parser of the library gives up at a cookie it does not like, and whatever else is
+    # served on this machine, at any port, sets cookies that come along.
+    pairs = (pair.strip().partition("=") for text in values(scope, b"cookie") for pair in text.split(";"))
+    return next((text[:200] for name, _, text in pairs if name == COOKIE), None)
 
 
 def cookie_header(scope: Scope, text: str) -> str:

@@ -25,6 +25,7 @@ from afresh.core.errors import (
     UsageError,
 )
 from afresh.core.masking import mask_secrets, one_line
+from afresh.faces.http.access import is_person
 from afresh.faces.http.replies import as_json
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SURPRISE = "something went wrong that should not; the log of the server has the details"
 MEDIA = "application/problem+json"
 LONGEST = 2_000  # characters of a sentence
 # The first that fits; whatever is not named is trouble of our own.
@@ -129,13 +131,14 @@ def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -
             detail = f"there is nothing at {request.url.path[:200]}: /docs lists the routes"
         if error.status_code == 405:
             detail = f"{request.method} is not for {request.url.path[:200]}: /docs lists the routes"
-        if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/"):
+        if is_person(request.scope):
             return page(request, error.status_code, detail.partition(": /docs")[0])
         return problem(error.status_code, detail, headers=error.headers)
 
     @app.exception_handler(Exception)
     async def surprise(request: Request, error: Exception) -> Response:
-        return problem(500, "something went wrong that should not; the log of the server has the details")
+        let_in = "allowed" in request.scope.get("state", {})
+        return page(request, 500, SURPRISE) if let_in and is_person(request.scope) else problem(500, SURPRISE)
 
 
 def _field(error: "ErrorDetails | Mapping[str, Any]") -> FieldError:

@@ -31,6 +31,19 @@ HEADERS = {
     "vary": "cookie",
 }
 LONGEST = 2_000  # characters of an error
+TITLES = {  # what went wrong, for people who never heard of statuses
+    401: "You are not logged in",
+    403: "That is not allowed",
+    404: "There is no such page",
+    405: "There is nothing to see here",
+    409: "That is being done already",
+    413: "That is too much at once",
+    421: "This server has another name",
+    422: "That cannot be done",
+    429: "Too many requests",
+    500: "Something went wrong",
+    503: "That cannot be reached just now",
+}
 
 
 @cache
@@ -103,7 +116,8 @@ async def form_of(request: Request) -> dict[str, str]:
 def trouble(request: Request, status: int, detail: str) -> Response:
     """A page that says what went wrong."""
     told = one_line(mask_secrets(detail))[:LONGEST]
-    return show(request, "error.html", status, code=status, title=HTTPStatus(status).phrase, detail=told)
+    title = TITLES.get(status) or HTTPStatus(status).phrase
+    return show(request, "error.html", status, code=status, title=title, detail=told)
 
 
 class PageRoute(APIRoute):

@@ -55,4 +55,4 @@ async def log_out(request: Request, kb: Kb) -> Response:
 
 def _is_ours(place: str) -> bool:
     """Whether a place is a page of this server: `//x` and `/\\x` are others."""
-    return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isprintable()
+    return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()

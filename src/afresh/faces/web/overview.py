@@ -8,14 +8,18 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from afresh.core.errors import StoreError
 from afresh.core.model import RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
+from afresh.faces.http.cursors import number_cursor, read_number
 from afresh.faces.http.parts import LARGEST
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute, drawn, show
+from afresh.faces.web.listing import Cursor, Filter
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+SHOWN = 24  # sources of one part: each is looked up by itself, and some kilobytes of page
 LOOK = 0.5  # seconds between looks at runs that are watched
 IDLE = 2.0  # where none is under way
 LONGEST = 300.0  # seconds of one stream; a browser asks anew, and whether it still may is looked at again
@@ -23,19 +27,38 @@ QUIET = 15  # looks without news after which a sign of life is sent
 
 
 @router.get("/")
-async def overview(request: Request, reach: Reached) -> Response:
-    """Every source at a glance."""
+async def overview(request: Request, reach: Reached, text: Filter = "", after: Cursor = None) -> Response:
+    """Every source at a glance, those of one part at a time."""
     live = await reach.kb.live_runs(reach.allowed.sees)  # first: what ends meanwhile is seen to have ended
     visible = await reach.visible()
-    glances = await reach.kb.glances(visible)
-    sparks = await reach.kb.recent_changes([source.id for source in visible])
+    fitting = [source for source in visible if _fits(source, text.strip().casefold())]
+    first = min(read_number(after) or 0, len(fitting))
+    here = fitting[first : first + SHOWN]
+    glances = await reach.kb.glances(here)
+    sparks = await reach.kb.recent_changes([source.id for source in here])
+    more = number_cursor(first + SHOWN) if len(fitting) > first + SHOWN else None
     totals = {
         "pages": sum(each.view.pages for each in glances),
         "chunks": sum(each.view.chunks for each in glances),
         "due": sum(each.due for each in glances),
         "errors": sum(each.view.errors for each in glances),
     }
-    return show(request, "overview.html", glances=glances, live=live, totals=totals, sparks=sparks)
+    return show(
+        request,
+        "overview.html",
+        glances=glances,
+        live=live,
+        totals=totals if len(here) == len(visible) else {},
+        sparks=sparks,
+        number=len(visible),
+        listed={"items": glances, "more": more},
+        text=text,
+        paged=first > 0,
+    )
+
+
+def _fits(source: Source, words: str) -> bool:
+    return words in f"{source.label} {source.url}".casefold()
 
 
 @router.get("/live")
@@ -58,7 +81,10 @@ async def _events(
     clock = asyncio.get_running_loop().time
     ends = clock() + LONGEST
     while not stopping.is_set() and clock() < ends:
-        runs = await reach.kb.live_runs(sees)
+        try:
+            runs = await reach.kb.live_runs(sees)
+        except StoreError:
+            return  # the browser asks again later
         going = [each for each in runs if is_going(each)]
         body = drawn(request, "parts/live.html", live=runs if whole else going)
         if body != told:

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import RunBusy, UsageError
 from afresh.core.model import PageStatus, RunMode, Source
 from afresh.core.shown import CONTENT
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
@@ -144,8 +144,13 @@ async def refresh(request: Request, reach: Reached, number: Id) -> Response:
     source = await reach.source(number)
     form = await form_of(request)
     mode = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
-    run = await reach.kb.start(source, mode, full=form.get("full") == "1")
-    return to(f"/runs/{run.run}")
+    try:
+        number = (await reach.kb.start(source, mode, full=form.get("full") == "1")).run
+    except RunBusy as busy:  # somebody was faster, or pressed twice: that run is what they want to see
+        if busy.run is None:
+            raise
+        number = busy.run
+    return to(f"/runs/{number}")
 
 
 @router.post("/sources/{number}/remove")

@@ -52,7 +52,3 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy], [data-copy-from]");
   if (button) copy(button);
 });
-
-for (const select of document.querySelectorAll("form.filters select, form.filters input[type=checkbox]")) {
-  select.addEventListener("change", () => select.form.requestSubmit());
-}

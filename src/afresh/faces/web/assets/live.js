@@ -21,11 +21,23 @@ function count(run, newer) {
   if (numbers) run.querySelector(".numbers").replaceWith(numbers);
 }
 
+// Whoever works with keys stays where they are: on what does the same in the newer part, or at its beginning.
+function keepPlace(older, put) {
+  const held = older.contains(document.activeElement) ? document.activeElement : null;
+  const does = (element) => element.id || element.getAttribute("href") || element.form?.getAttribute("action") || element.name;
+  put();
+  if (!held) return;
+  let newer = [...document.querySelectorAll(`#${older.id} :is(a, button, input)`)].find((each) => does(each) === does(held));
+  if (newer && held.matches("input")) {  // with what was typed so far
+    newer.replaceWith(held);
+    newer = held;
+  }
+  (newer ?? document.getElementById("main")).focus({ preventScroll: true });
+}
+
 function replace(content) {
-  const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
   const before = going();
-  panel.replaceChildren(content);
-  if (focused) document.getElementById(focused)?.focus();
+  keepPlace(panel, () => panel.replaceChildren(content));
   const now = going();
   if (before.some((run) => !now.includes(run))) ended();
 }
@@ -41,13 +53,21 @@ async function freshen() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-fresh][id]")) {
     const newer = page.getElementById(part.id);
-    if (newer) part.replaceWith(newer);
+    if (newer) keepPlace(part, () => part.replaceWith(newer));
   }
 }
 
 function open() {
   stream = new EventSource(panel.dataset.live);
   stream.addEventListener("runs", (event) => swap(JSON.parse(event.data)));
+  stream.addEventListener("error", again);
+}
+
+// After a refusal a browser gives up: the store or the server may be back later.
+function again() {
+  if (stream?.readyState !== EventSource.CLOSED) return;
+  stream = null;
+  setTimeout(() => { if (!document.hidden && !stream) open(); }, 20_000);
 }
 
 function close() {

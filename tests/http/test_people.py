@@ -1,0 +1,138 @@
+"""What people are told who look at pages: sentences on a page, never JSON, and where to log in."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+from tests.e2e.library import settings
+from tests.http.asking import REMOTE, Answered, ask
+
+from afresh.app import build
+from afresh.core.access import Scope
+from afresh.core.model import RunMode
+from afresh.faces.http.app import make_app
+from afresh.faces.http.wire import App
+
+HTML = {"accept": "text/html,*/*;q=0.8"}
+FORM = {**HTML, "content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
+
+
+def assert_page(answer: Answered, status: int, says: str) -> None:
+    """It is a page with this sentence, under the policy of pages."""
+    assert answer.status == status, answer.body
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert says in answer.body.decode()
+
+
+async def test_what_the_door_refuses_is_a_page_for_people(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db", {"access.requests_per_second": 0.01, "access.burst": 60})
+    kb = await build(config)
+    try:
+        made = await kb.create_token(Scope.READ)
+        app: App = make_app(kb, config, works=False)
+        ended = await ask(app, "POST", "/sources/1/settings", FORM, body=b"max_pages=9", client=REMOTE)
+        assert_page(ended, 401, 'href="/login"')
+        assert b"nothing was changed" in ended.body
+        assert (await ask(app, "POST", "/api/v1/runs", FORM, client=REMOTE)).told["status"] == 401
+        assert (await ask(app, "POST", "/sources/1/settings", client=REMOTE)).told["status"] == 401
+        stranger = {**FORM, "origin": "https://evil.example"}
+        assert_page(await ask(app, "POST", "/add", stranger, client=REMOTE), 403, "pages of other sites")
+        assert_page(await ask(app, "GET", "/", {**HTML, "host": "evil.example"}), 421, "access.hosts")
+
+        async def log_in(token: str, to: bytes = b"%2F") -> Answered:
+            return await ask(
+                app, "POST", "/login", FORM, body=b"token=" + token.encode() + b"&to=" + to, client=REMOTE
+            )
+
+        entered = await log_in(made.token)
+        cookie = entered.headers["set-cookie"].partition(";")[0]
+        # What another program on this machine set comes along, whatever it looks like.
+        held = {**FORM, "cookie": f'theme={{"dark":true}}; a b=[1]; {cookie}; other'}
+        assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 200
+        assert_page(await ask(app, "POST", "/sources/1/refresh", held, client=REMOTE), 403, "only read")
+
+        for _ in range(70):
+            tried = await log_in("afresh_guess")
+        assert_page(tried, 429, "wait a moment")
+        assert "retry-after" in tried.headers
+    finally:
+        await kb.close()
+
+
+async def test_a_login_leads_to_where_one_wanted_to_go_and_to_no_error(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        token = (await kb.create_token(Scope.WRITE)).token.encode()
+        app: App = make_app(kb, config, works=False)
+
+        async def lands(to: bytes) -> str:
+            answer = await ask(app, "POST", "/login", FORM, body=b"token=" + token + b"&to=" + to)
+            assert answer.status == 303, (to, answer.body)
+            return answer.headers["location"]
+
+        led = (await ask(app, "GET", "/日本", HTML)).headers["location"]
+        assert await lands(led.partition("?to=")[2].encode()) == "/%E6%97%A5%E6%9C%AC"
+        for elsewhere in (b"/%E6%97%A5", b"//evil.example", b"/%5Cevil.example", b"/%0D%0Aa:b", b"/%C2%85"):
+            assert await lands(elsewhere) == "/", elsewhere
+        far = (await ask(app, "GET", "/" + "a" * 3_000, HTML)).headers["location"]
+        assert (await ask(app, "GET", "/login", HTML)).status == 200
+        assert far == "/login?to=/"
+    finally:
+        await kb.close()
+
+
+async def test_a_second_press_shows_the_run_that_is_under_way(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+        run = await kb.start(source, RunMode.CRAWL)
+        app: App = make_app(kb, config, works=False)
+        again = await ask(app, "POST", f"/sources/{source.id}/refresh", FORM)
+        assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}")
+    finally:
+        await kb.close()
+
+
+async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        names = [f"docs-{number:03}" for number in range(60)]
+        for name in names:
+            await kb.add(f"https://{name}.example.org/", name=name, version=None, settings={})
+        app: App = make_app(kb, config, works=False)
+        seen, place = list[str](), "/"
+        while place:
+            answer = await ask(app, "GET", place, HTML)
+            assert len(answer.body) < 120_000
+            page = answer.body.decode()
+            assert "<dt>Sources</dt><dd>60</dd>" in page
+            seen += re.findall(r'<h2><a href="/sources/\d+">(.*?)</a>', page)
+            found = re.search(r'rel="next" href="(.*?)"', page)
+            place = f"/{unescape(found[1])}" if found else ""
+        assert seen == names
+        [only] = re.findall(
+            r"<h2><a[^>]*>(.*?)</a>", (await ask(app, "GET", "/?text=S-042.EX", HTML)).body.decode()
+        )
+        assert only == "docs-042"
+        assert b"No source fits" in (await ask(app, "GET", "/?text=nowhere", HTML)).body
+    finally:
+        await kb.close()
+
+
+async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+    app: App = make_app(kb, config, works=False)
+    await kb.close()
+    for place in ("/", f"/sources/{source.id}", "/search?q=x"):
+        away = await ask(app, "GET", place, HTML)
+        assert_page(away, 503, "the store ")
+        assert away.headers["retry-after"] == "5"
+    told = await ask(app, "GET", "/api/v1/sources")
+    assert (told.status, told.headers["content-type"]) == (503, "application/problem+json")
+    assert (await ask(app, "GET", "/api/v1/sources", token="afresh_x")).status == 503
