@@ -226,4 +226,6 @@ async def test_a_job_outlives_its_session_and_goes_on_with_the_next(store: Path)
         with raw(program) as client:
             done = client.call("get_job_info", jobId=1, wait=PATIENCE)["structuredContent"]
             assert (done["status"], done["new"]) == ("completed", 31)
+            client.process.send_signal(signal.SIGTERM)
+            assert client.process.wait(PATIENCE) == 0
     assert_sound(store)

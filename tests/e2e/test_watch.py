@@ -20,6 +20,7 @@ from afresh.core.file_urls import file_url
 from afresh.testing import TinySite
 
 DEBOUNCE = "0.1s"
+WRITTEN = 1_750_000_000.5  # long ago: what was written just now is read once more
 SHOWN = ("mode", "checked", "changed", "new", "deleted", "unchanged", "not_modified", "held", "failed")
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 
@@ -96,7 +97,9 @@ def docs(tmp_path: Path) -> Path:
     """A folder of twelve notes, of which some may be deleted before the brake holds."""
     folder = tmp_path / "docs"
     for number in range(12):
-        write(folder / f"part-{number % 3}" / f"note-{number}.md", f"note {number} of the granite book")
+        file = folder / f"part-{number % 3}" / f"note-{number}.md"
+        write(file, f"note {number} of the granite book")
+        os.utime(file, (WRITTEN, WRITTEN))
     return folder
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page, Request
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text("utf-8")
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 LISTEN = """
 window.__broken = [];
 document.addEventListener("securitypolicyviolation", (e) => {

@@ -142,10 +142,12 @@ class Child:
             while self._waiting:
                 self._blame(ExtractError("the parser was closed"))
             self._kill()
-        await self._reader
-        transport = getattr(self.process, "_transport", None)
-        if transport is not None:
-            transport.close()
+        try:
+            await self._reader
+        finally:
+            transport = getattr(self.process, "_transport", None)
+            if transport is not None:
+                transport.close()
 
     async def _leave(self) -> None:
         """Wait for a process that has said its last word; killing it at once would hide how it ended."""
