@@ -204,6 +204,33 @@ async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat() -> None
     assert ward.vigil.lapses == 1
 
 
+async def test_F24_who_was_silent_and_then_taken_for_dead_loses_what_it_claimed_in_between() -> None:
+    ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
+    ward.seconds += 61
+    claimed = ward.vigil.lapses
+    await ward.store.reclaim(["me"], ward.clock())
+    await ward.vigil.beat()
+    assert ward.vigil.lapses > claimed
+
+
+async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none() -> None:
+    ward = Ward(THERE)
+    await ward.store.join(ward.vigil.me)
+    slow, beat = [61.0], ward.store.beat
+
+    async def slowly(worker: Worker) -> bool:
+        ward.seconds += slow.pop() if slow else 0.0
+        return await beat(worker)
+
+    ward.store.beat = slowly  # type: ignore[method-assign]
+    ward.seconds += 61
+    await ward.vigil.renew()
+    claimed = ward.vigil.lapses
+    ward.seconds += 61
+    assert ward.vigil.lapses > claimed, "what was claimed after it is lost with the next silence"
+
+
 async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan() -> None:
     ward = Ward(THERE)
     workers = ward.store.workers

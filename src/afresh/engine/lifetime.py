@@ -54,13 +54,13 @@ class Vigil:
         known = await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
             self._lapses, self._back_at = self.lapses, began
-        elif not known:  # others took us for dead, for whatever reason
+        if not known:  # others took us for dead, for whatever reason
             self._lapses += 1
         self._beaten = began  # the lease runs from before it was written down
 
     async def renew(self) -> None:
-        """Beat if our lease is over: what is claimed without one is taken from us without our notice."""
-        if self.ticks() - self._beaten > self.lease_seconds:
+        """Beat until we have a lease: what is claimed without one is taken from us without our notice."""
+        while self.ticks() - self._beaten > self.lease_seconds:  # a beat may itself take longer than that
             await self.beat()
 
     async def reclaim(self) -> bool:
