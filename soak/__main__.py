@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-PRIVATE = ("__init__", "__main__", "site", "generated", "gauge", "large")
+PRIVATE = ("__init__", "__main__", "site", "generated", "gauge", "large", "documentation")
 
 
 def names() -> list[str]:

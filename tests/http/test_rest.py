@@ -10,6 +10,7 @@ from tests.http.served import served
 from afresh.testing import TinySite
 
 API = "/api/v1"
+PLAIN = {"accept-encoding": "identity"}
 
 
 async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: Path, site: TinySite) -> None:
@@ -92,6 +93,14 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         drawn = await client.get(f"{API}/sources/{number}/map?limit=5")
         assert [node["parent"] for node in drawn["nodes"]] == [None, *[root["id"]] * 4]
         assert (drawn["nodes"][0]["id"], drawn["pages"] - drawn["pages_left_out"]) == (root["id"], 5)
+        place = f"{API}/sources/{number}/map"
+        async with client.session.get(place) as short, client.session.get(place, headers=PLAIN) as long:
+            assert (short.headers["content-encoding"], long.headers.get("content-encoding")) == ("gzip", None)
+            assert int(short.headers["content-length"]) < int(long.headers["content-length"]) / 2
+            assert (await short.json(), short.headers["vary"]) == (await long.json(), long.headers["vary"])
+            known = {"if-none-match": short.headers["etag"]}
+        async with client.session.get(place, headers=known) as again:
+            assert (again.status, await again.read()) == (304, b"")
         [host] = (await client.get(f"{API}/sources/{number}/hosts"))["hosts"]
         assert (host["waiting"], host["resting"]) == (0, False)
         assert (await client.get(f"{API}/hosts"))["respects_robots"] is True

@@ -100,12 +100,12 @@ def standing(
                 up.set()
                 await over.wait()
 
-        with patch("afresh.app.Offload", InProcess), _beside(serve, over):
+        with patch("afresh.app.Offload", InProcess), beside(serve, over):
             yield stand
 
 
 @contextmanager
-def _beside(
+def beside(
     serve: Callable[[threading.Event], Coroutine[Any, Any, None]], over: asyncio.Event
 ) -> Iterator[None]:
     """While something is served by a loop in another thread."""

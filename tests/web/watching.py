@@ -65,9 +65,13 @@ class Watched:
         found: list[str] = self.page.evaluate(RUN, list(rules) or None)
         return found
 
+    def breaches(self) -> list[str]:
+        """What happened that must not, breaches of the policy among it."""
+        return self.wrong + list[str](self.page.evaluate("window.__broken ?? []"))
+
     def assert_clean(self) -> None:
         """Nothing happened that must not."""
-        assert self.wrong + self.page.evaluate("window.__broken ?? []") == [], self.page.url
+        assert self.breaches() == [], self.page.url
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from afresh.core.pictures import Calendar, LooksAhead, Politeness, Receipt, SiteMap
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reached
-from afresh.faces.http.replies import reply
+from afresh.faces.http.replies import packed, reply
 from afresh.kb_pictures import NODES, YEAR
 
 router = APIRouter(tags=["pictures"])
@@ -30,7 +30,8 @@ async def calendar_of_source(request: Request, reach: Reached, number: Id, days:
 @router.get("/sources/{number}/map", response_model=SiteMap)
 async def map_of_source(request: Request, reach: Reached, number: Id, limit: Nodes = NODES) -> Response:
     """The pages of a source and the links between them, those nearest to the root first."""
-    return reply(request, await reach.kb.site_map(await reach.source(number), limit=limit))
+    drawn = await reach.kb.site_map(await reach.source(number), limit=limit)
+    return packed(request, reply(request, drawn))
 
 
 @router.get("/hosts", response_model=Politeness)

@@ -1,0 +1,106 @@
+"""PostgreSQL's documentation, as the benchmark has it: read, changed, read again, and shown by a server."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench import packages
+from bench.corpus import Corpus, prepare
+from bench.servers import serving
+from bench.trouble import Trouble
+from tests.http.served import served
+from tests.web.showroom import beside
+
+from afresh.app import build
+from afresh.config import Config, load
+from afresh.kb import KnowledgeBase
+
+NAME = "postgresql"
+KEYWORDS = {"replication": 1.0, "index": 0.6, "vacuum": 0.4}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A server that is up, and the numbers of what it shows."""
+
+    url: str
+    site: str  # where the documentation itself starts
+    source: int
+    runs: tuple[int, ...]
+    pages: Mapping[str, int]  # by what became of them
+
+
+@contextmanager
+def documentation(store: str, work: Path) -> Iterator[Shown]:
+    """Serve the documentation, read it into a store that is empty, and show that."""
+    if not (packages.POSTGRES / "index.html").is_file():
+        packages.install(print)
+    if not (packages.POSTGRES / "index.html").is_file():
+        raise Trouble("PostgreSQL's documentation is not installed (Debian package postgresql-doc-15)")
+    corpus, config, over = prepare(packages.ORIGINS["pg"], work), _config(store, work), asyncio.Event()
+    corpus.reset()
+    with serving(work, packages.nginx()) as site:
+        made: list[Shown] = []
+
+        async def serve(up: threading.Event) -> None:
+            read = await _read(config, corpus, site.base)
+            async with served(work, config=config) as client:
+                made.append(replace(read, url=client.server.url))
+                up.set()
+                await over.wait()
+
+        with beside(serve, over):
+            yield made[0]
+
+
+def _config(store: str, work: Path) -> Config:
+    flags = {
+        "store.url": store,
+        "network.allow": ["127.0.0.1/32"],
+        "crawl.concurrency": 16,
+        "sinks.mirror.kind": "folder",
+        "sinks.mirror.path": str(work / "mirror"),
+        "sinks.mirror.sources": [NAME],
+    }
+    return load(None, {}, flags, work)
+
+
+async def _read(config: Config, corpus: Corpus, base: str) -> Shown:
+    """Read it, let the typical mix happen to it, and read it again."""
+    kb = await build(config)
+    try:
+        if await kb.all_sources():
+            raise Trouble("the store is not empty: name a new one")
+        start = corpus.start(base)
+        runs = [await kb.crawl(start, name=NAME, policy={"keywords": KEYWORDS})]
+        await kb.sync([NAME])
+        corpus.update()
+        runs += await kb.refresh([NAME])
+        for run in runs:
+            told = (
+                f"{run.new} new, {run.changed} changed, {run.deleted} deleted, {run.not_modified} untouched"
+            )
+            print(f"run {run.run} {run.state}: {told}", flush=True)
+            if run.state != "completed":
+                raise Trouble(f"run {run.run} is {run.state}")
+        [source] = await kb.all_sources()
+        numbers = {name: await _number(kb, corpus.url(base, page)) for name, page in _chosen(corpus).items()}
+        return Shown("", start, source.id, tuple(run.run for run in runs), numbers)
+    finally:
+        await kb.close()
+
+
+def _chosen(corpus: Corpus) -> dict[str, str]:
+    """A page of each fate, and the longest."""
+    mix = corpus.mix
+    longest = max(mix.before, key=lambda page: (corpus.pristine / page).stat().st_size)
+    fates = {"changed": mix.modified, "deleted": mix.deleted, "new": mix.added}
+    return {**{name: min(pages) for name, pages in fates.items()}, "longest": longest}
+
+
+async def _number(kb: KnowledgeBase, url: str) -> int:
+    [page] = await kb.page_list(None, url=url, limit=1)
+    return page.id
