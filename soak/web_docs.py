@@ -63,7 +63,7 @@ def places(shown: Shown) -> list[Place]:
         Place("changes", "/changes"),
         *_of_source(f"/sources/{shown.source}"),
         *(
-            Place(f"{fate} page {tab}", f"/pages/{number}/{tab}".rstrip("/"))
+            Place(f"{fate} page {tab}".rstrip(), f"/pages/{number}/{tab}".rstrip("/"))
             for fate, number in shown.pages.items()
             for tab in ("", "passages", "links", "attempts", "versions")
         ),
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
     stores = parser.add_mutually_exclusive_group()
     stores.add_argument("--store", help="the address of a store that is empty (default: a new SQLite file)")
     stores.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
-    parser.add_argument("--only", default="", help="just what has this in its name")
+    parser.add_argument("--only", default="", help="just what has a name that this pattern finds")
     given = parser.parse_args(arguments)
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="afresh-web-"))).resolve()
@@ -165,7 +165,7 @@ def _look_at_all(chromium: "Browser", shown: Shown, only: str, folder: Path | No
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     looked, wrong, slowest, largest = 0, 0, (0.0, ""), (0, "")
-    for place in (each for each in places(shown) if only in each.name):
+    for place in (each for each in places(shown) if re.search(only, each.name)):
         sights = {look: _sight(chromium, shown.url, place, look, folder) for look in LOOKS}
         took = median(sight.milliseconds for sight in sights.values())
         size = max(sight.loaded for sight in sights.values())

@@ -225,6 +225,8 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
     deep = str(rendered(">" * 5_000 + " x", ""))
     assert deep.count("<blockquote>") <= 31
     assert str(rendered("a <b onclick=x>", "")) == "<p>a &lt;b onclick=x&gt;</p>"
+    skipping = str(rendered("## a\n\n#### b\n\n### c\n\n## d\n\n# e\n\n###### f\n", ""))
+    assert "".join(re.findall(r"<h(\d)>", skipping)) == "233223"  # one deeper at most, whatever was written
     found = "# \x02One\x03\n\n[a \x02word\x03](javascript:x) `co\x02de` x\x03 <b onclick=x>"
     found += "\n\n| `c` | d |\n| e | f |"
     assert str(passage(found)) == (

@@ -27,7 +27,6 @@ BLOCKS = {
     "Strong": "strong",
     "Strikethrough": "s",
 }
-HEADINGS = {"H1": "h2", "H2": "h3", "H3": "h4", "H4": "h5", "H5": "h6", "H6": "h6"}  # the page has its own h1
 
 
 def rendered(markdown: str, base: str) -> Markup:
@@ -50,6 +49,7 @@ class Writer:
         self._open: list[str] = []  # what ends each thing that is open
         self._depth = 0
         self._in_head = False
+        self._headings: list[str] = []  # those above and the last one, as their author numbered them
 
     def read(self, markdown: str) -> None:
         """Take a whole text."""
@@ -93,7 +93,7 @@ class Writer:
         """How a thing begins and ends."""
         match name:
             case "Heading":
-                made = HEADINGS[given["level"]]
+                made = self._heading(given["level"])
                 return f"<{made}>", f"</{made}>"
             case "Link":
                 return _link(self.base, given["dest_url"])
@@ -114,6 +114,13 @@ class Writer:
                 return f'<ol start="{int(given)}">', "</ol>"
         made = BLOCKS.get(name, "")
         return (f"<{made}>", f"</{made}>") if made else ("", "")
+
+    def _heading(self, level: str) -> str:
+        """The tag of a heading: below the page's own h1, and one deeper than the one above it at most."""
+        while self._headings and self._headings[-1] >= level:
+            self._headings.pop()
+        self._headings.append(level)
+        return f"h{min(len(self._headings) + 1, 6)}"
 
     def _end(self, tag: str | Mapping[str, Any]) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
