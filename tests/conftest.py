@@ -172,3 +172,11 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _as_failure(report)
     return report
+
+
+# ---- side by side -----------------------------------------------------------------------------
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three processes for two cores: a third of the time of a test is waiting, for a thread or a server."""
+    return max(2, 3 * (os.cpu_count() or 1) // 2)
