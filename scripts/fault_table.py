@@ -19,12 +19,12 @@ _PROMISES = tuple(f"P{number}" for number in (*range(1, 10), *range(11, 16), 19,
 
 
 class Row(NamedTuple):
-    """A fault, what must happen, and the later issue it belongs to, if any."""
+    """A fault, what must happen, and why it needs no test, if it does not."""
 
     id: str
     what: str
     then: str
-    issue: str = ""
+    why: str = ""
 
 
 class Test(NamedTuple):
@@ -70,7 +70,7 @@ def tables(faults: Sequence[Row], named: Mapping[str, Sequence[Test]]) -> str:
         "|---|---|---|---|",
     ]
     for row in faults:
-        covered = _cell(named.get(row.id, ())) or (f"issue {row.issue}" if row.issue else "**none yet**")
+        covered = _cell(named.get(row.id, ())) or row.why or "**none yet**"
         lines.append(f"| {row.id} | {row.what} | {row.then} | {covered} |")
     return "\n".join(lines)
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
     faults, named = rows((ROOT / "scripts" / "faults.txt").read_text("utf-8")), tests(ROOT / "tests")
     page = PAGE.read_text("utf-8")
     new = renewed(page, tables(faults, named))
-    bare = [row.id for row in faults if not row.issue and row.id not in named]
+    bare = [row.id for row in faults if not row.why and row.id not in named]
     print(f"faults: {sum(row.id in named for row in faults)} of {len(faults)} rows have a test")
     if bare:
         print(f"faults: no test yet for {', '.join(bare)}")
