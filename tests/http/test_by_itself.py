@@ -79,7 +79,6 @@ async def test_F110_a_run_whose_page_never_answers_is_cancelled_within_seconds_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
-    pytest.importorskip("mcp")
     ticks = asyncio.get_running_loop().time
     with TinySite() as site:
         lay(site, star(3))
