@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy, Unknown
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, PageId, PageStatus, RunId, RunMode, RunState, Source
-from afresh.core.records import LinkPlace, LinkRecord, Sources
+from afresh.core.model import Attempt, PageId, RunId, RunMode, RunState, Source
+from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.records import (
@@ -63,14 +64,9 @@ class Records(Work):
     async def page_list(
         self,
         sources: Sources,
+        which: PageFilter = LIVE_PAGES,
         *,
         url: str | None = None,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
         after: int = 0,
         limit: int,
     ) -> list[PageView]:
@@ -78,19 +74,9 @@ class Records(Work):
         if url is not None:
             found = await self._store.find_pages(url)
             views = [view for _, view, _, _ in found if sources is None or view.source_id in sources]
-            return sorted((view for view in views if view.id > after), key=lambda view: view.id)[:limit]
-        found_pages = await self._store.page_records(
-            sources,
-            status=status,
-            everything=everything,
-            doubtful=doubtful,
-            language=language,
-            depth=depth,
-            text=text,
-            after=after,
-            limit=limit,
-        )
-        return list(found_pages)
+            fit = [view for view in views if view.id > after and which.fits(view)]
+            return sorted(fit, key=lambda view: view.id)[:limit]
+        return list(await self._store.page_records(sources, which, after=after, limit=limit))
 
     async def page(self, number: int) -> PageView:
         """One page with its copies."""
@@ -125,25 +111,14 @@ class Records(Work):
     async def link_list(
         self,
         sources: Sources,
+        which: LinkFilter = ALL_LINKS,
         *,
-        page: int | None = None,
-        url: str | None = None,
-        keyword: str | None = None,
-        min_score: float | None = None,
         after: LinkPlace | None = None,
         limit: int,
     ) -> list[LinkRecord]:
         """Links with the pages they stand on, those worth most first."""
-        found = await self._store.link_records(
-            sources,
-            page=PageId(page) if page is not None else None,
-            url=url,
-            keyword=usual(keyword) if keyword else None,
-            min_score=min_score,
-            after=after,
-            limit=limit,
-        )
-        return list(found)
+        known = replace(which, keyword=usual(which.keyword) if which.keyword else None)
+        return list(await self._store.link_records(sources, known, after=after, limit=limit))
 
     async def link(self, number: int) -> LinkRecord:
         """One link."""

@@ -8,14 +8,13 @@ from afresh.core.copies import SinkRecord, Wanted
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.model import PageId, PageStatus, Source, SourceId
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.shown import with_copies
 from afresh.core.sync_views import PageCopy, SinkView, SyncReport
 from afresh.core.views import PageView, RunReport
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
 from afresh.ports import Clock, Library
-
-MOST = 2**31 - 1  # of a list that is asked for as a whole
 
 
 class Syncing:
@@ -59,35 +58,17 @@ class Syncing:
         return list(await self._store.pages_copied(sink, source.id, state=state, after=after, limit=limit))
 
     async def pages(
-        self,
-        label: str,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
-        limit: int | None = None,
+        self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """The pages of a source; on request only those that a filter fits."""
+        """The pages of a source that a filter fits; with external stores its status is that of the copies."""
         source = await exact_source(self._store, label)
-        if (language, depth, text) != (None, None, None):
-            fit = await self._store.page_records(
-                [source.id], everything=True, language=language, depth=depth, text=text, after=0, limit=MOST
-            )
-            numbers = {each.id for each in fit}
-            every = await self.pages(label, status=status, everything=everything, doubtful=doubtful)
-            return [each for each in every if each.id in numbers][:limit]
         sinks = list(self._tools.sinks_of(source))
-        if not sinks or status is None:
-            views = await self._store.pages(
-                source.id, status=status, everything=everything, doubtful=doubtful, limit=limit
-            )
+        if not sinks or which.status is None:
+            views = await self._store.pages(source.id, which, limit=limit)
             return await self._with_copies(source.id, sinks, views)
-        views = await self._store.pages(source.id, everything=True, doubtful=doubtful)
+        views = await self._store.pages(source.id, replace(which, status=None, everything=True))
         shown = await self._with_copies(source.id, sinks, views)
-        return [view for view in shown if view.status is status][:limit]
+        return [view for view in shown if view.status is which.status][:limit]
 
     async def _with_copies(
         self, source: SourceId, sinks: Sequence[str], views: list[PageView]

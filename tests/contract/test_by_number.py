@@ -7,7 +7,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 from afresh.core.answers import KeptAnswer
 from afresh.core.looks import Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus, RunState, SourceId
-from afresh.core.records import LinkPlace
+from afresh.core.records import ALL_PAGES, LinkFilter, LinkPlace, PageFilter
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -28,16 +28,16 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
     assert len({page.url for page in (*first, *rest)}) == 4
     assert [page.id for page in (*first, *rest)] == sorted(page.id for page in (*first, *rest))
     assert await store.page_records([SourceId(99)], limit=3) == []
-    assert len(await store.page_records(None, everything=True, limit=10)) == 4
-    deleted = await store.page_records(None, status=PageStatus.DELETED, limit=10)
+    assert len(await store.page_records(None, ALL_PAGES, limit=10)) == 4
+    deleted = await store.page_records(None, PageFilter(status=PageStatus.DELETED), limit=10)
     assert [page.id for page in deleted] == [first[0].id]
 
     named = {".ORG/A": at("a"), "/B": at("b"), "100%": None, "_": None}  # any case, and no jokers
     for text, url in named.items():
-        found = [page.url for page in await store.page_records(here, text=text, limit=10)]
+        found = [page.url for page in await store.page_records(here, PageFilter(text=text), limit=10)]
         assert found == ([url] if url else []), text
-    assert {page.depth for page in await store.page_records(here, depth=1, limit=10)} == {1}
-    assert await store.page_records(here, language="tlh", limit=10) == []
+    assert {page.depth for page in await store.page_records(here, PageFilter(depth=1), limit=10)} == {1}
+    assert await store.page_records(here, PageFilter(language="tlh"), limit=10) == []
 
     assert [each.url for each in await store.change_records(here, url=at("a"), limit=10)] == [at("a")]
     changes = await store.change_records(None, limit=2)
@@ -56,6 +56,31 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
     assert await store.attempt_records(first[1].id, below=attempts[-1].id, limit=10) == []
 
 
+WHICH = [
+    PageFilter(
+        status=status, everything=everything, doubtful=doubtful, language=language, depth=depth, text=text
+    )
+    for status in (None, PageStatus.ACTIVE, PageStatus.DELETED)
+    for everything in (False, True)
+    for doubtful in (False, True)
+    for language in (None, "en", "tlh")
+    for depth in (None, 0, 1)
+    for text in (None, "", "PAGE", "/b", "_")
+]
+
+
+async def test_every_store_finds_the_pages_that_a_filter_fits(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    here, store = [desk.source.id], desk.store
+    await store.drop_page((await store.page_records(here, limit=1))[0].id, desk.clock())
+    pages = await store.page_records(here, ALL_PAGES, limit=10)
+    nearest = await store.pages(desk.source.id, ALL_PAGES)
+    assert len(pages) == len(nearest) == len(SITE)
+    for which in WHICH:
+        assert await store.page_records(here, which, limit=10) == [each for each in pages if which.fits(each)]
+        assert await store.pages(desk.source.id, which) == [each for each in nearest if which.fits(each)]
+
+
 async def test_links_come_with_their_pages_and_best_first(desk: Desk) -> None:
     await desk.crawl(SITE)
     store, here = desk.store, [desk.source.id]
@@ -71,9 +96,13 @@ async def test_links_come_with_their_pages_and_best_first(desk: Desk) -> None:
     behind = LinkPlace(best.score or 0.0, best.url, best.id)
     assert [link.url for link in await store.link_records(None, after=behind, limit=10)] == [at("a"), at("b")]
     page_b = next(page for page in await store.page_records(here, limit=10) if page.url == at("b"))
-    assert [link.url for link in await store.link_records(None, page=page_b.id, limit=10)] == [at("a")]
-    assert [link.id for link in await store.link_records(None, url=at("c"), limit=10)] == [best.id]
-    assert await store.link_records(None, min_score=0.8, limit=10) == []
+    for which, urls in {
+        LinkFilter(page=page_b.id): [at("a")],
+        LinkFilter(url=at("c")): [at("c")],
+        LinkFilter(min_score=0.7): [at("c")],
+        LinkFilter(min_score=0.8): [],
+    }.items():
+        assert [link.url for link in await store.link_records(None, which, limit=10)] == urls
     assert await store.link_record(best.id) == best
 
     added = await store.add_link(page_b.id, "https://other.example/", "Other")

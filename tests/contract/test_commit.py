@@ -8,6 +8,7 @@ from tests.contract.desk import Desk, at, chunks_of, read
 
 from afresh.core.looks import Chunk, Failed, Gone, Moved, NotModified, Outcome, Refused, Seen, Validators
 from afresh.core.model import ChangeKind, PageStatus, RunMode, Visit
+from afresh.core.records import ALL_PAGES
 from afresh.core.views import Hit, LinkView
 
 SITE: dict[str, Seen] = {
@@ -43,7 +44,7 @@ async def test_C6_one_time_stamps_source_pages_and_links_of_a_run(desk: Desk) ->
 
 async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]:
     """Everything a reader of the index can see but check times."""
-    pages = await desk.store.pages(desk.source.id, everything=True)
+    pages = await desk.store.pages(desk.source.id, ALL_PAGES)
     hits = [
         replace(hit, checked_at=None, seen_at=None)
         for word in ("root", "apples")

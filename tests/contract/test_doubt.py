@@ -7,6 +7,7 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Gone, Read, Seen, Signs
 from afresh.core.model import PageStatus, RunMode
+from afresh.core.records import PageFilter
 
 LONG = "Apples grow on trees and are eaten by whoever climbs first. " * 30
 SITE: dict[str, Seen] = {"": read("The root", "a", "b"), "a": read(LONG), "b": read("Pears grow here")}
@@ -36,7 +37,7 @@ async def test_F40_what_is_held_is_flagged_listed_and_counted_and_the_index_stay
     assert (page.doubt_run, page.doubt_hash) == (2, read("Sign in, please").document.content_hash)
     assert await search(desk.store, "apples")
     assert not await search(desk.store, "sign")
-    [listed] = await desk.store.pages(desk.source.id, doubtful=True)
+    [listed] = await desk.store.pages(desk.source.id, PageFilter(doubtful=True))
     assert (listed.url, listed.doubt) == (page.url, page.doubt)
     assert (await desk.store.source_view(desk.source)).doubtful == 1
     assert (await desk.store.totals())["doubtful"] == 1
@@ -51,7 +52,7 @@ async def test_a_good_look_a_304_and_a_404_take_the_flag_off(desk: Desk) -> None
         assert (await desk.page("a")).doubt is not None
         await refresh(desk, a=cure)
         assert (await desk.page("a")).doubt is None
-    assert await desk.store.pages(desk.source.id, doubtful=True) == []
+    assert await desk.store.pages(desk.source.id, PageFilter(doubtful=True)) == []
 
 
 async def test_F43_the_text_before_a_flagged_change_is_kept_until_the_next_look(desk: Desk) -> None:

@@ -10,6 +10,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, PageId, RunState, SourceId
+from afresh.core.records import ALL_PAGES
 from afresh.ports import Library
 from afresh.testing import FrozenClock, MemoryStore
 
@@ -57,7 +58,7 @@ async def _run(desk: Desk, site: dict[str, Seen], batch: int, end: str) -> None:
 
 async def _told(desk: Desk) -> dict[str, object]:
     """All that a reader can see, without numbers that stores give as they like."""
-    pages = await desk.store.pages(desk.source.id, everything=True)
+    pages = await desk.store.pages(desk.source.id, ALL_PAGES)
     links = await desk.store.links(desk.source.id)
     changes = await desk.store.changes(desk.source.id, run=desk.run.id)
     run = await desk.reload()

@@ -6,6 +6,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus
+from afresh.core.records import PageFilter
 from afresh.ports import Library
 from afresh.testing import Attempts, FrozenClock
 
@@ -22,7 +23,7 @@ async def test_pages_come_nearest_first(desk: Desk) -> None:
     pages = await desk.store.pages(desk.source.id)
     assert [page.url for page in pages] == [ROOT, at("a"), at("b"), at("c")]
     assert [page.url for page in await desk.store.pages(desk.source.id, limit=2)] == [ROOT, at("a")]
-    failed = await desk.store.pages(desk.source.id, status=PageStatus.ERROR)
+    failed = await desk.store.pages(desk.source.id, PageFilter(status=PageStatus.ERROR))
     assert [page.url for page in failed] == [at("c")]
 
 

@@ -8,6 +8,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import ChangeKind, Listed, PageStatus, RunMode, RunState
+from afresh.core.records import ALL_PAGES, PageFilter
 
 SITE: dict[str, Seen] = {
     "": read("Root", "a", "b"),
@@ -207,8 +208,8 @@ async def test_a_dropped_page_is_left_out_of_lists_unless_asked_for(desk: Desk) 
     await desk.crawl(SITE)
     await desk.crawl({**SITE, "b": Gone()})
     assert at("b") not in [page.url for page in await desk.store.pages(desk.source.id)]
-    assert at("b") in [page.url for page in await desk.store.pages(desk.source.id, everything=True)]
-    [gone] = await desk.store.pages(desk.source.id, status=PageStatus.DELETED)
+    assert at("b") in [page.url for page in await desk.store.pages(desk.source.id, ALL_PAGES)]
+    [gone] = await desk.store.pages(desk.source.id, PageFilter(status=PageStatus.DELETED))
     assert gone.url == at("b")
 
 
@@ -274,7 +275,7 @@ async def test_what_lies_behind_a_moved_page_is_reached_by_its_new_address(desk:
     assert await desk.urls() == [at(path) for path in ("", "a2", "b", "child", "grandchild")]
     await desk.crawl(site)
     assert await _missing(desk) == {}
-    [old] = await desk.store.pages(desk.source.id, status=PageStatus.REDIRECT)
+    [old] = await desk.store.pages(desk.source.id, PageFilter(status=PageStatus.REDIRECT))
     assert (old.url, old.moved_to) == (at("a"), at("a2"))
 
 

@@ -18,6 +18,7 @@ from tests.postgres import Postgres
 from afresh.copying import copy_store
 from afresh.core.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
 from afresh.core.events import Event, Remaking
+from afresh.core.records import ALL_PAGES
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
 from afresh.migrating import migrate_store
@@ -61,7 +62,7 @@ async def told(kb: KnowledgeBase) -> dict[str, Any]:
     """What a reader sees, down to the numbers."""
     found: dict[str, Any] = {"sources": [asdict(each) for each in await kb.sources()]}
     for label in [f"{each['name']}@{each['version']}".removesuffix("@None") for each in found["sources"]]:
-        pages = await kb.pages(label, everything=True)
+        pages = await kb.pages(label, ALL_PAGES)
         found[label] = [asdict(page) for page in pages]
         found[f"links of {label}"] = [asdict(link) for link in await kb.links(label)]
         found[f"changes of {label}"] = [asdict(each) for each in await kb.changes(label, limit=1000)]

@@ -13,6 +13,7 @@ from tests.e2e.sites import page, star, word
 from afresh.core.errors import ParserCrashed, ParserLate, ParserMissing
 from afresh.core.looks import Body
 from afresh.core.model import PageStatus
+from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, HostileSite
 from afresh.testing.answers import Answer
@@ -101,7 +102,7 @@ async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
     why = await kb.why(site.at("/p1"))
     assert "other addresses show the same" in why.summary
     assert why.page.doubt is not None
-    assert [view.url for view in await kb.pages("docs", doubtful=True)][:1] == [site.url]
+    assert [view.url for view in await kb.pages("docs", PageFilter(doubtful=True))][:1] == [site.url]
 
 
 async def test_F40_pages_that_were_alike_before_may_change_together(

@@ -11,6 +11,7 @@ from tests.e2e.program import Program
 from tests.e2e.sites import lay, star, word
 from tests.postgres import Postgres
 
+from afresh.core.records import ALL_PAGES
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
 from afresh.testing import MemoryStore, TinySite
@@ -21,7 +22,7 @@ LIVE = ("url", "status", "title", "depth", "language", "missing_count", "moved_t
 
 async def told(kb: KnowledgeBase, base: str) -> dict[str, object]:
     """All that a reader can see, without addresses, numbers and times that differ."""
-    pages = [asdict(page) for page in await kb.pages("docs", everything=True)]
+    pages = [asdict(page) for page in await kb.pages("docs", ALL_PAGES)]
     links = await kb.links("docs")
     hits = {query: await kb.search(query, limit=100, mode="text") for query in QUESTIONS}
     seen: dict[str, object] = {

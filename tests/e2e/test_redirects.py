@@ -7,6 +7,7 @@ from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of
 from tests.e2e.sites import lay, looks, page, word
 
 from afresh.core.model import ChangeKind, PageStatus
+from afresh.core.records import ALL_PAGES
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -23,7 +24,7 @@ async def test_A17_G12_a_permanent_redirect_moves_the_page(
     tiny.redirect("/old", "/new", status=status)
     (report,) = await kb.refresh(["docs"])
     assert (report.state, report.moved, report.new, report.deleted) == ("completed", 1, 1, 0)
-    views = {view.url: view for view in await kb.pages("docs", everything=True)}
+    views = {view.url: view for view in await kb.pages("docs", ALL_PAGES)}
     old, new = views[tiny.at("/old")], views[tiny.at("/new")]
     assert (old.status, old.moved_to, new.status) == (PageStatus.REDIRECT, tiny.at("/new"), PageStatus.ACTIVE)
     assert index_of(store)[tiny.at("/new")].content_hash == content.content_hash

@@ -21,6 +21,7 @@ from afresh import outlets
 from afresh.config.sinks import SinkSettings
 from afresh.core.errors import UsageError
 from afresh.core.model import PageStatus
+from afresh.core.records import PageFilter
 from afresh.core.remote import Remote, RemoteState, Upload
 from afresh.failpoints import VARIABLE
 from afresh.testing import ScriptedSink
@@ -64,7 +65,7 @@ async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_c
             _lay(docs, {name: data for name, data in trees[version].items() if name in kept})
             run = await kb.crawl(str(docs), name="docs")
             sink.calls.clear()
-            ready = await kb.pages("docs", status=PageStatus.READY_FOR_INDEXING)
+            ready = await kb.pages("docs", PageFilter(status=PageStatus.READY_FOR_INDEXING))
             assert len(ready) == run.new + run.changed > 0
             [report] = await kb.sync()
             assert (report.uploaded, report.replaced, report.deleted) == (run.new, run.changed, run.deleted)

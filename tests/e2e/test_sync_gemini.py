@@ -10,6 +10,7 @@ from tests.e2e.sites import lay, word
 from tests.e2e.stores import STORE, attached, texts
 
 from afresh.core.model import PageStatus
+from afresh.core.records import PageFilter
 from afresh.core.states import may_live_on
 from afresh.core.sync_views import SyncReport
 from afresh.kb import KnowledgeBase
@@ -178,7 +179,7 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
             assert [[each.states for each in sinks or ()] for sinks in shown] == [
                 [{"active": 2, "error": 1}]
             ] * 2
-            odd = [view.url for view in await kb.pages("docs", status=PageStatus.ERROR)]
+            odd = [view.url for view in await kb.pages("docs", PageFilter(status=PageStatus.ERROR))]
             assert len(odd) == 2
             assert not texts(server).keys() & set(odd)
             assert "1 pages were refused" in str(await kb.doctor())

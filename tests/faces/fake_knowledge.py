@@ -10,6 +10,7 @@ from afresh.core.events import Listener, Notice, Progress, Remaking, ignore
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
 from afresh.core.overview import Preview
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.scope import Rules
 from afresh.core.versions import Match
 from afresh.core.views import (
@@ -219,9 +220,12 @@ class FakeKnowledge:
     stopped: int = 0
     when_stopped: Callable[[], None] = lambda: None
     closed: bool = False
+    away: list[Exception] = field(default_factory=list)  # what opening says first
 
     async def opened_with(self, config: Config, access: Access) -> "FakeKnowledge":
         """Stands in for `open_kb`."""
+        if self.away:
+            raise self.away.pop()
         self.config = config
         self.access = access
         return self
@@ -359,19 +363,10 @@ class FakeKnowledge:
         return self.sources_[0]
 
     async def pages(
-        self,
-        label: str,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
-        limit: int | None = None,
+        self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
         """The scripted pages."""
-        self._asked("pages", label, status, everything, doubtful, language, depth, text, limit)
+        self._asked("pages", label, which, limit)
         return self.pages_
 
     async def links(

@@ -9,6 +9,7 @@ from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes,
 
 from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.overview import Preview
+from afresh.core.records import PageFilter
 from afresh.core.views import (
     Finding,
     FoundVersion,
@@ -79,7 +80,7 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(afresh: Afresh, kb
     assert kb.calls == [
         ("plan", URL),
         ("preview", (URL, True)),
-        ("pages", ("a", None, False, False, "en", 2, "hooks", None)),
+        ("pages", ("a", PageFilter(language="en", depth=2, text="hooks"), None)),
         ("changes", (None, None, URL, 50)),
     ]
 

@@ -15,6 +15,7 @@ from afresh import __version__
 from afresh.config import Config
 from afresh.core.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
 from afresh.core.model import PageStatus
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.ports import Access
 
 SITE = "https://docs.example.org/"
@@ -170,12 +171,12 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
             ("search", ("x", {"changed_within": timedelta(days=7), "checked_within": timedelta(seconds=90)})),
         ),
         (["search", "x", "--max-age", "1h"], ("search", ("x", {"max_age": timedelta(hours=1)}))),
-        (["pages", "a"], ("pages", ("a", None, False, False, None, None, None, None))),
+        (["pages", "a"], ("pages", ("a", LIVE_PAGES, None))),
         (
             ["pages", "a", "--status", "error", "--all", "--limit", "2"],
-            ("pages", ("a", PageStatus.ERROR, True, False, None, None, None, 2)),
+            ("pages", ("a", PageFilter(status=PageStatus.ERROR, everything=True), 2)),
         ),
-        (["pages", "a", "--doubtful"], ("pages", ("a", None, False, True, None, None, None, None))),
+        (["pages", "a", "--doubtful"], ("pages", ("a", PageFilter(doubtful=True), None))),
         (["links", "a", "--page", SITE, "--limit", "2"], ("links", ("a", SITE, None, None, 2))),
         (
             ["links", "a", "--keyword", "budget", "--min-score", "0.5"],

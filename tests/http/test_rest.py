@@ -36,6 +36,8 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         [found] = (await client.get(f"{API}/pages", params={"url": site.url}))["items"]
         assert found == root == await client.get(f"{API}/pages/{root['id']}")
         assert (await client.get(f"{API}/pages", params={"url": site.url + "nowhere"}))["items"] == []
+        both = {"url": site.url, "status": "error"}
+        assert (await client.get(f"{API}/pages", params=both))["items"] == [], "all that is said fits"
         for path in (f"{API}/pages", f"{API}/runs/{run}/events"):
             async with client.session.head(path) as head:
                 assert (head.status, await head.read()) == (200, b"")
@@ -122,6 +124,9 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         assert (await client.get(f"{API}/pages/{root['id']}/why"))["next_look"] == later["next_look"]
         assert (await client.ask("DELETE", f"{API}/pages/{root['id']}"))[0] == 204
         assert (await client.get(f"{API}/pages/{root['id']}"))["status"] == "deleted"
+        for deleted in (False, True):
+            asked = {"url": site.url, "deleted": str(deleted).lower()}
+            assert len((await client.get(f"{API}/pages", params=asked))["items"]) == deleted
 
         assert (await client.ask("DELETE", f"{API}/sources/{number}"))[0] == 204
         assert (await client.get(f"{API}/sources"))["items"] == []

@@ -5,7 +5,44 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from afresh.core.model import PageId, SourceId
+from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.views import PageView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFilter:
+    """Which pages are asked for: those that everything said here fits."""
+
+    status: PageStatus | None = None
+    everything: bool = False  # also deleted ones; a status says so by itself
+    doubtful: bool = False  # only those whose last look is not believed
+    language: str | None = None
+    depth: int | None = None
+    text: str | None = None  # in address or title, whatever the case
+
+    def fits(self, page: PageView) -> bool:
+        """Whether a page is among them."""
+        if self.status is not None:
+            if page.status is not self.status:
+                return False
+        elif page.status is PageStatus.DELETED and not self.everything:
+            return False
+        return (
+            (page.doubt is not None or not self.doubtful)
+            and self.language in (None, page.language)
+            and self.depth in (None, page.depth)
+            and (self.text or "").lower() in f"{page.url}\n{page.title or ''}".lower()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFilter:
+    """Which links are asked for: those that everything said here fits."""
+
+    page: PageId | None = None  # that they stand on
+    url: str | None = None
+    keyword: str | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,3 +79,6 @@ class LinkPlace(NamedTuple):
 
 
 Sources = Sequence[SourceId] | None  # None: all of them
+LIVE_PAGES = PageFilter()
+ALL_PAGES = PageFilter(everything=True)
+ALL_LINKS = LinkFilter()

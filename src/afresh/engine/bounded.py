@@ -15,7 +15,7 @@ from afresh.core.errors import Forbidden, Unknown
 from afresh.core.found import Match, Nearest
 from afresh.core.model import Page, PageId, Run, RunId, Source, SourceId
 from afresh.core.pictures import DayCount
-from afresh.core.records import LinkRecord, Sources
+from afresh.core.records import LinkFilter, LinkRecord, PageFilter, Sources
 from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
 from afresh.engine.tools import Tools
@@ -110,13 +110,13 @@ class BoundedStore:
         """Runs, newest first."""
         return await self._store.run_records(await self._among(sources), **more)
 
-    async def page_records(self, sources: Sources, **more: Any) -> Sequence[PageView]:
+    async def page_records(self, sources: Sources, *which: PageFilter, **more: Any) -> Sequence[PageView]:
         """Pages in the order of their numbers."""
-        return await self._store.page_records(await self._among(sources), **more)
+        return await self._store.page_records(await self._among(sources), *which, **more)
 
-    async def link_records(self, sources: Sources, **more: Any) -> Sequence[LinkRecord]:
+    async def link_records(self, sources: Sources, *which: LinkFilter, **more: Any) -> Sequence[LinkRecord]:
         """Links, best first."""
-        return await self._store.link_records(await self._among(sources), **more)
+        return await self._store.link_records(await self._among(sources), *which, **more)
 
     async def change_records(self, sources: Sources, **more: Any) -> Sequence[ChangeView]:
         """Changes, newest first."""

@@ -32,6 +32,7 @@ from afresh.core.model import (
     Visit,
     Worker,
 )
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.schedule import Waiting
 from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
@@ -350,13 +351,7 @@ class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Mea
     async def live_runs(self) -> Sequence[Run]: ...
     async def source_view(self, source: Source) -> SourceView: ...
     async def pages(
-        self,
-        source: SourceId,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        limit: int | None = None,
+        self, source: SourceId, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]: ...
     async def find_pages(
         self, url: str, source: SourceId | None = None

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from afresh.core.model import Attempt, PageId, PageStatus, Run, RunState
-from afresh.core.records import LinkPlace, LinkRecord, Sources
+from afresh.core.model import Attempt, PageId, Run, RunState
+from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
 from afresh.core.views import ChangeView, PageView
 
 
@@ -12,27 +12,14 @@ class Numbered(Protocol):
     """Pages, links, runs, changes and attempts by their numbers."""
 
     async def page_records(
-        self,
-        sources: Sources,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
-        after: int = 0,
-        limit: int,
+        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> Sequence[PageView]: ...
     async def page_record(self, page: PageId) -> PageView | None: ...
     async def link_records(
         self,
         sources: Sources,
+        which: LinkFilter = ALL_LINKS,
         *,
-        page: PageId | None = None,
-        url: str | None = None,
-        keyword: str | None = None,
-        min_score: float | None = None,
         after: LinkPlace | None = None,
         limit: int,
     ) -> Sequence[LinkRecord]: ...

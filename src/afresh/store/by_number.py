@@ -3,11 +3,20 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from afresh.core.model import Attempt, PageId, PageStatus, Run, RunState
-from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
+from afresh.core.model import Attempt, PageId, Run, RunState
+from afresh.core.records import (
+    ALL_LINKS,
+    LIVE_PAGES,
+    LinkedPage,
+    LinkFilter,
+    LinkPlace,
+    LinkRecord,
+    PageFilter,
+    Sources,
+)
 from afresh.core.views import ChangeView, PageView
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, change_from
+from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, asked_pages, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
 
 
@@ -17,29 +26,14 @@ class ByNumber:
     db: Database
 
     async def page_records(
-        self,
-        sources: Sources,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
-        after: int = 0,
-        limit: int,
+        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> list[PageView]:
-        """Pages with a number above `after`, in the order of their numbers; `text` in address or title."""
+        """Pages with a number above `after`, in the order of their numbers."""
         async with self.db.read() as tx:
             rows = await tx.all(
                 "page_records",
                 **_among(sources),
-                status=status,
-                everything=int(everything),
-                doubtful=int(doubtful),
-                language=language,
-                depth=depth,
-                part=_part_of(text),
+                **asked_pages(which),
                 after=after,
                 limit=limit,
             )
@@ -54,28 +48,27 @@ class ByNumber:
     async def link_records(
         self,
         sources: Sources,
+        which: LinkFilter = ALL_LINKS,
         *,
-        page: PageId | None = None,
-        url: str | None = None,
-        keyword: str | None = None,
-        min_score: float | None = None,
         after: LinkPlace | None = None,
         limit: int,
     ) -> list[LinkRecord]:
         """Links behind a place, those worth most first."""
         asked = {
-            "keyword": keyword,
-            "least": min_score,
+            "keyword": which.keyword,
+            "least": which.min_score,
             "after": after.id if after else None,
             "after_score": after.score if after else None,
             "after_url": after.url if after else None,
             "limit": limit,
         }
         async with self.db.read() as tx:
-            if sources is not None and len(sources) == 1 and page is None and url is None:
+            if sources is not None and len(sources) == 1 and which.page is None and which.url is None:
                 rows = await tx.all("best_links", source=sources[0], **asked)  # in the order of an index
             else:
-                rows = await tx.all("link_records", **_among(sources), page=page, url=url, **asked)
+                rows = await tx.all(
+                    "link_records", **_among(sources), page=which.page, url=which.url, **asked
+                )
             return await _joined(tx, rows)
 
     async def link_record(self, link: int) -> LinkRecord | None:
@@ -111,14 +104,6 @@ class ByNumber:
         async with self.db.read() as tx:
             rows = await tx.all("attempt_records", page=page, top=below, limit=limit)
             return [attempt_from(row) for row in rows]
-
-
-def _part_of(text: str | None) -> str | None:
-    """What `like` takes for texts that hold this one, whatever the case of its letters."""
-    if not text:
-        return None
-    plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{plain}%"
 
 
 def _among(sources: Sources) -> dict[str, object]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from afresh.core.doubt import SAME
 from afresh.core.looks import Document
-from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, PageStatus, RunId, Source, SourceId
+from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, Source, SourceId
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness, sketch_of
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.store.dialect import Database, Row
@@ -59,22 +60,13 @@ class Reads:
     async def pages(
         self,
         source: SourceId,
+        which: PageFilter = LIVE_PAGES,
         *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
-        """The pages of a source, nearest to the root first; deleted ones only when asked for."""
+        """The pages of a source, nearest to the root first."""
         async with self.db.read() as tx:
-            rows = await tx.all(
-                "pages",
-                source=source,
-                status=status,
-                everything=int(everything),
-                doubtful=int(doubtful),
-                limit=limit or MANY,
-            )
+            rows = await tx.all("pages", source=source, **asked_pages(which), limit=limit or MANY)
             return [page_view(row) for row in rows]
 
     async def find_pages(
@@ -256,6 +248,26 @@ def _link(row: Row, texts: Sequence[Row], pages: Sequence[Row], keywords: Sequen
         pages=tuple(each["url"] for each in pages),
         page_count=sum(each["pages"] for each in texts),
     )
+
+
+def asked_pages(which: PageFilter) -> dict[str, object]:
+    """What the queries for pages are told of those that are wanted."""
+    return {
+        "status": which.status,
+        "everything": int(which.everything),
+        "doubtful": int(which.doubtful),
+        "language": which.language,
+        "depth": which.depth,
+        "part": _part_of(which.text),
+    }
+
+
+def _part_of(text: str | None) -> str | None:
+    """What `like` takes for texts that hold this one, whatever the case of its letters."""
+    if not text:
+        return None
+    plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{plain}%"
 
 
 def change_from(row: Row) -> ChangeView:

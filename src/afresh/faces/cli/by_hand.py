@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from afresh.core.model import Source
-from afresh.core.records import LinkRecord, Sources
+from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkRecord, PageFilter, Sources
 from afresh.core.views import PageView, RunReport
 
 
@@ -21,7 +21,7 @@ class ByHand(Protocol):
     async def page(self, number: int) -> PageView: ...
 
     async def page_list(
-        self, sources: Sources, *, url: str | None = None, everything: bool = False, limit: int
+        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, url: str | None = None, limit: int
     ) -> list[PageView]: ...
 
     async def add_page(self, source: Source, url: str) -> PageView: ...
@@ -33,7 +33,7 @@ class ByHand(Protocol):
     async def link(self, number: int) -> LinkRecord: ...
 
     async def link_list(
-        self, sources: Sources, *, url: str | None = None, limit: int
+        self, sources: Sources, which: LinkFilter = ALL_LINKS, *, limit: int
     ) -> list[LinkRecord]: ...
 
     async def add_link(self, page: int, url: str, text: str) -> LinkRecord: ...

@@ -10,7 +10,7 @@ from afresh.config.overlay import check_names, typed
 from afresh.core.durations import read_duration
 from afresh.core.errors import ConfigError, Unknown, UsageError
 from afresh.core.model import Source
-from afresh.core.records import LinkRecord, Sources
+from afresh.core.records import ALL_PAGES, LinkFilter, LinkRecord, Sources
 from afresh.core.views import PageView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
@@ -228,13 +228,15 @@ async def _sources(kb: "Knowledge", within: str | None) -> Sources:
 async def _page(kb: "Knowledge", named: str, within: str | None) -> PageView:
     if named.isascii() and named.isdigit():
         return await kb.page(int(named))
-    return _only(await kb.page_list(await _sources(kb, within), url=named, limit=2), "page", named)
+    return _only(await kb.page_list(await _sources(kb, within), ALL_PAGES, url=named, limit=2), "page", named)
 
 
 async def _link(kb: "Knowledge", named: str, within: str | None) -> LinkRecord:
     if named.isascii() and named.isdigit():
         return await kb.link(int(named))
-    return _only(await kb.link_list(await _sources(kb, within), url=named, limit=2), "link", named)
+    return _only(
+        await kb.link_list(await _sources(kb, within), LinkFilter(url=named), limit=2), "link", named
+    )
 
 
 def _only(found: Sequence[Record], kind: str, named: str) -> Record:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
-from afresh.core.model import Attempt, PageStatus
+from afresh.core.model import Attempt
 from afresh.core.outbox import Letter, LetterState
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sync_views import SyncReport
 from afresh.core.views import (
     Answer,
@@ -165,13 +166,8 @@ class Knowledge(ByHand, Protocol):
     async def pages(
         self,
         label: str,
+        which: PageFilter = LIVE_PAGES,
         *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
         limit: int | None = None,
     ) -> list[PageView]: ...
 

@@ -6,6 +6,7 @@ import click
 
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
+from afresh.core.records import PageFilter
 from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
@@ -68,19 +69,15 @@ def pages(
     limit: int | None,
 ) -> None:
     """List the pages of a source."""
-    wanted = _status(status)
-    views = session.ask(
-        lambda kb: kb.pages(
-            label,
-            status=wanted,
-            everything=everything,
-            doubtful=doubtful,
-            language=language,
-            depth=depth,
-            text=text,
-            limit=limit,
-        )
+    which = PageFilter(
+        status=_status(status),
+        everything=everything,
+        doubtful=doubtful,
+        language=language,
+        depth=depth,
+        text=text,
     )
+    views = session.ask(lambda kb: kb.pages(label, which, limit=limit))
     if session.wrote_rows(views, PageView):
         return
     from afresh.faces.cli import lists

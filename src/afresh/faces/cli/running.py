@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from afresh.config import Config
+from afresh.core.errors import StoreDown
 from afresh.core.events import Listener
 from afresh.faces.cli import opening
 from afresh.faces.cli.progress import Watch, watching
@@ -17,6 +18,8 @@ from afresh.ports import Access
 
 Answer = TypeVar("Answer")
 INTERRUPTED = 130
+UP_SECONDS = 60.0  # that a service waits for a store that is away when it starts
+UP_PAUSE = 0.5
 
 
 def run(
@@ -26,11 +29,18 @@ def run(
     *,
     access: Access = Access.CREATE,
     shown: Callable[[Session], AbstractContextManager[Watch]] = watching,
+    stays: bool = False,
 ) -> Answer:
-    """The answer of a run, shown while it works; the first Ctrl-C asks it to end, the second quits."""
+    """The answer of a run, shown while it works; the first Ctrl-C asks it to end, the second quits.
+
+    One that stays, as a service does, waits at its start for a store that is away.
+    """
 
     async def going() -> Answer:
-        kb = await opening.open_kb(config or session.config, access)
+        def opened() -> Awaitable[opening.Knowledge]:
+            return opening.open_kb(config or session.config, access)
+
+        kb = await (when_up(opened) if stays else opened())
         try:
             with shown(session) as watch, signals(Brake(kb.stop, watch)):
                 return await work(kb, watch.hear)
@@ -39,6 +49,22 @@ def run(
 
     with session.logged(config):
         return asyncio.run(going())
+
+
+async def when_up(opened: Callable[[], Awaitable[Answer]]) -> Answer:
+    """What is opened, as soon as its store answers: a database and a service may start together."""
+    deadline = asyncio.get_running_loop().time() + UP_SECONDS
+    told = False
+    while True:
+        try:
+            return await opened()
+        except StoreDown as away:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise
+            if not told:
+                print(f"afresh: {away} (waiting)", file=sys.stderr, flush=True)
+            told = True
+            await asyncio.sleep(UP_PAUSE)
 
 
 class Brake:

@@ -111,7 +111,7 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run
 
-    well = run(session, work, access=Access.CHANGE, shown=calmly)
+    well = run(session, work, access=Access.CHANGE, shown=calmly, stays=True)
     return report.exit_code(done) if once and well else int(once)
 
 

@@ -51,14 +51,15 @@ async def _serve(
     session: Session, host: str | None, port: int | None, *, read_only: bool, works: bool, schedules: bool
 ) -> None:
     from afresh.app import build
-    from afresh.faces.cli.running import Brake, signals
+    from afresh.faces.cli.running import Brake, signals, when_up
     from afresh.faces.http.app import make_app
     from afresh.faces.http.serving import Server
     from afresh.outlets import check_notify
 
     check_notify(session.config)
     settings = session.config.server
-    kb = await build(session.config, access=Access.READ if read_only else Access.CREATE)
+    access = Access.READ if read_only else Access.CREATE
+    kb = await when_up(lambda: build(session.config, access=access))
     try:
         app = make_app(kb, session.config, read_only=read_only, works=works, schedules=schedules)
         server = Server(app, host or settings.host, settings.port if port is None else port)

@@ -61,7 +61,7 @@ def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str,
 
     from afresh.faces.cli.running import run
 
-    run(session, work, access=Access.CREATE if whole_kb else Access.CHANGE, shown=calmly)
+    run(session, work, access=Access.CREATE if whole_kb else Access.CHANGE, shown=calmly, stays=True)
     return 0
 
 

@@ -58,5 +58,5 @@ def worker(session: Session, concurrency: int, sources: str | None, once: bool) 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run
 
-    well = run(session, work, access=Access.CHANGE, shown=calmly)
+    well = run(session, work, access=Access.CHANGE, shown=calmly, stays=True)
     return report.exit_code(done) if once and well else int(once)

@@ -1,11 +1,13 @@
 """Links: where pages lead, joined with the pages they stand on."""
 
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.records import LinkRecord
+from afresh.core.model import PageId
+from afresh.core.records import LinkFilter, LinkRecord
 from afresh.faces.http.cursors import read_link
 from afresh.faces.http.listing import Listing, by_worth, part
 from afresh.faces.http.once import Key, OnceRoute
@@ -14,12 +16,21 @@ from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
 
 router = APIRouter(tags=["links"], route_class=OnceRoute)
-Url = Annotated[str | None, Query(max_length=2_000, description="Just the link to this address.")]
-Keyword = Annotated[str | None, Query(max_length=200, description="Only links with this keyword.")]
-MinScore = Annotated[
-    float | None, Query(ge=0, le=1_000, allow_inf_nan=False, description="Only links worth this much.")
-]
 Score = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
+
+
+def asked(
+    url: Annotated[str | None, Query(max_length=2_000, description="Just the link to this address.")] = None,
+    keyword: Annotated[str | None, Query(max_length=200, description="Only links with this keyword.")] = None,
+    min_score: Annotated[
+        float | None, Query(ge=0, le=1_000, allow_inf_nan=False, description="Only links worth this much.")
+    ] = None,
+) -> LinkFilter:
+    """Which links a request is after."""
+    return LinkFilter(url=url, keyword=keyword, min_score=min_score)
+
+
+Asked = Annotated[LinkFilter, Depends(asked)]
 
 
 class NewLink(BaseModel):
@@ -45,11 +56,9 @@ class ChangedLink(BaseModel):
 async def list_links(
     request: Request,
     reach: Reached,
+    which: Asked,
     source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
     page: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only on this page.")] = None,
-    url: Url = None,
-    keyword: Keyword = None,
-    min_score: MinScore = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
@@ -58,10 +67,7 @@ async def list_links(
         await reach.page(page)
     links = await reach.kb.link_list(
         await reach.sources(source),
-        page=page,
-        url=url,
-        keyword=keyword,
-        min_score=min_score,
+        replace(which, page=None if page is None else PageId(page)),
         after=read_link(cursor),
         limit=limit + 1,
     )
@@ -72,30 +78,26 @@ async def list_links(
 async def links_of_source(
     request: Request,
     reach: Reached,
+    which: Asked,
     number: Id,
-    url: Url = None,
-    keyword: Keyword = None,
-    min_score: MinScore = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """The links of one source."""
-    return await list_links(request, reach, number, None, url, keyword, min_score, cursor, limit)
+    return await list_links(request, reach, which, number, None, cursor, limit)
 
 
 @router.get("/pages/{number}/links", response_model=Listing[LinkRecord])
 async def links_of_page(
     request: Request,
     reach: Reached,
+    which: Asked,
     number: Id,
-    url: Url = None,
-    keyword: Keyword = None,
-    min_score: MinScore = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """The links of one page."""
-    return await list_links(request, reach, None, number, url, keyword, min_score, cursor, limit)
+    return await list_links(request, reach, which, None, number, cursor, limit)
 
 
 @router.post("/links", status_code=201, response_model=LinkRecord)

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from afresh.core.errors import UsageError
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.overview import PassageView
+from afresh.core.records import PageFilter
 from afresh.core.views import OpenedPage, PageView, Why
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
@@ -19,12 +20,27 @@ from afresh.faces.http.replies import made, reply
 
 router = APIRouter(tags=["pages"], route_class=OnceRoute)
 Url = Annotated[str | None, Query(max_length=2_000, description="Just the page at this address.")]
-Status = Annotated[PageStatus | None, Query(description="Only pages with this status.")]
-Deleted = Annotated[bool, Query(description="Also pages that were deleted.")]
-Language = Annotated[str | None, Query(max_length=40, description="Only pages in this language.")]
-Depth = Annotated[int | None, Query(ge=0, le=1_000, description="Only pages this many links from the root.")]
-Holds = Annotated[str | None, Query(max_length=500, description="Only with this in address or title.")]
-Doubtful = Annotated[bool, Query(description="Only pages whose last look is not believed.")]
+
+
+def asked(
+    status: Annotated[PageStatus | None, Query(description="Only pages with this status.")] = None,
+    deleted: Annotated[bool, Query(description="Also pages that were deleted.")] = False,
+    doubtful: Annotated[bool, Query(description="Only pages whose last look is not believed.")] = False,
+    language: Annotated[str | None, Query(max_length=40, description="Only pages in this language.")] = None,
+    depth: Annotated[
+        int | None, Query(ge=0, le=1_000, description="Only pages this many links from the root.")
+    ] = None,
+    text: Annotated[
+        str | None, Query(max_length=500, description="Only with this in address or title.")
+    ] = None,
+) -> PageFilter:
+    """Which pages a request is after."""
+    return PageFilter(
+        status=status, everything=deleted, doubtful=doubtful, language=language, depth=depth, text=text
+    )
+
+
+Asked = Annotated[PageFilter, Depends(asked)]
 
 
 class NewPage(BaseModel):
@@ -48,27 +64,17 @@ class ChangedPage(BaseModel):
 async def list_pages(
     request: Request,
     reach: Reached,
+    which: Asked,
     source: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")] = None,
     url: Url = None,
-    status: Status = None,
-    deleted: Deleted = False,
-    doubtful: Doubtful = False,
-    language: Language = None,
-    depth: Depth = None,
-    text: Holds = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """Pages in the order they were found; with `url` none or one of each source."""
     pages = await reach.kb.page_list(
         await reach.sources(source),
+        which,
         url=url,
-        status=status,
-        everything=deleted,
-        doubtful=doubtful,
-        language=language,
-        depth=depth,
-        text=text,
         after=read_number(cursor) or 0,
         limit=limit + 1,
     )
@@ -79,21 +85,14 @@ async def list_pages(
 async def pages_of_source(
     request: Request,
     reach: Reached,
+    which: Asked,
     number: Id,
     url: Url = None,
-    status: Status = None,
-    deleted: Deleted = False,
-    doubtful: Doubtful = False,
-    language: Language = None,
-    depth: Depth = None,
-    text: Holds = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """The pages of one source."""
-    return await list_pages(
-        request, reach, number, url, status, deleted, doubtful, language, depth, text, cursor, limit
-    )
+    return await list_pages(request, reach, which, number, url, cursor, limit)
 
 
 @router.post("/pages", status_code=201, response_model=PageView)

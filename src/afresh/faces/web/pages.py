@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from afresh.core.errors import Unknown, UsageError
 from afresh.core.model import Source
+from afresh.core.records import ALL_PAGES, LinkFilter
 from afresh.core.views import PageView
 from afresh.faces.http.cursors import read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
@@ -35,7 +36,7 @@ async def find(
 ) -> Response:
     """Where the page with an address stands."""
     sources = [each.id for each in await reach.visible() if each.label == within]
-    found = await reach.kb.page_list(sources, url=url, everything=True, limit=1) if sources else []
+    found = await reach.kb.page_list(sources, ALL_PAGES, url=url, limit=1) if sources else []
     if not found:
         raise Unknown(f"{within} holds no page {url}")
     return to(f"/pages/{found[0].id}/{part}" if part else f"/pages/{found[0].id}")
@@ -67,8 +68,10 @@ async def passages(request: Request, reach: Reached, number: Id) -> Response:
 async def links(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
     """Where it leads, and what leads to it."""
     page, source = await reach.page(number)
-    found = await reach.kb.link_list([source.id], page=number, after=read_link(after), limit=SHOWN + 1)
-    to_it = await reach.kb.link_list([source.id], url=page.url, limit=1)
+    found = await reach.kb.link_list(
+        [source.id], LinkFilter(page=page.id), after=read_link(after), limit=SHOWN + 1
+    )
+    to_it = await reach.kb.link_list([source.id], LinkFilter(url=page.url), limit=1)
     return await _tab(request, reach, page, source, "links", listed=part(found, by_worth), to_it=to_it)
 
 

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.model import PageStatus, RunMode, Source
+from afresh.core.records import LinkFilter, PageFilter
 from afresh.core.shown import CONTENT
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
@@ -48,16 +49,14 @@ async def pages(
 ) -> Response:
     """Its pages."""
     source = await reach.source(number)
-    found = await reach.kb.page_list(
-        [source.id],
+    which = PageFilter(
         status=_status(status),
         doubtful=bool(doubtful),
         language=language.strip() or None,
         depth=number_in("depth", depth),
         text=text.strip() or None,
-        after=read_number(after) or 0,
-        limit=SHOWN + 1,
     )
+    found = await reach.kb.page_list([source.id], which, after=read_number(after) or 0, limit=SHOWN + 1)
     asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
     listed = part(found, by_id)
     return await show_tab(
@@ -89,13 +88,8 @@ async def links(
 ) -> Response:
     """Its links, best first."""
     source = await reach.source(number)
-    found = await reach.kb.link_list(
-        [source.id],
-        keyword=keyword.strip() or None,
-        min_score=_score(least),
-        after=read_link(after),
-        limit=SHOWN + 1,
-    )
+    which = LinkFilter(keyword=keyword.strip() or None, min_score=_score(least))
+    found = await reach.kb.link_list([source.id], which, after=read_link(after), limit=SHOWN + 1)
     asked = {"keyword": keyword, "least": least}
     return await show_tab(request, reach, source, "links", listed=part(found, by_worth), asked=asked)
 

@@ -4,6 +4,9 @@ where p.source_id = :source
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
     and (:doubtful = 0 or p.doubt is not null)
+    and (:language is null or p.language = :language)
+    and (:depth is null or p.depth = :depth)
+    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
 order by p.depth, p.url
 limit :limit
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from afresh.core.link_score import Worth
 from afresh.core.model import Page, PageId, PageStatus, Source, SourceId
+from afresh.core.records import LinkFilter
 from afresh.testing.memory.by_number import MemoryByNumber
 from afresh.testing.memory.sweep import MemorySweeps
 from afresh.testing.memory.tables import Edge, PageRow
@@ -67,7 +68,7 @@ class MemoryByHand(MemorySweeps, MemoryByNumber):
         if all(edge.url != url for edge in edges):
             self.tables.edges[page] = (*edges, Edge(url, text, True))
         self.tables.links.setdefault((row.page.source_id, url), False)
-        found = await self.link_records([row.page.source_id], url=url, limit=1)
+        found = await self.link_records([row.page.source_id], LinkFilter(url=url), limit=1)
         return found[0].id
 
     async def set_link(self, link: int, score: float | None, comment: str | None) -> bool:

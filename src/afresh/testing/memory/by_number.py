@@ -1,8 +1,17 @@
 """Records by their numbers, in memory."""
 
 from afresh.core.link_score import Worth
-from afresh.core.model import Attempt, Page, PageId, PageStatus, Run, RunState, SourceId
-from afresh.core.records import LinkedPage, LinkPlace, LinkRecord, Sources
+from afresh.core.model import Attempt, Page, PageId, Run, RunState, SourceId
+from afresh.core.records import (
+    ALL_LINKS,
+    LIVE_PAGES,
+    LinkedPage,
+    LinkFilter,
+    LinkPlace,
+    LinkRecord,
+    PageFilter,
+    Sources,
+)
 from afresh.core.views import ChangeView, PageView
 from afresh.testing.memory.reads import LOOKED_AT, SHOWN_PAGES, view_of
 from afresh.testing.memory.tables import Tables
@@ -14,29 +23,12 @@ class MemoryByNumber:
     tables: Tables
 
     async def page_records(
-        self,
-        sources: Sources,
-        *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
-        language: str | None = None,
-        depth: int | None = None,
-        text: str | None = None,
-        after: int = 0,
-        limit: int,
+        self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> list[PageView]:
         """Pages with a number above `after`, in the order of their numbers."""
         pages = [row.page for row in self.tables.pages.values() if _is_among(row.page.source_id, sources)]
-        if status is not None:
-            pages = [page for page in pages if page.status is status]
-        elif not everything:
-            pages = [page for page in pages if page.status is not PageStatus.DELETED]
-        found = [page for page in pages if page.id > after and (page.doubt is not None or not doubtful)]
-        found = [page for page in found if language in (None, page.language) and depth in (None, page.depth)]
-        if text:
-            found = [page for page in found if text.lower() in f"{page.url}\n{page.title or ''}".lower()]
-        return [view_of(page) for page in sorted(found, key=lambda page: page.id)][:limit]
+        views = [view_of(page) for page in sorted(pages, key=lambda page: page.id) if page.id > after]
+        return [view for view in views if which.fits(view)][:limit]
 
     async def page_record(self, page: PageId) -> PageView | None:
         """One page."""
@@ -46,24 +38,22 @@ class MemoryByNumber:
     async def link_records(
         self,
         sources: Sources,
+        which: LinkFilter = ALL_LINKS,
         *,
-        page: PageId | None = None,
-        url: str | None = None,
-        keyword: str | None = None,
-        min_score: float | None = None,
         after: LinkPlace | None = None,
         limit: int,
     ) -> list[LinkRecord]:
         """Links behind a place, those worth most first."""
         found = [each for each in self._all_links() if _is_among(each.source_id, sources)]
-        found = [each for each in found if url in (None, each.url)]
-        if page is not None:
-            urls = {edge.url for edge in self.tables.edges.get(page, ())}
-            owner = self.tables.pages[page].page.source_id if page in self.tables.pages else None
+        found = [each for each in found if which.url in (None, each.url)]
+        if which.page is not None:
+            urls = {edge.url for edge in self.tables.edges.get(which.page, ())}
+            row = self.tables.pages.get(which.page)
+            owner = row.page.source_id if row else None
             found = [each for each in found if each.source_id == owner and each.url in urls]
-        found = [each for each in found if keyword is None or keyword in each.keywords]
-        if min_score is not None:
-            found = [each for each in found if each.score is not None and each.score >= min_score]
+        found = [each for each in found if which.keyword is None or which.keyword in each.keywords]
+        if (least := which.min_score) is not None:
+            found = [each for each in found if each.score is not None and each.score >= least]
         found = [each for each in found if after is None or _rank(each) > (-after.score, after.url, after.id)]
         return sorted(found, key=_rank)[:limit]
 

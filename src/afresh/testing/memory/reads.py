@@ -9,6 +9,7 @@ from afresh.core.doubt import SAME
 from afresh.core.link_score import Worth
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
+from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import Tables
@@ -58,20 +59,14 @@ class MemoryReads:
     async def pages(
         self,
         source: SourceId,
+        which: PageFilter = LIVE_PAGES,
         *,
-        status: PageStatus | None = None,
-        everything: bool = False,
-        doubtful: bool = False,
         limit: int | None = None,
     ) -> list[PageView]:
-        """The pages of a source, nearest to the root first; deleted ones only when asked for."""
-        pages = [row.page for row in self.tables.pages_of(source)]
-        if status is not None:
-            pages = [page for page in pages if page.status is status]
-        elif not everything:
-            pages = [page for page in pages if page.status is not PageStatus.DELETED]
-        pages = [page for page in pages if page.doubt is not None or not doubtful]
-        return [view_of(page) for page in sorted(pages, key=lambda page: (page.depth, page.url))][:limit]
+        """The pages of a source, nearest to the root first."""
+        views = [view_of(row.page) for row in self.tables.pages_of(source)]
+        nearest = sorted(views, key=lambda view: (view.depth, view.url))
+        return [view for view in nearest if which.fits(view)][:limit]
 
     async def find_pages(
         self, url: str, source: SourceId | None = None

@@ -1,0 +1,35 @@
+"""Services start together with their database; other commands say at once that it is away."""
+
+import pytest
+from tests.faces.conftest import Afresh
+from tests.faces.fake_knowledge import FakeKnowledge, report
+
+from afresh.core.errors import StoreDown, StoreError
+
+AWAY = "the store postgresql://host/kb does not answer"
+
+
+def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
+    afresh: Afresh, kb: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.faces.cli.running.UP_PAUSE", 0.0)
+    kb.reports, kb.away = [report()], [StoreDown(AWAY)] * 3
+    ended = afresh("watch", "python-docs")
+    assert (ended.code, kb.away) == (0, [])
+    assert ended.err.splitlines() == [f"afresh: {AWAY} (waiting)", "python-docs is watched"]
+
+    monkeypatch.setattr("afresh.faces.cli.running.UP_SECONDS", 0.0)
+    kb.away = [StoreDown(AWAY)] * 2
+    assert (afresh("watch").code, len(kb.away)) == (2, 1), "not for ever"
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [("watch", StoreError("the store names a database that is not there")), ("sources", StoreDown(AWAY))],
+)
+def test_what_waiting_cannot_mend_and_what_only_asks_is_told_at_once(
+    afresh: Afresh, kb: FakeKnowledge, command: str, wrong: Exception
+) -> None:
+    kb.away = [wrong]
+    ended = afresh(command)
+    assert (ended.code, ended.err) == (2, f"afresh: {wrong}\n")
