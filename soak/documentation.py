@@ -16,6 +16,7 @@ from tests.web.showroom import beside
 
 from afresh.app import build
 from afresh.config import Config, load
+from afresh.core.records import ALL_PAGES
 from afresh.kb import KnowledgeBase
 
 NAME = "postgresql"
@@ -102,5 +103,5 @@ def _chosen(corpus: Corpus) -> dict[str, str]:
 
 
 async def _number(kb: KnowledgeBase, url: str) -> int:
-    [page] = await kb.page_list(None, url=url, limit=1)
+    [page] = await kb.page_list(None, ALL_PAGES, url=url, limit=1)
     return page.id

@@ -32,8 +32,6 @@ FIRST_LOAD = 150_000
 QUESTION = "logical replication slot"
 FILTERS = ("language=en", "depth=1", "depth=2", "doubtful=1", "text=replication", "text=nothing-like-it")
 WIDTH = "document.documentElement.scrollWidth"
-LOADED = """["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
-  .reduce((sum, each) => sum + each.encodedBodySize, 0)"""
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def _sight(chromium: "Browser", url: str, place: Place, look: str, folder: Path 
         status, took = answer.status, timing["responseStart"] - timing["requestStart"]
         place.act(seen.page)
         seen.page.wait_for_load_state("load")
-        loaded = int(seen.page.evaluate(LOADED))
+        loaded = seen.loaded()
         wrong += [f"status {status}"] if status != place.status else []
         wrong += [f"first load {loaded} bytes"] if not 0 < loaded < FIRST_LOAD else []
         wrong += _flaws(seen)

@@ -50,6 +50,7 @@ def test_every_page_is_accessible_fits_a_phone_and_keeps_to_its_policy(
             assert answer is not None
             assert answer.status == (404 if place == "/nothing" else 200), place
             assert seen.flaws() == [], place
+            assert seen.glued() == [], place
             seen.page.emulate_media(color_scheme="dark")
             assert seen.flaws("color-contrast") == [], place
             seen.page.set_viewport_size({"width": 360, "height": 740})
@@ -62,7 +63,12 @@ def test_the_first_page_is_small_and_comes_from_here_alone(stand: Stand, chromiu
     with watched(chromium, stand.url) as seen:
         seen.page.goto("/")
         seen.page.wait_for_load_state("load")
-        assert 0 < seen.loaded < FIRST_LOAD
+        assert 0 < seen.loaded() < FIRST_LOAD
+        packed = seen.page.request.get(f"/sources/{stand.harbor}")
+        plain = seen.page.request.get(f"/sources/{stand.harbor}", headers={"accept-encoding": "identity"})
+        assert (packed.headers["content-encoding"], "content-encoding" in plain.headers) == ("gzip", False)
+        assert packed.headers["vary"] == plain.headers["vary"] == "cookie, accept-encoding"
+        assert packed.headers["content-security-policy"] == plain.headers["content-security-policy"]
 
 
 @ON_SQLITE
@@ -250,6 +256,7 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         expect(first.locator("mark").first).to_be_visible()
         expect(first).to_contain_text("checked")
         page.get_by_role("button", name="cURL").click()
+        expect(page.locator("#said")).to_have_text("Copied")
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith("curl ")
         assert "/api/v1/search?q=installer+asks+for+nothing" in copied
@@ -263,6 +270,9 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         page.keyboard.press("Enter")
         expect(page.locator("h1")).to_have_text("Retries and back-off")
         expect(page.locator(".why")).to_contain_text("Why")
+        page.get_by_role("button", name="Copy as Markdown").click()
+        expect(page.locator("#said")).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()").startswith("# Retries and back-off")
         page.click(".tabs >> text=Links")
         expect(page.locator("main")).to_contain_text("Leads to it")
 

@@ -19,6 +19,14 @@ RUN = """async (rules) => {
   const found = await axe.run({ resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) });
   return found.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
 }"""
+GLUED = r"""[...document.querySelectorAll("a, span, b")].filter((each) => {
+  const before = each.previousSibling;
+  return before?.nodeType === 1 && /\w$/.test(before.textContent) && /^\w/.test(each.textContent)
+    && [before, each].every((one) => getComputedStyle(one).display === "inline")
+    && !/flex|grid/.test(getComputedStyle(each.parentElement).display);
+}).map((each) => each.parentElement.textContent.trim().slice(0, 120))"""
+LOADED = """["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
+  .reduce((sum, each) => sum + each.encodedBodySize, 0)"""
 
 
 class Watched:
@@ -28,12 +36,10 @@ class Watched:
         self.page = page
         self.url = url
         self.wrong: list[str] = []
-        self.loaded = 0  # bytes as they were sent
         page.add_init_script(LISTEN)
         page.on("console", lambda said: self._note(said.type == "error", f"console: {said.text}"))
         page.on("pageerror", lambda error: self._note(True, f"script: {error}"))
         page.on("request", self._asked)
-        page.on("requestfinished", self._came)
         page.on("dialog", self._spoken)
         self.answers: list[bool] = []  # what is said to the next questions
 
@@ -46,9 +52,6 @@ class Watched:
             not request.url.startswith((self.url, "data:", "blob:")), f"asked elsewhere: {request.url}"
         )
 
-    def _came(self, request: "Request") -> None:
-        self.loaded += request.sizes()["responseBodySize"]
-
     def _spoken(self, dialog: "Dialog") -> None:
         if not self.answers:
             self.wrong.append(f"dialog: {dialog.message}")
@@ -57,6 +60,14 @@ class Watched:
             dialog.accept()
         else:
             dialog.dismiss()
+
+    def loaded(self) -> int:
+        """Bytes of the page and all it is made of, as they were sent."""
+        return int(self.page.evaluate(LOADED))
+
+    def glued(self) -> list[str]:
+        """Texts in which two elements run together as one word."""
+        return list[str](self.page.evaluate(GLUED))
 
     def flaws(self, *rules: str) -> list[str]:
         """What axe finds."""

@@ -33,12 +33,13 @@ def tagged(request: Request, body: bytes, media: str) -> Response:
 def packed(request: Request, answer: Response) -> Response:
     """A long answer in fewer bytes for who reads gzip; its tag is a weak one, as both forms have it."""
     answer.headers.add_vary_header("accept-encoding")
-    if answer.status_code != 200 or "gzip" not in request.headers.get("accept-encoding", ""):
+    if not answer.body or "gzip" not in request.headers.get("accept-encoding", ""):
         return answer
+    kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
+    if "etag" in kept:
+        kept["etag"] = f"W/{kept['etag']}"
     less = gzip.compress(bytes(answer.body), 5, mtime=0)
-    kept = {name: answer.headers[name] for name in ("cache-control", "vary", "content-type")}
-    tag = f"W/{answer.headers['etag']}"
-    return Response(less, headers={**kept, "etag": tag, "content-encoding": "gzip"})
+    return Response(less, answer.status_code, {**kept, "content-encoding": "gzip"})
 
 
 def made(value: object, status: int = 201, location: str | None = None) -> Response:

@@ -46,14 +46,12 @@ async def find(
 async def text(request: Request, reach: Reached, number: Id) -> Response:
     """Its text, as Markdown means it."""
     page, source = await reach.page(number)
-    markdown, none = "", None
+    body, none = "", None
     try:
-        opened = await reach.kb.open(page.url, within=source.label)
-        markdown = opened.markdown
+        body = rendered((await reach.kb.open(page.url, within=source.label)).markdown, page.url)
     except UsageError as error:
         none = str(error)
-    body = rendered(markdown, page.url)
-    return await _tab(request, reach, page, source, "", body=body, markdown=markdown, none=none)
+    return await _tab(request, reach, page, source, "", body=body, none=none)
 
 
 @router.get("/pages/{number}/passages")

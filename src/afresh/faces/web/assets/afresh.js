@@ -38,10 +38,17 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+async function words(button) {
+  if (!button.dataset.copyUrl) return button.dataset.copy;
+  const answer = await fetch(button.dataset.copyUrl, { headers: { accept: "application/json" } });
+  if (!answer.ok) throw new Error(answer.statusText);
+  return (await answer.json()).markdown;
+}
+
 async function copy(button) {
-  const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom)?.textContent ?? "";
+  const text = words(button).then((said) => new Blob([said], { type: "text/plain" }));
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
     say("Copied");
   } catch {
     say("The browser does not let this page copy");
@@ -49,6 +56,6 @@ async function copy(button) {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-copy], [data-copy-from]");
+  const button = event.target.closest("[data-copy], [data-copy-url]");
   if (button) copy(button);
 });
