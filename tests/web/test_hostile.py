@@ -173,7 +173,7 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     for some in (texts[::2], texts[1::2]):  # a whole one would be cut
         body = rendered("\n\n".join(some), "https://docs.example.org/")
-        yield "page_text.html", {**page, "body": body, "markdown": "\n".join(some), "none": None}
+        yield "page_text.html", {**page, "body": body, "missing": None}
 
 
 def drawn(name: str, given: dict[str, Any]) -> str:

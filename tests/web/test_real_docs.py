@@ -69,6 +69,12 @@ def test_a_real_documentation_is_overseen_read_searched_mapped_and_compared(
         expect(page.locator("article.text, .text").first).to_be_visible()
         assert seen.flaws() == []
 
+        page.goto("/sources/1?status=deleted")
+        page.locator("td.main a").first.click()
+        expect(page.locator(".empty")).to_contain_text("was deleted")
+        expect(page.locator("article.text")).to_have_count(0)
+        assert seen.flaws() == []
+
         page.goto("/search")
         page.fill("#q", "how do I upload a file with a form")
         expect(page.locator(".hit mark").first).to_be_visible()

@@ -22,7 +22,7 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SHOWN = 24  # sources of one part: each is looked up by itself, and some kilobytes of page
 LOOK = 0.5  # seconds between looks at runs that are watched
 IDLE = 2.0  # where none is under way
-LONGEST = 300.0  # seconds of one stream; a browser asks anew, and whether it still may is looked at again
+LONGEST = 60.0  # seconds of one stream; a browser asks anew, and whether it still may is looked at again
 QUIET = 15  # looks without news after which a sign of life is sent
 
 

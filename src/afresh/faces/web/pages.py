@@ -46,12 +46,12 @@ async def find(
 async def text(request: Request, reach: Reached, number: Id) -> Response:
     """Its text, as Markdown means it."""
     page, source = await reach.page(number)
-    body, none = "", None
+    body, missing = "", None
     try:
         body = rendered((await reach.kb.open(page.url, within=source.label)).markdown, page.url)
     except UsageError as error:
-        none = str(error)
-    return await _tab(request, reach, page, source, "", body=body, none=none)
+        missing = str(error)
+    return await _tab(request, reach, page, source, "", body=body, missing=missing)
 
 
 @router.get("/pages/{number}/passages")

@@ -52,18 +52,20 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 
 
 def receipt(run: RunReport) -> str:
-    """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the downloads and 12 embeddings`."""
-    return _told(run, None, run.chunks_reused)
+    """`…, 1,087 skipped; saved 93 % of the downloads and 12 embeddings of changed pages`."""
+    reused = f"{count(run.chunks_reused, 'embedding')} of changed pages" if run.chunks_reused else None
+    return _told(run, None, reused)
 
 
 def saved(found: Receipt) -> str:
     """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes and 4,790 embeddings`."""
     if found.run is None:
         return "no run has ended yet"
-    return _told(found.run, found.bytes_saved_percent, found.embeddings_saved)
+    spared = count(found.embeddings_saved, "embedding") if found.embeddings_saved else None
+    return _told(found.run, found.bytes_saved_percent, spared)
 
 
-def _told(run: RunReport, bytes_percent: int | None, embeddings: int) -> str:
+def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> str:
     """What a run did and saved; where the bytes are not known, the share of pages that were not sent."""
     if not run.checked:
         return "nothing was checked"
@@ -79,7 +81,7 @@ def _told(run: RunReport, bytes_percent: int | None, embeddings: int) -> str:
     elif share := percent(run.not_modified, skipped + processed):
         spared.append(f"{share} % of the downloads")
     if embeddings:
-        spared.append(count(embeddings, "embedding"))
+        spared.append(embeddings)
     line = ", ".join(parts)
     return f"{line}; saved {' and '.join(spared)}" if spared else line
 
