@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import suppress
 
 from afresh.core.errors import ExtractError, ParserCrashed, ParserLate, ParserMissing
+from afresh.processes import reaped
 
 FRAME = struct.Struct(">I?")  # the length of an answer, and whether it is the last of this process
 LENGTH = struct.Struct(">I")
@@ -155,10 +156,10 @@ class Child:
             self._clock.cancel()
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
-                await self.process.wait()
+                await reaped(self.process)
         except TimeoutError:
             self._kill()
-            await self.process.wait()
+            await reaped(self.process)
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from afresh.core.errors import SourceError
+from afresh.processes import reaped
 
 MOST_OUTPUT = 128 * 1024**2
 MOST_MEMORY = 4 * 1024**3  # address space, which maps packs too
@@ -114,11 +115,7 @@ async def end(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
-    for stream in (process.stdout, process.stderr):
-        while stream is not None and not stream.at_eof():  # what is left, so that the pipes close
-            with suppress(OSError):
-                await stream.read(_PIECE)
+    await reaped(process)
 
 
 async def _read(process: Process) -> bytes | None:

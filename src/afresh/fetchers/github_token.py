@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 
+from afresh.processes import reaped
+
 VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 _SECONDS = 5.0
 _LONGEST = 1_024
@@ -60,7 +62,7 @@ async def _from_program(
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await reaped(process)
     token = said.decode("ascii", "replace").strip()
     return token if process.returncode == 0 and _sound(token) else None
 

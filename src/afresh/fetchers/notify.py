@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from afresh.core.errors import ApiError, ApiLate
 from afresh.fetchers.trouble import not_allowed
+from afresh.processes import reaped
 
 SECONDS = 30.0  # for one message, the start of the process included
 CHILD = "afresh.fetchers.notify_child"
@@ -48,7 +49,7 @@ class AppriseNotifier:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
-                await process.wait()
+                await reaped(process)
         _check(said)
 
 
