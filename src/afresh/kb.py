@@ -41,7 +41,6 @@ from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import status_of, view_of, whole_view_of
-from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
@@ -353,9 +352,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def close(self) -> None:
         """Close the store."""
         await self._store.close()
-
-    async def _next_time(self, source: Source) -> datetime | None:
-        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _run(
         self,

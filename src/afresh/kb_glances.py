@@ -8,6 +8,8 @@ from afresh.core.errors import SourceError, UsageError
 from afresh.core.labels import name_for
 from afresh.core.model import PageId, RunId, RunState, Source, SourceId
 from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
+from afresh.core.pictures import Receipt
+from afresh.core.schedule import DueTally
 from afresh.core.sweep import may_drop
 from afresh.core.views import RunReport
 from afresh.engine.pictures import LAST, receipt_of
@@ -36,7 +38,7 @@ class Glances(Work):
         )
         serving = await self._store.serving_model()
         model = serving.name if serving else None
-        return [await self._glance(source, alive, now, model, *due[source.id]) for source in sources]
+        return [await self._glance(source, alive, now, model, due[source.id]) for source in sources]
 
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
@@ -49,24 +51,24 @@ class Glances(Work):
                 found += [(source, report)] if report.state in SHOWN else []
         return found
 
+    async def receipt(self, source: Source) -> Receipt:
+        """How fresh a source is, and what its last run cost and saved."""
+        [glance] = await self.glances([source])
+        return glance.receipt
+
     async def _glance(
-        self,
-        source: Source,
-        alive: set[str],
-        now: datetime,
-        model: str | None,
-        due: int,
-        next_at: datetime | None,
+        self, source: Source, alive: set[str], now: datetime, model: str | None, tally: DueTally
     ) -> SourceGlance:
         last = await self._store.last_runs(source.id, LAST)
-        view = replace(await view_of(self._store, source, alive), model=model)
+        view = await view_of(self._store, source, alive)
+        view = replace(view, model=model, next_time=await self._next_time(source))
         return SourceGlance(
             label=source.label,
             view=view,
-            due=due,
-            next_at=next_at,
+            due=tally.due,
+            next_at=tally.next_at,
             run=live_report(last[0], source, alive, now) if last else None,
-            receipt=receipt_of(source, view, due, last),
+            receipt=receipt_of(source, view, tally.stale, last),
         )
 
     async def preview(

@@ -1,12 +1,11 @@
-"""The use cases of pictures: what changed when, what a site is like, how hosts are asked, what was saved."""
+"""The use cases of pictures: what changed when, what a site is like, how hosts are asked."""
 
 from dataclasses import replace
 
 from afresh.core.model import Source, SourceId
-from afresh.core.pictures import Calendar, LooksAhead, Politeness, Receipt, SiteMap
+from afresh.core.pictures import Calendar, LooksAhead, Politeness, SiteMap
 from afresh.core.records import Sources
 from afresh.engine import pictures
-from afresh.engine.status import view_of
 from afresh.kb_runs import RunsOnRecord
 
 YEAR = 53 * 7
@@ -41,13 +40,3 @@ class Pictures(RunsOnRecord):
     async def looks_ahead(self, source: Source) -> LooksAhead:
         """How many pages are looked at in each of the next hours."""
         return await pictures.looks_ahead(self._store, source.id, self._clock())
-
-    async def receipt(self, source: Source) -> Receipt:
-        """How fresh a source is, and what its last run cost and saved."""
-        view = await view_of(self._store, source, await self._alive())
-        serving = await self._store.serving_model()
-        view = replace(view, model=serving.name if serving else None)
-        age = self._tools.bounds(source)[1].max_age_seconds
-        due, _ = await self._store.due_tally(source.id, self._clock(), age)
-        last = await self._store.last_runs(source.id, pictures.LAST)
-        return pictures.receipt_of(source, view, due, last)

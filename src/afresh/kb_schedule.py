@@ -224,7 +224,7 @@ class Scheduling(Work):
             planned = None
         next_at = planned.next_at if planned else await next_time(self._store, source, schedule, now)
         last = await self._store.last_runs(source.id, 1)
-        due, _ = await self._store.due_tally(source.id, now, self._tools.bounds(source)[1].max_age_seconds)
+        age = self._tools.bounds(source)[1].max_age_seconds
         return ScheduleView(
             source=source.name,
             version=source.version,
@@ -237,6 +237,6 @@ class Scheduling(Work):
             last_run=last[0].id if last else None,
             last_state=str(last[0].state) if last else None,
             budget=f"{schedule.budget.looks}/{schedule.budget.unit}" if schedule.budget else None,
-            due=due,
+            due=(await self._store.due_tally(source.id, now, age)).due,
             source_id=source.id,
         )

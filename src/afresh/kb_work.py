@@ -60,8 +60,7 @@ class Work(RunsOnRecord):
         chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
-            schedule = self._tools.schedule(source)
-            slot = await next_time(self._store, source, schedule, self._clock()) if due else None
+            slot = await self._next_time(source) if due else None
             if slot is not None and slot > self._clock():
                 continue
             try:
@@ -71,6 +70,10 @@ class Work(RunsOnRecord):
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
         return reports
+
+    async def _next_time(self, source: Source) -> datetime | None:
+        """When the schedule of a source wants its next look, if it has one."""
+        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _queue(
         self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None

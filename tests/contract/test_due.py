@@ -9,7 +9,7 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, Listed, PageStatus, RunMode
-from afresh.core.schedule import due, due_at
+from afresh.core.schedule import DueTally, due, due_at
 
 PATHS = tuple("abcdefgh")
 HOUR = 3600.0
@@ -217,6 +217,34 @@ async def test_P13_a_list_is_scheduled_within_max_pages(desk: Desk) -> None:
     assert await take(desk) == urls("a", "b", "c")
 
 
+async def test_a_page_that_a_run_took_up_is_due_until_it_was_looked_at(desk: Desk) -> None:
+    await desk.begin()
+    await desk.enqueue("a", "b", "c", "d")
+    site: dict[str, Seen] = {"a": read("Page a"), "b": read("Page b"), "c": read("Page c"), "d": DOWN}
+    await desk.look(site)
+    await desk.finish()
+
+    async def told() -> DueTally:
+        tally = await desk.store.due_tally(desk.source.id, desk.clock(), None)
+        assert await desk.store.due_tallies(desk.clock()) == {desk.source.id: tally}
+        assert (await desk.store.looks_by_hour(desk.source.id, desk.clock()))[0] == tally.due
+        return tally
+
+    assert (await told()).due == 0
+    desk.clock.advance(days=8)
+    assert await told() == DueTally(due=4, stale=3)  # the one that never answered is not in the index
+    await desk.begin(RunMode.REFRESH)
+    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    assert await told() == DueTally(due=4, stale=3)
+    first, *others = await desk.claim()
+    assert await told() == DueTally(due=4, stale=3)  # while they are looked at
+    await desk.commit(desk.visit(first, read("Page a")))
+    assert (first.page.url, (await told())[:2]) == (at("a"), (3, 2))
+    await desk.store.give_back(others, desk.worker, desk.clock())
+    await desk.store.cancel_run(desk.run, desk.clock())
+    assert (await told())[:2] == (3, 2)
+
+
 # ---- the specification
 
 
@@ -247,10 +275,11 @@ async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(desk: Desk, 
     waiting, now = await desk.store.waiting(desk.source.id), desk.clock()
     moments = [due_at(each, now, max_age) for each in waiting]
     coming = min((moment for moment in moments if moment > now), default=None)
-    assert await desk.store.due_tally(desk.source.id, now, max_age) == (
-        sum(moment <= now for moment in moments),
-        coming,
-    )
+    tally = await desk.store.due_tally(desk.source.id, now, max_age)
+    assert (tally.due, tally.next_at) == (sum(moment <= now for moment in moments), coming)
+    held = {page.url for page in await desk.store.pages(desk.source.id) if page.status is PageStatus.ACTIVE}
+    overdue = [page.url for page, moment in zip(waiting, moments, strict=True) if moment <= now]
+    assert tally.stale == len(held.intersection(overdue))
     await desk.begin(RunMode.DUE)
     expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
     assert await take(desk, budget, max_age) == sorted(expected)

@@ -27,6 +27,8 @@ async def test_F89_a_source_is_due_at_the_times_of_its_schedule(
         at = datetime(2026, 3, 5, 3, 30, tzinfo=UTC)
         assert (await kb.plan("docs")).next_time == (await kb.show("docs")).next_time == at
         clock.advance(timedelta(hours=15).total_seconds())
+        [glance] = await kb.glances(await kb.all_sources())
+        assert (glance.due, glance.fresh, glance.next_at, glance.view.next_time) == (3, 0, None, at)
         assert await kb.refresh(due=True) == [], "its pages are due, its time has not come"
         clock.advance(timedelta(hours=1).total_seconds())
         (report,) = await kb.refresh(due=True)

@@ -23,9 +23,7 @@ class SourceGlance:
     @property
     def fresh(self) -> int | None:
         """The share of its pages whose time has not come, in full percent; 100 means all."""
-        if not self.view.pages:
-            return None
-        return max(0, 100 * (self.view.pages - self.due) // self.view.pages)
+        return 100 * self.receipt.fresh // self.receipt.pages if self.receipt.pages else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from afresh.core.model import Page, Policy
 from afresh.core.urls import domain_of
@@ -16,6 +17,14 @@ class Waiting:
     next_at: datetime  # when it was decided to look again
     written_at: datetime  # when that was decided
     answered_at: datetime | None = None  # when its last look was answered; None: never
+
+
+class DueTally(NamedTuple):
+    """What is due in a source: a page that a run took up is, until it was looked at."""
+
+    due: int = 0  # pages whose time has come
+    stale: int = 0  # of these, pages that are in the index
+    next_at: datetime | None = None  # when the next of the others is due
 
 
 def due_at(page: Waiting, now: datetime, max_age: float | None = None) -> datetime:

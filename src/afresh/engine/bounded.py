@@ -16,6 +16,7 @@ from afresh.core.found import Match, Nearest
 from afresh.core.model import Page, PageId, Run, RunId, Source, SourceId
 from afresh.core.pictures import DayCount
 from afresh.core.records import LinkFilter, LinkRecord, PageFilter, Sources
+from afresh.core.schedule import DueTally
 from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
 from afresh.engine.tools import Tools
@@ -91,7 +92,7 @@ class BoundedStore:
         ids = await self._ids()
         return [run for run in await self._store.live_runs() if run.source_id in ids]
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueTally]:
         """What is due in each source."""
         ids = await self._ids()
         return {each: due for each, due in (await self._store.due_tallies(now)).items() if each in ids}

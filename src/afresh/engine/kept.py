@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from afresh.core.embedding import Lack
 from afresh.core.model import Source, SourceId
 from afresh.core.pictures import DayCount
+from afresh.core.schedule import DueTally
 from afresh.core.views import SourceView
 from afresh.ports import Library
 
@@ -19,8 +20,6 @@ KEPT_SECONDS = 10.0  # after which a number is counted anew while the old one is
 AGING_SECONDS = 60.0  # after which the new one is waited for, though not long
 OLD_SECONDS = 600.0  # after which it is waited for as long as it takes
 PATIENCE = 0.1
-
-Due = tuple[int, datetime | None]
 
 
 class _Number(NamedTuple):
@@ -56,11 +55,11 @@ class KeptNumbers:
             policy=source.policy,
         )
 
-    async def due_tallies(self, now: datetime) -> Mapping[SourceId, Due]:
+    async def due_tallies(self, now: datetime) -> Mapping[SourceId, DueTally]:
         """What is due in each source."""
         return await self._told("due", None, lambda: self._store.due_tallies(now))
 
-    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> Due:
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
         """What is due in one."""
         count = lambda: self._store.due_tally(source, now, max_age)  # noqa: E731
         return await self._told("due", (source, max_age), count, source)

@@ -98,10 +98,12 @@ async def looks_ahead(store: Library, source: SourceId, now: datetime) -> LooksA
     return ahead_of(*await store.looks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
-def receipt_of(source: Source, view: SourceView, due: int, last: Sequence[Run]) -> Receipt:
+def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> Receipt:
     """How fresh a source is, and what the last of its runs that ended cost and saved; newest come first."""
     runs = [run for run in last if run.state in ENDED]
-    bare = Receipt(pages=view.pages, fresh=max(0, view.pages - due), oldest_check=view.oldest_check, run=None)
+    bare = Receipt(
+        pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None
+    )
     return _with_run(bare, report_of(runs[0], source), runs, view) if runs else bare
 
 

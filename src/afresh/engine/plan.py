@@ -5,7 +5,6 @@ from datetime import datetime
 
 from afresh.core.decide import request_for
 from afresh.core.model import PageStatus, Policy, Run, RunMode, RunState, Source
-from afresh.core.schedule import due
 from afresh.core.scope import Rules
 from afresh.core.states import UNFINISHED
 from afresh.core.views import Plan
@@ -25,7 +24,7 @@ async def plan_of(
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]
-    waiting = await store.waiting(source.id)
+    tally = await store.due_tally(source.id, now, policy.max_age_seconds)
     runs = [run for run in await store.last_runs(source.id, 20) if run.state in FINISHED]
     return Plan(
         source=source.name,
@@ -40,7 +39,7 @@ async def plan_of(
         last_full_bytes=max((_bytes([run]) for run in runs), default=0),
         estimated_seconds=_seconds(runs),
         root=source.url,
-        due=len(due(waiting, now, max_age=policy.max_age_seconds)),
+        due=tally.due,
         budget=policy.budget_per_run,
         notes=(
             *await _notes(store, source, len(looked_at) - len(known) - len(first)),

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.schedule import DueTally
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
@@ -89,16 +90,16 @@ async def _freshness(
     """How old each source is, what is due in it, and what backs off."""
     sources, oldest = await store.sources(), await store.oldest_checks()
     due = await due_of(store, sources, now, max_age)
-    return tuple([await _fresh(store, each, now, oldest.get(each.id), *due[each.id]) for each in sources])
+    return tuple([await _fresh(store, each, now, oldest.get(each.id), due[each.id]) for each in sources])
 
 
 async def due_of(
     store: Library, sources: Sequence[Source], now: datetime, max_age: Callable[[Source], float | None]
-) -> dict[SourceId, tuple[int, datetime | None]]:
+) -> dict[SourceId, DueTally]:
     """For each of some sources how many pages are due, and when the next one will be."""
     tallies, ages = await store.due_tallies(now), {source.id: max_age(source) for source in sources}
     return {
-        source: tallies.get(source, (0, None)) if age is None else await store.due_tally(source, now, age)
+        source: tallies.get(source, DueTally()) if age is None else await store.due_tally(source, now, age)
         for source, age in ages.items()
     }
 
@@ -108,8 +109,7 @@ async def _fresh(
     source: Source,
     now: datetime,
     oldest: datetime | None,
-    due: int,
-    next_at: datetime | None,
+    tally: DueTally,
 ) -> Freshness:
     backing_off = await store.backing_off(source.id, now)
     return Freshness(
@@ -117,8 +117,8 @@ async def _fresh(
         version=source.version,
         kind=source.kind,
         oldest_check=oldest,
-        due=due,
-        next_at=next_at,
+        due=tally.due,
+        next_at=tally.next_at,
         backing_off=tuple(backing_off[:NAMED]),
         backing_off_count=len(backing_off),
     )

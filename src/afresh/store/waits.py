@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from afresh.core.model import Limits, Listed, Run, SourceId
-from afresh.core.schedule import Waiting, due
+from afresh.core.schedule import DueTally, Waiting, due
 from afresh.core.urls import domain_of
 from afresh.core.views import BackingOff
 from afresh.store.dialect import Database, Row, Session
@@ -21,25 +21,26 @@ class Waits:
         async with self.db.read() as tx:
             return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
 
-    async def due_tally(
-        self, source: SourceId, now: datetime, max_age: float | None
-    ) -> tuple[int, datetime | None]:
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
         """How many pages of a source are due, and when the next one will be."""
         age = timedelta(seconds=max_age or 0.0)
         oldest = None if max_age is None else now - age
         async with self.db.read() as tx:
             row = await tx.one("due_tally", source=source, now=now, oldest=oldest)
         if row is None:
-            return 0, None
+            return DueTally()
         seen = at(row["seen"]) if max_age is not None else None
         moments = [each for each in (at(row["next"]), seen + age if seen else None) if each]
-        return int(row["due"]), min(moments, default=None)
+        return DueTally(int(row["due"]), int(row["stale"]), min(moments, default=None))
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueTally]:
         """The same for every source that has pages which wait, where none is too old for its age alone."""
         async with self.db.read() as tx:
             rows = await tx.all("due_tallies", now=now)
-        return {SourceId(row["source_id"]): (int(row["due"]), at(row["next"])) for row in rows}
+        return {
+            SourceId(row["source_id"]): DueTally(int(row["due"]), int(row["stale"]), at(row["next"]))
+            for row in rows
+        }
 
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
         """The pages that failed and whose next look is still to come, soonest first."""

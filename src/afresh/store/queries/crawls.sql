@@ -63,23 +63,26 @@ where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
 -- due_tally
-select coalesce(sum(w.due), 0) as due, min(case when w.due = 0 then w.scheduled_for end) as next,
-    min(case when w.due = 0 then w.last_seen end) as seen
+select coalesce(sum(w.due), 0) as due, coalesce(sum(w.due * w.held), 0) as stale,
+    min(case when w.due = 0 then w.scheduled_for end) as next, min(case when w.due = 0 then w.last_seen end) as seen
 from (
     select c.scheduled_for, p.last_seen,
-        case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due
+        case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due,
+        case when p.status in ('deleted', 'redirect', 'error', 'pending') then 0 else 1 end as held
     from page_crawls c cross join pages p -- the open rows first: they stand together
-    where p.id = c.page_id and c.outcome is null and c.locked_at is null and c.run_id is null
+    where p.id = c.page_id and c.outcome is null
         and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 ) w
 
 -- due_tallies
-select w.source_id, sum(w.due) as due, min(case when w.due = 0 then w.scheduled_for end) as next
+select w.source_id, sum(w.due) as due, sum(w.due * w.held) as stale,
+    min(case when w.due = 0 then w.scheduled_for end) as next
 from (
     select p.source_id, c.scheduled_for,
-        case when c.scheduled_for <= :now or c.updated_at > :now then 1 else 0 end as due
+        case when c.scheduled_for <= :now or c.updated_at > :now then 1 else 0 end as due,
+        case when p.status in ('deleted', 'redirect', 'error', 'pending') then 0 else 1 end as held
     from page_crawls c cross join pages p
-    where p.id = c.page_id and c.outcome is null and c.locked_at is null and c.run_id is null
+    where p.id = c.page_id and c.outcome is null
         and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 ) w
 group by w.source_id

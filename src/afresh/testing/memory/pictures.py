@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from afresh.core.model import Attempt, PageId, PageStatus, RunId, SourceId
 from afresh.core.pictures import DayCount, HostState, MapPage
 from afresh.core.views import HostQueue
-from afresh.testing.memory.tables import LEFT, Tables
+from afresh.testing.memory.tables import Tables
 
 
 class MemoryPictures:
@@ -81,13 +81,7 @@ class MemoryPictures:
 
     async def looks_by_hour(self, source: SourceId, now: datetime) -> tuple[int, dict[datetime, int]]:
         """How many pages are due, and how many wait for a look in each hour."""
-        waiting = [each for each in self.tables.waiting() if each.locked_at is None and each.run_id is None]
-        rows = [(self.tables.pages[each.page_id], each) for each in waiting if each.page_id is not None]
-        mine = [
-            each
-            for row, each in rows
-            if row.page.source_id == source and (row.page.status not in LEFT or row.listed)
-        ]
+        mine = [row for row, _ in self.tables.open_rows(source)]
         later = [each for each in mine if each.scheduled_for > now >= each.updated_at]
         hours = [each.scheduled_for.astimezone(UTC) for each in later]
         numbers = Counter(hour.replace(minute=0, second=0, microsecond=0) for hour in hours)

@@ -12,11 +12,10 @@ from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunI
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
-from afresh.testing.memory.tables import Tables
+from afresh.testing.memory.tables import NOT_IN_INDEX, Tables
 
 SHOWN_PAGES = 20
 LOOKED_AT = 200  # of those pages, the first that were found: among them are the nearest
-NOT_IN_INDEX = (PageStatus.DELETED, PageStatus.REDIRECT, PageStatus.ERROR, PageStatus.PENDING)
 
 
 class MemoryReads:

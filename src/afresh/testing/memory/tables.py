@@ -36,6 +36,7 @@ from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
 
 LEFT = (PageStatus.DELETED, PageStatus.REDIRECT)  # looked at again only while something leads there
+NOT_IN_INDEX = (*LEFT, PageStatus.ERROR, PageStatus.PENDING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,3 +236,12 @@ class Tables:
     def waiting(self) -> list[Attempt]:
         """All open rows, in the order they came."""
         return [self.crawls[crawl] for crawl in sorted(self.open.values())]
+
+    def open_rows(self, source: SourceId) -> list[tuple[Attempt, PageRow]]:
+        """The open rows of a source with their pages, as far as these are looked at again."""
+        pairs = [(row, self.pages[PageId(row.page_id or 0)]) for row in self.waiting()]
+        return [
+            (row, page)
+            for row, page in pairs
+            if page.page.source_id == source and (page.page.status not in LEFT or page.listed)
+        ]

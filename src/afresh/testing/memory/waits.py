@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from afresh.core.model import Attempt, Limits, Listed, Page, PageId, Run, SourceId
-from afresh.core.schedule import Waiting, due_at
+from afresh.core.model import Attempt, Limits, Listed, Page, Run, SourceId
+from afresh.core.schedule import DueTally, Waiting, due_at
 from afresh.core.views import BackingOff
-from afresh.testing.memory.tables import LEFT, PageRow, Tables
+from afresh.testing.memory.tables import LEFT, NOT_IN_INDEX, PageRow, Tables
 
 
 class MemoryWaits:
@@ -17,16 +17,17 @@ class MemoryWaits:
         """The pages of a source that wait for their next look, in no order."""
         return [waiting_of(row, page) for row, page in self.rows_waiting(source)]
 
-    async def due_tally(
-        self, source: SourceId, now: datetime, max_age: float | None
-    ) -> tuple[int, datetime | None]:
+    async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
         """How many pages of a source are due, and when the next one will be."""
-        moments = [due_at(each, now, max_age) for each in await self.waiting(source)]
-        return sum(at <= now for at in moments), min((at for at in moments if at > now), default=None)
+        rows = self.tables.open_rows(source)
+        moments = [(due_at(waiting_of(row, page), now, max_age), page.page) for row, page in rows]
+        due = [page for at, page in moments if at <= now]
+        stale = sum(page.status not in NOT_IN_INDEX for page in due)
+        return DueTally(len(due), stale, min((at for at, _ in moments if at > now), default=None))
 
-    async def due_tallies(self, now: datetime) -> dict[SourceId, tuple[int, datetime | None]]:
+    async def due_tallies(self, now: datetime) -> dict[SourceId, DueTally]:
         """The same for every source that has pages which wait, where none is too old for its age alone."""
-        having = [source for source in self.tables.sources if await self.waiting(source)]
+        having = [source for source in self.tables.sources if self.tables.open_rows(source)]
         return {source: await self.due_tally(source, now, None) for source in having}
 
     async def backing_off(self, source: SourceId, now: datetime) -> list[BackingOff]:
@@ -51,13 +52,8 @@ class MemoryWaits:
 
     def rows_waiting(self, source: SourceId) -> list[tuple[Attempt, PageRow]]:
         """The open rows of a source that no run and no worker has taken, with their pages."""
-        rows = [row for row in self.tables.waiting() if row.locked_at is None and row.run_id is None]
-        pairs = [(row, self.tables.pages[PageId(row.page_id or 0)]) for row in rows]
-        return [
-            (row, page)
-            for row, page in pairs
-            if page.page.source_id == source and (page.page.status not in LEFT or page.listed)
-        ]
+        rows = self.tables.open_rows(source)
+        return [(row, page) for row, page in rows if row.locked_at is None and row.run_id is None]
 
     def room(self, run: Run, limits: Limits) -> int | None:
         """How many more pages a run may queue by its budget; None: any number."""
