@@ -9,7 +9,7 @@ from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy, Unknown
 from afresh.core.link_score import usual
 from afresh.core.model import Attempt, PageId, RunId, RunMode, RunState, Source
-from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
+from afresh.core.records import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.records import (
@@ -60,23 +60,6 @@ class Records(Work):
         """Queue a run of a source for whoever works; RunBusy names one that is open."""
         await check_idle(self._store, source, await self._alive())
         return await self._queue(source, mode, full)
-
-    async def page_list(
-        self,
-        sources: Sources,
-        which: PageFilter = LIVE_PAGES,
-        *,
-        url: str | None = None,
-        after: int = 0,
-        limit: int,
-    ) -> list[PageView]:
-        """Pages in the order of their numbers; with `url` just those at that address."""
-        if url is not None:
-            found = await self._store.find_pages(url)
-            views = [view for _, view, _, _ in found if sources is None or view.source_id in sources]
-            fit = [view for view in views if view.id > after and which.fits(view)]
-            return sorted(fit, key=lambda view: view.id)[:limit]
-        return list(await self._store.page_records(sources, which, after=after, limit=limit))
 
     async def page(self, number: int) -> PageView:
         """One page with its copies."""

@@ -1,20 +1,23 @@
 """The use cases around external stores: syncing them, and showing pages with their copies."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from afresh.core.copies import SinkRecord, Wanted
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, ignore
+from afresh.core.language import normalise_tag
 from afresh.core.model import PageId, PageStatus, Source, SourceId
-from afresh.core.records import LIVE_PAGES, PageFilter
+from afresh.core.records import LIVE_PAGES, PageFilter, Sources
 from afresh.core.shown import with_copies
 from afresh.core.sync_views import PageCopy, SinkView, SyncReport
 from afresh.core.views import PageView, RunReport
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
 from afresh.ports import Clock, Library
+
+PART = 10_000  # pages whose copies are asked for at once
 
 
 class Syncing:
@@ -61,30 +64,73 @@ class Syncing:
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
         """The pages of a source that a filter fits; with external stores its status is that of the copies."""
+        which = in_usual_words(which)
         source = await exact_source(self._store, label)
         sinks = list(self._tools.sinks_of(source))
         if not sinks or which.status is None:
             views = await self._store.pages(source.id, which, limit=limit)
-            return await self._with_copies(source.id, sinks, views)
+            return await self._with_copies({source.id: sinks}, views)
         views = await self._store.pages(source.id, replace(which, status=None, everything=True))
-        shown = await self._with_copies(source.id, sinks, views)
+        shown = await self._with_copies({source.id: sinks}, views)
         return [view for view in shown if view.status is which.status][:limit]
 
-    async def _with_copies(
-        self, source: SourceId, sinks: Sequence[str], views: list[PageView]
+    async def page_list(
+        self,
+        sources: Sources,
+        which: PageFilter = LIVE_PAGES,
+        *,
+        url: str | None = None,
+        after: int = 0,
+        limit: int,
     ) -> list[PageView]:
-        if not sinks:
-            return views
-        copies: dict[PageId, list[Wanted]] = {}
-        for each in await self._store.copies_of_source(source):
-            if each.copy.page_id is not None:
+        """Pages in the order of their numbers, with their copies; with `url` just those at that address."""
+        which, there = in_usual_words(which), await self._store.sources()
+        meant = {each.id: list(self._tools.sinks_of(each)) for each in there if _is_among(each.id, sources)}
+        if url is not None:
+            found = [view for _, view, _, _ in await self._store.find_pages(url) if view.source_id in meant]
+            views = await self._with_copies(meant, sorted(found, key=lambda view: view.id))
+            return [view for view in views if view.id > after and which.fits(view)][:limit]
+        if which.status is None or not any(meant.values()):
+            views = list(await self._store.page_records(sources, which, after=after, limit=limit))
+        else:
+            views = await self._by_copies(meant, which, after, limit)
+        return await self._with_copies(meant, views)
+
+    async def _by_copies(
+        self, meant: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
+    ) -> list[PageView]:
+        """Pages of sources that a status fits, asked once for all sources that the same stores hold."""
+        groups: dict[tuple[str, ...], list[SourceId]] = {}
+        for source, sinks in meant.items():
+            groups.setdefault(tuple(sinks), []).append(source)
+        parts = [
+            await self._store.pages_by_copies(sinks, held, which, after=after, limit=limit)
+            if sinks
+            else await self._store.page_records(held, which, after=after, limit=limit)
+            for sinks, held in groups.items()
+        ]
+        return sorted((view for part in parts for view in part), key=lambda view: view.id)[:limit]
+
+    async def _with_copies(
+        self, sinks: Mapping[SourceId, Sequence[str]], views: list[PageView]
+    ) -> list[PageView]:
+        """Pages with their copies in the stores that are to hold each source."""
+        held = [view.id for view in views if sinks.get(view.source_id)]
+        copies: dict[PageId | None, list[Wanted]] = {}
+        for first in range(0, len(held), PART):
+            for each in await self._store.copies_of_pages(held[first : first + PART]):
                 copies.setdefault(each.copy.page_id, []).append(each)
-        return [with_copies(view, sinks, copies.get(view.id, ())) for view in views]
+        return [
+            with_copies(view, sinks.get(view.source_id, ()), copies.get(view.id, ()))
+            if sinks.get(view.source_id)
+            else view
+            for view in views
+        ]
 
     async def _with_its_copies(self, source: Source | None, view: PageView) -> PageView:
         """One page with its copies."""
-        sinks = list(self._tools.sinks_of(source)) if source is not None else []
-        return with_copies(view, sinks, await self._store.copies_of_page(view.id)) if sinks else view
+        sinks = {source.id: list(self._tools.sinks_of(source))} if source is not None else {}
+        return (await self._with_copies(sinks, [view]))[0]
 
     async def _sink_views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
         """How the pages of sources stand in each store that is to hold them."""
@@ -108,6 +154,15 @@ class Syncing:
     async def _with_sinks(self, source: Source, report: RunReport) -> RunReport:
         """What a run did, and how the documents of its source stand."""
         return replace(report, sinks=await self._sink_views([source]) or None)
+
+
+def in_usual_words(which: PageFilter) -> PageFilter:
+    """What is asked for, with the language as pages name it: EN is en."""
+    return replace(which, language=normalise_tag(which.language) or which.language)
+
+
+def _is_among(source: SourceId, sources: Sources) -> bool:
+    return sources is None or source in sources
 
 
 def _as_recorded(view: SinkView, record: SinkRecord) -> SinkView:

@@ -11,7 +11,8 @@ from afresh.core.copies import Copy, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Moved, Seen
 from afresh.core.model import PageStatus
-from afresh.core.shown import CONTENT, copy_state
+from afresh.core.records import ALL_PAGES, PageFilter
+from afresh.core.shown import CONTENT, copy_state, with_copies
 from afresh.core.sync_views import CopyView
 from afresh.core.text import content_hash
 
@@ -76,9 +77,32 @@ async def test_D8_D9_D11_F07_the_commit_that_changes_a_page_is_the_order_to_chan
     assert text is not None
     assert (text.hash, text.markdown, text.title) == (left["a"].hash, "Page a, changed", "A page")
     assert await desk.store.page_text((await desk.page("b")).id) is None
-    shown = {each.copy.url: each for each in await desk.store.copies_of_source(desk.source.id)}
-    assert shown[at("a")] == (await desk.store.copies_of_page((await desk.page("a")).id))[0]
-    assert len(shown) == 4
+    numbers = {path: (await desk.page(path)).id for path in ("", "a", "b", "c")}
+    shown = {each.copy.url: each for each in await desk.store.copies_of_pages(list(numbers.values()))}
+    assert [shown[at("a")]] == await desk.store.copies_of_pages([numbers["a"]])
+    assert (len(shown), await desk.store.copies_of_pages([])) == (4, [])
+
+
+async def check_status_of_pages(desk: Desk) -> None:
+    """Whether pages are found by the status that they are shown with."""
+    pages = await desk.store.page_records([desk.source.id], ALL_PAGES, limit=9)
+    copies = await desk.store.copies_of_pages([page.id for page in pages])
+    here, first = [desk.source.id], pages[0].id
+    for sinks in (["out"], ["out", "two"], ["two", "other"]):
+        shown = {
+            page.id: with_copies(page, sinks, [each for each in copies if each.copy.page_id == page.id])
+            for page in pages
+        }
+        for which in [*map(_with_status, PageStatus), PageFilter(status=PageStatus.ERROR, text="a", depth=1)]:
+            found = await desk.store.pages_by_copies(sinks, here, which, after=0, limit=9)
+            assert found == [page for page in pages if which.fits(shown[page.id])], (sinks, which)
+            part = await desk.store.pages_by_copies(sinks, here, which, after=first, limit=1)
+            assert part == [page for page in found if page.id > first][:1]
+            assert await desk.store.pages_by_copies(sinks, [], which, after=0, limit=9) == []
+
+
+def _with_status(status: PageStatus) -> PageFilter:
+    return PageFilter(status=status)
 
 
 async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk) -> None:
@@ -86,6 +110,10 @@ async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk)
     await desk.crawl(SITE)
     await desk.store.take_sink("out", "there", desk.worker)
     await desk.store.add_copies("out", desk.worker, [desk.source.id], desk.clock())
+    await desk.store.take_sink("two", "there", desk.worker)
+    await desk.store.add_copies("two", desk.worker, [desk.source.id], desk.clock())
+    second = [held(each) for each in await desk.store.copies("two", [desk.source.id])]
+    await desk.store.record_copies("two", desk.worker, second, desk.clock())
     first = (await desk.store.copies("out", [desk.source.id], limit=1))[0].copy
     now = desk.clock()
     full = replace(
@@ -118,6 +146,7 @@ async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk)
             for each in CONTENT:
                 listed = await desk.store.pages_copied("out", desk.source.id, state=each, after=0, limit=9)
                 assert [page.copy.state for page in listed] == [each] * shown[each]
+            await check_status_of_pages(desk)
     pages = sorted(each.copy.page_id or 0 for each in whole)
     parts = [
         await desk.store.pages_copied("out", desk.source.id, state=None, after=after, limit=3)

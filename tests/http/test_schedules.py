@@ -77,11 +77,21 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert last == {"url": waiting[0], "due": False, **late}
         assert (await client.ask("GET", f"{API}/sources/2/due?cursor=WyJ4Iiwi4oCmIl0"))[0] == 422
 
-        # copies
+        # copies, whose status is that of their pages
+
+        async def pages(**asked: str) -> list[str]:
+            found = (await client.get(f"{API}/sources/1/pages", params=asked))["items"]
+            assert all(each["status"] == each["copies"][0]["state"] for each in found)
+            return [each["url"] for each in found]
+
+        assert await pages(status="ready_for_indexing") == await pages() == await pages(language="EN")
+        assert await pages(url=waiting[0], status="ready_for_indexing") == waiting[:1]
+        assert (await pages(url=waiting[0], status="active"), await pages(status="active")) == ([], [])
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"dry_run": True})
         assert (status, told["reports"][0]["uploaded"], out.exists()) == (200, 4, False)
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"verify": True})
         assert (status, told["reports"][0]["uploaded"]) == (200, 4)
+        assert sorted(await pages(status="active")) == sorted(waiting)
         [sink] = (await client.get(f"{API}/sources/1/copies"))["sinks"]
         assert (sink["sink"], sum(sink["states"].values())) == ("out", 4)
         copied, cursor = list[tuple[str, str]](), None

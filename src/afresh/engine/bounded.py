@@ -31,8 +31,7 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
     *("source_view", "pages", "links", "held", "history", "evidence", "attempt_records", "due_tally"),
     *("scores", "likeness", "vectors_of", "passages", "page_chunks", "lack", "pages_to_look_at"),
     *(
-        "copies_of_source",
-        "copies_of_page",
+        "copies_of_pages",
         "pages_copied",
         "count_copies",
         "sink_records",
@@ -114,6 +113,14 @@ class BoundedStore:
     async def page_records(self, sources: Sources, *which: PageFilter, **more: Any) -> Sequence[PageView]:
         """Pages in the order of their numbers."""
         return await self._store.page_records(await self._among(sources), *which, **more)
+
+    async def pages_by_copies(
+        self, sinks: Sequence[str], sources: Sequence[SourceId], *which: PageFilter, **more: Any
+    ) -> Sequence[PageView]:
+        """Pages whose copies have a status, in the order of their numbers."""
+        ids = await self._ids()
+        meant = [each for each in sources if each in ids]
+        return await self._store.pages_by_copies(sinks, meant, *which, **more)
 
     async def link_records(self, sources: Sources, *which: LinkFilter, **more: Any) -> Sequence[LinkRecord]:
         """Links, best first."""

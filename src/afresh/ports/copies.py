@@ -6,7 +6,9 @@ from typing import Protocol
 
 from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.records import PageFilter
 from afresh.core.sync_views import PageCopy
+from afresh.core.views import PageView
 
 
 class Copies(Protocol):
@@ -79,6 +81,10 @@ class Copies(Protocol):
         """The pages of a source that have content, in order, and how each stands in a store."""
         ...
 
-    async def copies_of_source(self, source: SourceId) -> Sequence[Wanted]: ...
+    async def copies_of_pages(self, pages: Sequence[PageId]) -> Sequence[Wanted]: ...
 
-    async def copies_of_page(self, page: PageId) -> Sequence[Wanted]: ...
+    async def pages_by_copies(
+        self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter, *, after: int, limit: int
+    ) -> Sequence[PageView]:
+        """Pages in the order of their numbers, where the status asked for is that of their copies."""
+        ...

@@ -8,10 +8,13 @@ from datetime import datetime
 from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.records import PageFilter
 from afresh.core.shown import copy_view
 from afresh.core.sync_views import PageCopy
+from afresh.core.views import PageView
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import at, certain
+from afresh.store.reads import asked_pages
+from afresh.store.records import at, certain, page_view
 
 
 class CopyRecords:
@@ -151,15 +154,19 @@ class CopyRecords:
             )
             return [_page_copy(row, sink) for row in rows]
 
-    async def copies_of_source(self, source: SourceId) -> list[Wanted]:
-        """The copies of all pages of a source."""
+    async def copies_of_pages(self, pages: Sequence[PageId]) -> list[Wanted]:
+        """The copies of some pages."""
         async with self.db.read() as tx:
-            return [_wanted(row) for row in await tx.all("copies_of_source", source=source)]
+            return [_wanted(row) for row in await tx.all("copies_of_pages", pages=list(pages))]
 
-    async def copies_of_page(self, page: PageId) -> list[Wanted]:
-        """The copies of one page."""
+    async def pages_by_copies(
+        self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter, *, after: int, limit: int
+    ) -> list[PageView]:
+        """Pages in the order of their numbers, where the status asked for is that of their copies."""
+        held = {"sinks": list(sinks), "number": len(sinks)}
+        asked = {**asked_pages(which), "sources": list(sources), "after": after, "limit": limit}
         async with self.db.read() as tx:
-            return [_wanted(row) for row in await tx.all("copies_of_page", page=page)]
+            return [page_view(row) for row in await tx.all("pages_by_copies", **held, **asked)]
 
     @asynccontextmanager
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Session]:

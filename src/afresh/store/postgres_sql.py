@@ -25,7 +25,9 @@ _TIMES = """
 TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_NUMBERS.split(), "bigint"),
     **dict.fromkeys(_TIMES.split(), "timestamptz"),
-    **dict.fromkeys(("blocked", "domains", "hashes", "matches", "urls", "workers"), "text[]"),
+    **dict.fromkeys(
+        ("blocked", "domains", "hashes", "kinds", "matches", "sinks", "urls", "workers"), "text[]"
+    ),
     **dict.fromkeys(("chunks", "crawls", "links", "others", "pages", "runs", "sources"), "bigint[]"),
     **dict.fromkeys(("after_score", "least", "quiet_seconds", "score", "span_seconds"), "float8"),
     **dict.fromkeys(("worth",), "float8[]"),

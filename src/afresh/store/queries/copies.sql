@@ -100,12 +100,31 @@ where copies.id = r.copy
 delete from copies
 where sink = :name and page_id is null and putting = 0 and remote_id is null and former = '[]' and leftovers = '[]'
 
--- copies_of_source
+-- copies_of_pages
 select c.*, p.status as page_status, p.content_hash as page_hash
 from copies c join pages p on p.id = c.page_id
-where p.source_id = :source order by c.page_id, c.sink
+where c.page_id in {list pages} order by c.page_id, c.sink
 
--- copies_of_page
-select c.*, p.status as page_status, p.content_hash as page_hash
-from copies c join pages p on p.id = c.page_id
-where c.page_id = :page order by c.sink
+-- pages_by_copies
+select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
+where p.id > :after and p.source_id in {list sources}
+    and :status = coalesce(case when p.content_hash is not null then (
+        select case
+            when max(w.weight) = 3 then 'error'
+            when max(w.weight) = 2 or count(*) < :number then 'ready_for_indexing'
+            when max(w.weight) = 1 then 'processing' end
+        from (
+            select case
+                when c.state = 'active' and c.held_hash = p.content_hash then 0
+                when c.state = 'processing' and c.wanted_hash = p.content_hash then 1
+                when c.state = 'error' and c.wanted_hash = p.content_hash then 3
+                else 2 end as weight
+            from copies c where c.page_id = p.id and c.sink in {list sinks}
+        ) w
+    ) end, p.status)
+    and (:doubtful = 0 or p.doubt is not null)
+    and (:language is null or p.language = :language)
+    and (:depth is null or p.depth = :depth)
+    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
+order by p.id
+limit :limit

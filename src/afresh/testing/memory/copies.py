@@ -9,8 +9,11 @@ from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.reconcile import GONE, holds_anything
-from afresh.core.shown import copy_state, copy_view
+from afresh.core.records import PageFilter
+from afresh.core.shown import copy_state, copy_view, with_copies
 from afresh.core.sync_views import PageCopy
+from afresh.core.views import PageView
+from afresh.testing.memory.reads import view_of
 from afresh.testing.memory.tables import Tables
 
 
@@ -163,9 +166,7 @@ class MemoryCopies:
         self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
     ) -> list[PageCopy]:
         """The pages of a source that have content, in order, and how each stands in a store."""
-        copies = {
-            each.copy.page_id: each for each in await self.copies_of_source(source) if each.copy.sink == sink
-        }
+        copies = {each.copy.page_id: each for each in self._copies_of([source]) if each.copy.sink == sink}
         rows = [row.page for _, row in sorted(self.tables.pages.items()) if row.page.source_id == source]
         shown = [
             PageCopy(id=page.id, url=page.url, title=page.title, copy=copy_view(copies.get(page.id), sink))
@@ -174,20 +175,25 @@ class MemoryCopies:
         ]
         return [each for each in shown if state is None or each.copy.state is state][:limit]
 
-    async def copies_of_source(self, source: SourceId) -> list[Wanted]:
-        """The copies of all pages of a source."""
-        found = [self._wanted(copy, [source]) for copy in self.tables.copies.values()]
-        mine = [each for each in found if self._source_of(each.copy) == source]
+    async def copies_of_pages(self, pages: Sequence[PageId]) -> list[Wanted]:
+        """The copies of some pages."""
+        return [each for each in self._copies_of(list(self.tables.sources)) if each.copy.page_id in pages]
+
+    def _copies_of(self, sources: Sequence[SourceId]) -> list[Wanted]:
+        found = [self._wanted(copy, sources) for copy in self.tables.copies.values()]
+        mine = [each for each in found if self._source_of(each.copy) in sources]
         return sorted(mine, key=lambda each: (each.copy.page_id or 0, each.copy.sink))
 
-    async def copies_of_page(self, page: PageId) -> list[Wanted]:
-        """The copies of one page."""
-        row = self.tables.pages.get(page)
-        return (
-            [each for each in await self.copies_of_source(row.page.source_id) if each.copy.page_id == page]
-            if row
-            else []
-        )
+    async def pages_by_copies(
+        self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter, *, after: int, limit: int
+    ) -> list[PageView]:
+        """Pages in the order of their numbers, where the status asked for is that of their copies."""
+        found = []
+        for number, row in sorted(self.tables.pages.items()):
+            view, copies = view_of(row.page), await self.copies_of_pages([number])
+            fits = which.fits(with_copies(view, sinks, copies))
+            found += [view] if fits and number > after and row.page.source_id in sources else []
+        return found[:limit]
 
     def _of(self, sink: str) -> list[Copy]:
         return [copy for _, copy in sorted(self.tables.copies.items()) if copy.sink == sink]
