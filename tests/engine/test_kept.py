@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import cast
 
 import pytest
@@ -9,7 +10,7 @@ from tests.contract.desk import Desk, read
 
 from afresh.core.model import Source
 from afresh.core.views import SourceView
-from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
+from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, MOST, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
 from afresh.testing import FrozenClock, MemoryStore
 
 
@@ -76,6 +77,23 @@ async def test_what_is_old_is_waited_for() -> None:
     assert not (await asyncio.wait({asked}, timeout=1.5 * PATIENCE))[0]
     store.open.set()
     assert (await asked).pages == 70_000
+
+
+async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_needed() -> None:
+    store, kept, desk, now = await stand()
+    store.size = 3
+    await kept.source_view(desk.source)
+    await kept.totals()
+    assert kept.numbers_kept == 0
+    store.size = 50_000
+    await kept.source_view(desk.source)
+    assert kept.numbers_kept == 1
+    for day in range(2 * MOST):
+        await kept.changes_by_day([desk.source.id], date(2026, 1, 1) + timedelta(days=day))
+    assert kept.numbers_kept == MOST
+    now[0] += OLD_SECONDS + 1
+    await kept.totals()
+    assert kept.numbers_kept == 1
 
 
 async def test_trouble_is_told_to_who_asks_next_and_closing_ends_the_counting() -> None:

@@ -20,6 +20,7 @@ KEPT_SECONDS = 10.0  # after which a number is counted anew while the old one is
 AGING_SECONDS = 60.0  # after which the new one is waited for, though not long
 OLD_SECONDS = 600.0  # after which it is waited for as long as it takes
 PATIENCE = 0.1
+MOST = 200  # numbers that are kept
 
 
 class _Number(NamedTuple):
@@ -37,13 +38,17 @@ class KeptNumbers:
         self._numbers: dict[Hashable, _Number] = {}
         self._counting: dict[Hashable, asyncio.Task[Any]] = {}
 
+    @property
+    def numbers_kept(self) -> int:
+        """How many numbers are kept."""
+        return len(self._numbers)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
     async def source_view(self, source: Source) -> SourceView:
         """A source with its numbers; settings and the last run are told as they are."""
-        view = await self._told("view", source.id, lambda: self._store.source_view(source), source.id)
-        self._sizes[source.id] = view.pages
+        view = await self._told("view", source.id, lambda: self._measured(source), source.id)
         last = await self._store.last_runs(source.id, 1)
         return replace(
             view,
@@ -54,6 +59,11 @@ class KeptNumbers:
             rules=source.rules,
             policy=source.policy,
         )
+
+    async def _measured(self, source: Source) -> SourceView:
+        view = await self._store.source_view(source)
+        self._sizes[source.id] = view.pages
+        return view
 
     async def due_tallies(self, now: datetime) -> Mapping[SourceId, DueTally]:
         """What is due in each source."""
@@ -101,19 +111,21 @@ class KeptNumbers:
         key = (name, of)
         kept = self._numbers.get(key)
         if kept is None or not self._is_large(sources):
-            return await self._count(key, count)
+            return await self._count(key, count, sources)
         age = self._clock() - kept.at
         if age <= KEPT_SECONDS:
             return cast("T", kept.value)
-        task = self._counting.get(key) or self._count_aside(key, count)
+        task = self._counting.get(key) or self._count_aside(key, count, sources)
         if age > AGING_SECONDS:
             await asyncio.wait({task}, timeout=PATIENCE if age <= OLD_SECONDS else None)
         if task.done() and not task.cancelled():
             return cast("T", task.result())
         return cast("T", kept.value)
 
-    def _count_aside(self, key: Hashable, count: Callable[[], Awaitable[T]]) -> "asyncio.Task[Any]":
-        task = asyncio.ensure_future(self._count(key, count))
+    def _count_aside(
+        self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
+    ) -> "asyncio.Task[Any]":
+        task = asyncio.ensure_future(self._count(key, count, sources))
         self._counting[key] = task
         task.add_done_callback(lambda done: self._counted(key, done))
         return task
@@ -122,10 +134,23 @@ class KeptNumbers:
         known = self._sizes.values() if not sources else [self._sizes.get(each, 0) for each in sources]
         return sum(known) >= LARGE
 
-    async def _count(self, key: Hashable, count: Callable[[], Awaitable[T]]) -> T:
+    async def _count(
+        self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
+    ) -> T:
         value = await count()
-        self._numbers[key] = _Number(value, self._clock())
+        self._forget(key)
+        if self._is_large(sources):
+            self._numbers[key] = _Number(value, self._clock())
         return value
+
+    def _forget(self, key: Hashable) -> None:
+        """Drop what is counted anew, what is too old to be told, and the oldest where there is no room."""
+        self._numbers.pop(key, None)
+        latest = self._clock() - OLD_SECONDS
+        for old, kept in list(self._numbers.items()):  # oldest first
+            if kept.at >= latest and len(self._numbers) < MOST:
+                break
+            del self._numbers[old]
 
     def _counted(self, key: Hashable, done: "asyncio.Task[Any]") -> None:
         del self._counting[key]
