@@ -8,7 +8,7 @@ from datetime import datetime
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy, Unknown
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, PageId, RunId, RunMode, RunState, Source
+from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunState, Source
 from afresh.core.records import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
@@ -143,14 +143,19 @@ class Records(Work):
         return await source_of(self._store, found.source_id)
 
     async def changes(
-        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
+        self,
+        label: str | None = None,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        kind: ChangeKind | None = None,
+        below: int | None = None,
+        limit: int = 50,
     ) -> list[ChangeView]:
         """What changed, newest first; with `url` just on that page."""
-        source = (await exact_source(self._store, label)).id if label else None
-        if url is not None:
-            place = self._tools.address(url)
-            return await self.change_list([source] if source else None, run=run, url=place, limit=limit)
-        return await self._store.changes(source, run=run, limit=limit)
+        sources = [(await exact_source(self._store, label)).id] if label else None
+        place = self._tools.address(url) if url is not None else None
+        return await self.change_list(sources, run=run, url=place, kind=kind, below=below, limit=limit)
 
     async def change_list(
         self,
@@ -158,11 +163,13 @@ class Records(Work):
         *,
         run: int | None = None,
         url: str | None = None,
+        kind: ChangeKind | None = None,
         below: int | None = None,
         limit: int,
     ) -> list[ChangeView]:
         """Changes, newest first."""
-        return list(await self._store.change_records(sources, run=run, url=url, below=below, limit=limit))
+        found = self._store.change_records(sources, run=run, url=url, kind=kind, below=below, limit=limit)
+        return list(await found)
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | None:
         """What was answered to a request with this name; None: it is the caller's to answer."""

@@ -28,6 +28,7 @@ from afresh.core.model import (
 from afresh.core.sweep import decide_missing, may_drop
 from afresh.core.targets import without_targets
 from afresh.core.text import content_hash, links_hash, text_hash, with_terms
+from afresh.core.views import ChangeView
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -218,6 +219,10 @@ class Desk:
     async def attempts(self, path: str) -> list[Attempt]:
         """The history of a path, oldest first."""
         return list(reversed(await self.store.history((await self.page(path)).id)))
+
+    async def changes(self, *, run: int | None = None, limit: int = 1000) -> list[ChangeView]:
+        """What changed in any source, newest first."""
+        return list(await self.store.change_records(None, run=run, limit=limit))
 
     async def urls(self) -> list[str]:
         """The pages with content, sorted."""

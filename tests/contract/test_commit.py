@@ -70,10 +70,10 @@ async def test_a_page_that_was_not_asked_stays_as_checked_when_it_was(desk: Desk
 
 async def test_A4_G4_a_304_changes_nothing_but_the_attempt_and_check_times(desk: Desk) -> None:
     await desk.crawl(SITE)
-    before, changes = await _index(desk), await desk.store.changes()
+    before, changes = await _index(desk), await desk.changes()
     await desk.crawl(dict.fromkeys(SITE, NotModified()), RunMode.REFRESH)
     assert await _index(desk) == before
-    assert await desk.store.changes() == changes
+    assert await desk.changes() == changes
     page = await desk.page("a")
     assert (page.checked_at, page.crawl_time, page.last_seen) == (
         desk.clock(),
@@ -111,7 +111,7 @@ async def test_C9_F46_the_same_content_with_another_etag_is_kept(desk: Desk) -> 
     assert (page.content_hash, page.changed_at) == (before.content_hash, before.changed_at)
     assert page.last_scraped == desk.clock()
     assert [hit.url for hit in await search(desk.store, "bananas")] == [at("b")]
-    assert await desk.store.changes(run=desk.run.id) == []
+    assert await desk.changes(run=desk.run.id) == []
 
 
 async def test_A5_A24_changed_content_is_replaced_together_with_its_etag(desk: Desk) -> None:
@@ -127,7 +127,7 @@ async def test_A5_A24_changed_content_is_replaced_together_with_its_etag(desk: D
     assert [hit.url for hit in await search(desk.store, "pears")] == [at("a")]
     assert (await desk.store.held(after.id)).markdown == "Pears grow here"
     assert (await desk.page("c")).depth == 2
-    [change] = await desk.store.changes(run=desk.run.id)
+    [change] = await desk.changes(run=desk.run.id)
     assert (change.kind, change.url, change.at) == (ChangeKind.CHANGED, at("a"), desk.clock())
     assert (change.old_hash, change.new_hash) == (before.content_hash, after.content_hash)
 
@@ -250,13 +250,13 @@ async def test_A22_a_visit_committed_twice_is_written_once(desk: Desk) -> None:
     [claim] = await desk.claim()
     visit = desk.visit(claim, read("Root", "a"))
     assert await desk.commit(visit) == [at("")]
-    before = (await desk.reload(), await _index(desk), await desk.attempts(""), await desk.store.changes())
+    before = (await desk.reload(), await _index(desk), await desk.attempts(""), await desk.changes())
     assert await desk.commit(visit) == []
     assert (
         await desk.reload(),
         await _index(desk),
         await desk.attempts(""),
-        await desk.store.changes(),
+        await desk.changes(),
     ) == before
 
 
@@ -284,7 +284,7 @@ async def test_A22_a_commit_that_breaks_leaves_nothing_and_can_be_repeated(desk:
     assert await _index(desk) == before
     assert await desk.reload() == run
     assert await desk.attempts("") == rows
-    assert await desk.store.changes() == []
+    assert await desk.changes() == []
     assert await desk.store.find_pages(at("a")) == []
 
     assert await desk.commit(good, bad) == [at(""), at("other")]
@@ -325,9 +325,7 @@ async def test_A17_a_page_that_moved_points_on_and_its_target_takes_its_place(de
     assert (old.status, old.moved_to, old.content_hash) == (PageStatus.REDIRECT, at("new"), None)
     assert (new.status, new.depth) == (PageStatus.ACTIVE, old.depth)
     assert [hit.url for hit in await search(desk.store, "apples")] == [at("new")]
-    kinds = {
-        change.url: (change.kind, change.moved_to) for change in await desk.store.changes(run=desk.run.id)
-    }
+    kinds = {change.url: (change.kind, change.moved_to) for change in await desk.changes(run=desk.run.id)}
     assert kinds == {at("a"): (ChangeKind.MOVED, at("new")), at("new"): (ChangeKind.NEW, None)}
 
 

@@ -85,7 +85,7 @@ async def test_200_commits_of_4_writers_are_all_kept(open_another: Open, clock: 
     assert len(await desks[0].store.pages(desks[0].source.id)) == 201
     [link] = await desks[1].store.links(desks[1].source.id)
     assert link.page_count == 200
-    assert len(await desks[2].store.changes(limit=1000)) == 200
+    assert len(await desks[2].changes(limit=1000)) == 200
 
 
 async def _work(desk: Desk) -> list[str]:

@@ -68,7 +68,7 @@ async def test_a_new_recipe_replaces_content_without_telling_of_a_change(desk: D
     desk.policy = replace(desk.policy, recipe="r2")
     await desk.crawl({"": read("Text")}, RunMode.REFRESH)
     assert (await desk.page("")).recipe == "r2"
-    assert await desk.store.changes(run=desk.run.id) == []
+    assert await desk.changes(run=desk.run.id) == []
     assert (await desk.reload()).counts["unchanged"] == 1
 
 
@@ -93,7 +93,7 @@ async def test_G10_a_language_is_set_anew_when_asked_for(desk: Desk) -> None:
     await desk.crawl({"": read("Die Straßen", language="de")})
     assert (await desk.page("")).language == "de"
     assert [hit.language for hit in await search(desk.store, "Strasse", language="de")] == ["de"]
-    assert await desk.store.changes(run=desk.run.id) == []
+    assert await desk.changes(run=desk.run.id) == []
     await desk.crawl({"": read("Die Straßen", language=None)})
     assert (await desk.page("")).language == "de", "a page that tells nothing keeps what was found"
 
@@ -155,5 +155,8 @@ async def test_B17_a_diff_is_body_too(desk: Desk, keep_body: bool) -> None:
     visit = desk.visit(claim, read("New"))
     visit = replace(visit, harvest=replace(visit.harvest, diff="-Old\n+New"))
     await desk.commit(visit, keep_body=keep_body)
-    [change, _] = await desk.store.changes()
+    [change, _] = await desk.changes()
     assert change.diff == ("-Old\n+New" if keep_body else None)
+    assert await desk.store.changes_of_run(desk.run.id, [change.kind], limit=9) == [
+        replace(change, diff=None)
+    ]

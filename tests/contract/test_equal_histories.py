@@ -60,7 +60,7 @@ async def _told(desk: Desk) -> dict[str, object]:
     """All that a reader can see, without numbers that stores give as they like."""
     pages = await desk.store.pages(desk.source.id, ALL_PAGES)
     links = await desk.store.links(desk.source.id)
-    changes = await desk.store.changes(desk.source.id, run=desk.run.id)
+    changes = await desk.changes(run=desk.run.id)
     run = await desk.reload()
     return {
         "pages": [replace(page, id=PageId(0), source_id=SourceId(0)) for page in pages],

@@ -28,7 +28,7 @@ async def test_F24_a_worker_that_lost_its_lease_writes_nothing(desk: Desk) -> No
     assert await desk.urls() == []
     assert await search(desk.store, "late") == []
     assert await desk.store.links(desk.source.id) == []
-    assert await desk.store.changes() == []
+    assert await desk.changes() == []
     assert await desk.store.find_pages(at("never")) == []
     assert (await desk.page(late.page.url)).status is PageStatus.PENDING
 

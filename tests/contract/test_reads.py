@@ -1,5 +1,6 @@
 """Answers: lists, numbers, history and changes, in the order that people rely on."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.contract.desk import ROOT, Desk, at, read
@@ -141,20 +142,29 @@ async def test_changes_come_newest_first_by_source_and_run(desk: Desk) -> None:
     await desk.crawl(
         {**SITE, "a": read("Page a, edited"), "b": Gone(), "c": Moved(to=at("d")), "d": read("D")}
     )
-    changes = await desk.store.changes(desk.source.id)
+    changes = await desk.changes()
     assert [change.id for change in changes] == sorted((change.id for change in changes), reverse=True)
     found = {(change.url, change.kind) for change in changes if change.run == desk.run.id}
     assert found == {(at("a"), ChangeKind.CHANGED), (at("b"), ChangeKind.DELETED), (at("d"), ChangeKind.NEW)}
-    assert {change.kind for change in await desk.store.changes(run=first)} == {ChangeKind.NEW}
-    assert len(await desk.store.changes(limit=2)) == 2
+    assert {change.kind for change in await desk.changes(run=first)} == {ChangeKind.NEW}
+    assert len(await desk.changes(limit=2)) == 2
     other = await Desk.at(desk.store, desk.clock, "other")
-    assert await desk.store.changes(other.source.id) == []
+    assert await desk.store.change_records([other.source.id], limit=9) == []
+    for kind in ChangeKind:
+        fit = [change for change in changes if change.kind is kind]
+        assert await desk.store.change_records(None, kind=kind, limit=9) == fit
+    kinds = [ChangeKind.DELETED, ChangeKind.CHANGED]
+    told = await desk.store.changes_of_run(desk.run.id, kinds, limit=9)
+    oldest = [change for change in reversed(changes) if change.run == desk.run.id and change.kind in kinds]
+    assert told == [replace(change, diff=None) for change in oldest]
+    assert await desk.store.changes_of_run(desk.run.id, kinds, limit=1) == told[:1]
+    assert await desk.store.changes_of_run(desk.run.id, [], limit=9) == []
 
 
 async def test_a_change_names_its_source(desk: Desk) -> None:
     other = await Desk.at(desk.store, desk.clock, "docs", "2")
     await other.crawl({"": read("Root")})
-    [change] = await desk.store.changes()
+    [change] = await desk.changes()
     assert (change.source, change.version, change.url, change.at) == ("docs", "2", ROOT, desk.clock())
 
 

@@ -170,7 +170,7 @@ async def _urls(file: Path) -> list[str]:
     store = await open_store(f"sqlite:///{file}")
     try:
         assert await store.integrity() is None
-        found = [view.url for view in await store.changes(limit=1000)]
+        found = [view.url for view in await store.change_records(None, limit=1000)]
         return list(reversed(found))
     finally:
         await store.close()

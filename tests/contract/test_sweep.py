@@ -80,7 +80,7 @@ async def test_G2_an_unreached_page_goes_after_so_many_complete_runs(desk: Desk)
         assert at("a") in await desk.urls()
     await desk.crawl({**WITHOUT_A, "": NotModified()})
     assert await desk.urls() == [at(""), at("b")]
-    kinds = {(change.url, change.kind) for change in await desk.store.changes(run=desk.run.id)}
+    kinds = {(change.url, change.kind) for change in await desk.changes(run=desk.run.id)}
     assert kinds == {(at(path), ChangeKind.DELETED) for path in ("a", "child", "grandchild")}
 
 
@@ -200,7 +200,7 @@ async def test_G3_a_dropped_page_keeps_its_history(desk: Desk) -> None:
     assert [row.outcome for row in rows] == [Outcome.SUCCESS, Outcome.GONE]
     assert {(row.page_id, row.url) for row in rows} == {(before.id, at("b"))}
     assert await desk.store.history_by_url(at("b")) == rows[::-1]
-    [change] = await desk.store.changes(run=desk.run.id)
+    [change] = await desk.changes(run=desk.run.id)
     assert (change.kind, change.old_hash, change.new_hash) == (ChangeKind.DELETED, before.content_hash, None)
 
 
@@ -232,7 +232,7 @@ async def test_F36_a_dropped_page_that_comes_back_is_new_under_its_old_number(de
     await desk.crawl(SITE)
     after = await desk.page("b")
     assert (after.id, after.status, after.content_hash) == (before.id, PageStatus.ACTIVE, before.content_hash)
-    [change] = await desk.store.changes(run=desk.run.id)
+    [change] = await desk.changes(run=desk.run.id)
     assert change.kind is ChangeKind.NEW
 
 

@@ -13,6 +13,7 @@ from afresh.core.views import ChangeView, RunReport
 FINISHED, BRAKED = "run.finished", "run.braked"
 PAGES = "pages"  # what became of pages: one message for all of a run
 DROPPED = "pages.dropped"  # the same for what a confirmed run deletes: the rest was told before
+DROPS = (ChangeKind.DELETED, ChangeKind.MOVED)
 MOST_CHANGES = 1_000  # in one message
 _PAUSES = (10, 60, 300, 1_800, 7_200, 14_400)  # seconds before each further try; the last repeats
 LIFE = timedelta(days=1)
@@ -80,7 +81,7 @@ def letters(
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED
-    kinds = [ChangeKind.DELETED, ChangeKind.MOVED] if confirmed else list(ChangeKind)
+    kinds = DROPS if confirmed else tuple(ChangeKind)
     changed = [kind for kind in kinds if counts.get(kind)]
     found = []
     for target in targets:
@@ -111,16 +112,14 @@ def _run(report: RunReport) -> dict[str, Any]:
     }
 
 
-def pages_told(
-    letter: Letter, target: Target, report: RunReport, changes: Sequence[ChangeView]
-) -> dict[str, Any]:
-    """The body of a message about pages, in the order in which they changed."""
-    dropped = (ChangeKind.DELETED, ChangeKind.MOVED)
-    wanted = [
-        change
-        for change in reversed(changes)
-        if target.wants_change(change.kind) and (letter.event != DROPPED or change.kind in dropped)
-    ]
+def kinds_told(letter: Letter, target: Target) -> list[ChangeKind]:
+    """Which changes a message about pages tells of."""
+    kinds = DROPS if letter.event == DROPPED else tuple(ChangeKind)
+    return [kind for kind in kinds if target.wants_change(kind)]
+
+
+def pages_told(letter: Letter, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:
+    """The body of a message about pages: the first of these, and whether there are more."""
     told = [
         {
             "event": f"page.{change.kind}",
@@ -130,9 +129,9 @@ def pages_told(
             "new_hash": change.new_hash,
             "moved_to": change.moved_to,
         }
-        for change in wanted[:MOST_CHANGES]
+        for change in changes[:MOST_CHANGES]
     ]
-    more = len(wanted) > MOST_CHANGES
+    more = len(changes) > MOST_CHANGES
     return {"event": PAGES, "at": letter.created_at.isoformat(), **_run(report), "pages": told, "more": more}
 
 

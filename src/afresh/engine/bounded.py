@@ -130,13 +130,6 @@ class BoundedStore:
         """Changes, newest first."""
         return await self._store.change_records(await self._among(sources), **more)
 
-    async def changes(
-        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
-    ) -> list[ChangeView]:
-        """The same, of one source or of all that are open."""
-        one = None if source is None else [source]
-        return list(await self.change_records(one, run=run, limit=limit))
-
     async def page_record(self, page: PageId) -> PageView | None:
         """A page by its number."""
         found = await self._store.page_record(page)

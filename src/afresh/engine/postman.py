@@ -8,7 +8,18 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from afresh.core.outbox import DROPPED, PAGES, Letter, LetterState, Target, next_try, pages_told, run_told
+from afresh.core.outbox import (
+    DROPPED,
+    MOST_CHANGES,
+    PAGES,
+    Letter,
+    LetterState,
+    Target,
+    kinds_told,
+    next_try,
+    pages_told,
+    run_told,
+)
 from afresh.engine.carriers import Carrier
 from afresh.engine.report import report_of
 from afresh.ports import Clock, Library
@@ -16,7 +27,6 @@ from afresh.ports import Clock, Library
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=120)  # after which another takes up what someone was sending
-MOST_READ = 20_000  # changes of one run
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,8 +78,9 @@ class Postman:
             return None
         report = report_of(run, source)
         if letter.event in (PAGES, DROPPED):
-            changes = await self.store.changes(source.id, run=run.id, limit=MOST_READ)
-            return pages_told(letter, target, report, changes)
+            kinds = kinds_told(letter, target)
+            changes = await self.store.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
+            return pages_told(letter, report, changes)
         return run_told(letter, report)
 
 

@@ -34,7 +34,7 @@ from afresh.core.model import (
 )
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.schedule import DueTally, Waiting
-from afresh.core.views import BackingOff, ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import BackingOff, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
 from afresh.ports.by_hand import Handled as Handled
 from afresh.ports.by_number import Numbered as Numbered
@@ -375,9 +375,6 @@ class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Mea
         min_score: float | None = None,
         limit: int | None = None,
     ) -> list[LinkView]: ...
-    async def changes(
-        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
-    ) -> list[ChangeView]: ...
     async def totals(self) -> Mapping[str, Any]: ...
     async def held_by(self) -> Mapping[str, int]: ...
     async def busiest_hosts(self, limit: int) -> Sequence[HostQueue]: ...

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from afresh.core.model import Attempt, PageId, Run, RunState
+from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState
 from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
 from afresh.core.views import ChangeView, PageView
 
@@ -33,8 +33,12 @@ class Numbered(Protocol):
         *,
         run: int | None = None,
         url: str | None = None,
+        kind: ChangeKind | None = None,
         below: int | None = None,
         limit: int,
+    ) -> Sequence[ChangeView]: ...
+    async def changes_of_run(
+        self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
     ) -> Sequence[ChangeView]: ...
     async def attempt_records(
         self, page: PageId, *, below: int | None = None, limit: int

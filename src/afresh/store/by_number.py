@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from afresh.core.model import Attempt, PageId, Run, RunState
+from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState
 from afresh.core.records import (
     ALL_LINKS,
     LIVE_PAGES,
@@ -91,12 +91,21 @@ class ByNumber:
         *,
         run: int | None = None,
         url: str | None = None,
+        kind: ChangeKind | None = None,
         below: int | None = None,
         limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
+        asked = {"run": run, "url": url, "kind": kind, "top": below, "limit": limit}
         async with self.db.read() as tx:
-            rows = await tx.all("change_records", **_among(sources), run=run, url=url, top=below, limit=limit)
+            return [change_from(row) for row in await tx.all("change_records", **_among(sources), **asked)]
+
+    async def changes_of_run(
+        self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
+    ) -> list[ChangeView]:
+        """The changes of some kinds that a run found, oldest first, without their differences."""
+        async with self.db.read() as tx:
+            rows = await tx.all("changes_of_run", run=run, kinds=list(kinds), limit=limit)
             return [change_from(row) for row in rows]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:

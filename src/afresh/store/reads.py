@@ -154,13 +154,6 @@ class Reads:
         parts = {name: _by_link(part) for name, part in found.items()}
         return [_link(row, **{name: part[row["id"]] for name, part in parts.items()}) for row in rows]
 
-    async def changes(
-        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
-    ) -> list[ChangeView]:
-        """What changed, newest first."""
-        async with self.db.read() as tx:
-            return [change_from(row) for row in await tx.all("changes", source=source, run=run, limit=limit)]
-
     async def held(self, page: PageId) -> Held:
         """The content on record of a page."""
         async with self.db.read() as tx:

@@ -114,7 +114,6 @@ class Changes(Marked):
     """What changed, newest first."""
 
     changes: list[Change]
-    notes: list[str] = []
     nextCursor: str | None = None
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
+from afresh.core.model import ChangeKind
 from afresh.core.views import Answer, ChangeView, Hit, SourceView
 from afresh.faces.mcp.answers import (
     BOTH,
@@ -33,7 +34,6 @@ from afresh.faces.mcp.trouble import told
 from afresh.faces.search_parts import LONGEST_CURSOR, Parts
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-MOST_CHANGES = 1_000
 PASSAGE = 6_000  # bytes of one passage
 DIFF = 4_000
 _MARKS = str.maketrans("", "", "\x02\x03")  # around matched words
@@ -144,15 +144,9 @@ def _add_changes(server: MCPServer[Any], kb: Reach) -> None:
             before = read_cursor(cursor, *question)
             after = datetime.now(UTC) - read_duration(since) if since else None
             label = label_of(library, version) if library else None
-            seen = await kb().changes(label, limit=MOST_CHANGES)
-        fitting = [
-            each
-            for each in seen
-            if (not before or each.id < before)
-            and (kind is None or each.kind == kind)
-            and (after is None or each.at >= after)
-        ]
-        return _changes(fitting, limit, question, cut=len(seen) == MOST_CHANGES)
+            only = ChangeKind(kind) if kind else None
+            seen = await kb().changes(label, kind=only, below=before or None, limit=limit + 1)
+        return _changes([each for each in seen if after is None or each.at >= after], limit, question)
 
 
 def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:
@@ -224,9 +218,7 @@ def _version_line(version: LibraryVersion) -> str:
     return f"{version.source}: {version.pages} pages of {version.url}, checked {checked}, {state}"
 
 
-def _changes(
-    fitting: Sequence[ChangeView], limit: int, question: Sequence[object], *, cut: bool
-) -> CallToolResult:
+def _changes(fitting: Sequence[ChangeView], limit: int, question: Sequence[object]) -> CallToolResult:
     shown: list[Change] = []
     room = ROOM
     for each in fitting[:limit]:
@@ -236,11 +228,8 @@ def _changes(
             break
         shown.append(change)
     more = make_cursor(shown[-1].id, *question) if shown and len(shown) < len(fitting) else None
-    notes = [f"only the newest {MOST_CHANGES:,} changes are looked through"] if cut and not more else []
-    lines = [*notes, *(_change_text(each) for each in shown)]
-    return answered(
-        Changes(changes=shown, notes=notes, nextCursor=more), lines if shown else [*lines, "Nothing changed."]
-    )
+    lines = [_change_text(each) for each in shown] or ["Nothing changed."]
+    return answered(Changes(changes=shown, nextCursor=more), lines)
 
 
 def _change(view: ChangeView) -> Change:

@@ -70,7 +70,16 @@ from changes c join sources s on s.id = c.source_id
 where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list sources})
     and (:run is null or c.run_id = :run)
     and (:url is null or c.url = :url)
+    and (:kind is null or c.kind = :kind)
 order by c.id desc
+limit :limit
+
+-- changes_of_run
+select c.id, c.url, c.kind, c.run_id, c.at, c.old_hash, c.new_hash, null as diff, c.moved_to,
+    s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.run_id = :run and c.kind in {list kinds}
+order by c.id
 limit :limit
 
 -- attempt_records

@@ -68,13 +68,6 @@ select link_id, url from (
 ) placed
 where place <= :most order by link_id, place
 
--- changes
-select c.*, s.name as source_name, s.version as source_version
-from changes c join sources s on s.id = c.source_id
-where (:source is null or c.source_id = :source) and (:run is null or c.run_id = :run)
-order by c.id desc
-limit :limit
-
 -- sketches_like
 select d.sketch from documents d join pages p on p.id = d.page_id
 where substr(d.sketch, 1, 8) = :first and p.source_id = :source and p.id <> :page

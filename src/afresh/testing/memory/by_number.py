@@ -1,7 +1,10 @@
 """Records by their numbers, in memory."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from afresh.core.link_score import Worth
-from afresh.core.model import Attempt, Page, PageId, Run, RunState, SourceId
+from afresh.core.model import Attempt, ChangeKind, Page, PageId, Run, RunId, RunState, SourceId
 from afresh.core.records import (
     ALL_LINKS,
     LIVE_PAGES,
@@ -105,14 +108,22 @@ class MemoryByNumber:
         *,
         run: int | None = None,
         url: str | None = None,
+        kind: ChangeKind | None = None,
         below: int | None = None,
         limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
         rows = [view for owner, view in self.tables.changes.values() if _is_among(owner, sources)]
         rows = [view for view in rows if run in (None, view.run) and url in (None, view.url)]
-        rows = [view for view in rows if below is None or view.id < below]
+        rows = [view for view in rows if kind in (None, view.kind) and (below is None or view.id < below)]
         return sorted(rows, key=lambda view: -view.id)[:limit]
+
+    async def changes_of_run(
+        self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
+    ) -> list[ChangeView]:
+        """The changes of some kinds that a run found, oldest first, without their differences."""
+        rows = [view for _, view in self.tables.changes.values() if view.run == run and view.kind in kinds]
+        return [replace(view, diff=None) for view in sorted(rows, key=lambda view: view.id)[:limit]]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
         """Attempts of a page with a number below, newest first."""

@@ -11,7 +11,7 @@ from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
-from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import HostQueue, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import NOT_IN_INDEX, Tables
 
 SHOWN_PAGES = 20
@@ -170,13 +170,6 @@ class MemoryReads:
             pages=tuple(page.url for page in pages[:SHOWN_PAGES]),
             page_count=len(pages),
         )
-
-    async def changes(
-        self, source: SourceId | None = None, *, run: int | None = None, limit: int = 50
-    ) -> list[ChangeView]:
-        """What changed, newest first."""
-        rows = reversed(self.tables.changes.values())
-        return [v for owner, v in rows if source in (None, owner) and run in (None, v.run)][:limit]
 
     async def held(self, page: PageId) -> Held:
         """The content on record of a page."""
