@@ -10,7 +10,7 @@ from afresh.core.cron import Cron
 from afresh.core.errors import StoreWaits, Unknown, UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.model import Listed, RunMode, Source
-from afresh.core.records import Sources
+from afresh.core.records import LookPlace, Sources
 from afresh.core.schedule import due_at
 from afresh.core.sync_views import SyncReport
 from afresh.core.timing import Appointment, Schedule
@@ -195,14 +195,17 @@ class Scheduling(Work):
         reset = [key for key, value in named.items() if value is None]
         await change_settings(self._store, source, given, reset, self._clock())
 
-    async def next_looks(self, source: Source, *, everything: bool = False) -> list[NextLook]:
-        """The pages of a source that are due, soonest first; on request all that wait."""
+    async def next_looks(
+        self, source: Source, *, everything: bool = False, after: LookPlace | None = None, limit: int
+    ) -> list[NextLook]:
+        """The pages of a source that are due, in the order of their turn; on request all that wait."""
         now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
-        moments = [(due_at(page, now, max_age), page.url) for page in await self._store.waiting(source.id)]
+        found = await self._store.next_looks(
+            source.id, now, max_age, everything=everything, after=after, limit=limit
+        )
+        moments = [(page, due_at(page, now, max_age)) for page in found]
         return [
-            NextLook(url=url, next_look=at, due=at <= now)
-            for at, url in sorted(moments)
-            if everything or at <= now
+            NextLook(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments
         ]
 
     async def _meant(self, labels: Sequence[str]) -> list[Source]:

@@ -1,7 +1,7 @@
 """What is due: every store takes the pages that `core/schedule.py` names, and no others."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
@@ -9,7 +9,8 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, Listed, PageStatus, RunMode
-from afresh.core.schedule import DueTally, due, due_at
+from afresh.core.records import LookPlace
+from afresh.core.schedule import DueTally, Waiting, due, due_at
 
 PATHS = tuple("abcdefgh")
 HOUR = 3600.0
@@ -45,6 +46,19 @@ async def look_at_what_is_due(
     seen = await desk.look(site)
     await desk.finish()
     return sorted(seen)
+
+
+async def looks(
+    desk: Desk, now: datetime, max_age: float | None, limit: int, *, everything: bool = False
+) -> list[Waiting]:
+    """The pages that wait, asked for in parts."""
+    found, after = list[Waiting](), None
+    while part := await desk.store.next_looks(
+        desk.source.id, now, max_age, everything=everything, after=after, limit=limit
+    ):
+        found += part
+        after = LookPlace(part[-1].next_at, part[-1].url)
+    return found
 
 
 async def one_by_one(desk: Desk, *paths: str, apart: float = 60.0) -> None:
@@ -228,6 +242,7 @@ async def test_a_page_that_a_run_took_up_is_due_until_it_was_looked_at(desk: Des
         tally = await desk.store.due_tally(desk.source.id, desk.clock(), None)
         assert await desk.store.due_tallies(desk.clock()) == {desk.source.id: tally}
         assert (await desk.store.looks_by_hour(desk.source.id, desk.clock()))[0] == tally.due
+        assert len(await looks(desk, desk.clock(), None, 3)) == tally.due
         return tally
 
     assert (await told()).due == 0
@@ -280,6 +295,10 @@ async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(desk: Desk, 
     held = {page.url for page in await desk.store.pages(desk.source.id) if page.status is PageStatus.ACTIVE}
     overdue = [page.url for page, moment in zip(waiting, moments, strict=True) if moment <= now]
     assert tally.stale == len(held.intersection(overdue))
+    turns = sorted(waiting, key=lambda page: (page.next_at, page.url))
+    ready = [page for page in turns if due_at(page, now, max_age) <= now]
+    assert await looks(desk, now, max_age, 100) == await looks(desk, now, max_age, 2) == ready
+    assert await looks(desk, now, max_age, 3, everything=True) == turns
     await desk.begin(RunMode.DUE)
     expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
     assert await take(desk, budget, max_age) == sorted(expected)

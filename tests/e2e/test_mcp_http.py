@@ -306,3 +306,10 @@ async def test_F109_lists_stay_small_and_whole_whatever_is_indexed(tmp_path: Pat
                     cursor = told["nextCursor"]
                 assert sorted(found) == sorted(names), tool
             assert len((await client.list_resources()).model_dump_json().encode()) <= LARGEST
+            told, found = {}, []
+            while told.get("nextCursor") or not found:  # also where a library goes meanwhile
+                asked = {"cursor": told["nextCursor"]} if found else {}
+                told = (await client.call_tool("list_libraries", asked)).structured_content or {}
+                found += [each["library"] for each in told["libraries"]]
+                await kb.remove(f"{found[-1]}@1")
+            assert sorted(found) == sorted(names)

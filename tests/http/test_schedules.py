@@ -74,8 +74,12 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         due = (await client.get(f"{API}/sources/2/due"))["items"]
         assert [each["url"] for each in due] == waiting[1:]
         last = (await client.get(f"{API}/sources/2/due?all=true"))["items"][-1]
-        assert last == {"url": waiting[0], "due": False, **late}
-        assert (await client.ask("GET", f"{API}/sources/2/due?cursor=WyJ4Iiwi4oCmIl0"))[0] == 422
+        assert last == {"url": waiting[0], "due": False, "planned": late["next_look"], **late}
+        for wrong_cursor in (
+            "WyJ4Iiwi4oCmIl0",
+            "WyIwMDAxLTAxLTAxVDAwOjAwOjAwKzE0OjAwIiwgIiJd",
+        ):  # no time, and one that no store can hold
+            assert (await client.ask("GET", f"{API}/sources/2/due?cursor={wrong_cursor}"))[0] == 422
 
         # copies, whose status is that of their pages
 

@@ -78,6 +78,13 @@ class LinkPlace(NamedTuple):
     id: int
 
 
+class LookPlace(NamedTuple):
+    """Where a list of pages that wait goes on: behind this one."""
+
+    planned: datetime
+    url: str
+
+
 Sources = Sequence[SourceId] | None  # None: all of them
 LIVE_PAGES = PageFilter()
 ALL_PAGES = PageFilter(everything=True)

@@ -207,6 +207,7 @@ class NextLook:
     url: str
     next_look: datetime
     due: bool  # its time has come
+    planned: datetime  # what the order of turns goes by; an age makes a page due before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

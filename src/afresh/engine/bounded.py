@@ -39,6 +39,7 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
         "add_page",
     ),
     *("lists_pages", "serving_model", "workers", "doomed", "map_pages", "map_links", "looks_by_hour"),
+    *("next_looks",),
     *("host_queues", "host_states"),  # of runs and hosts that were told
 }
 _OF_THE_TOOLS = {

@@ -1,10 +1,21 @@
 """What is asked of a store by numbers: records, and lists that go on where the last part ended."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
-from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState
-from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
+from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState, SourceId
+from afresh.core.records import (
+    ALL_LINKS,
+    LIVE_PAGES,
+    LinkFilter,
+    LinkPlace,
+    LinkRecord,
+    LookPlace,
+    PageFilter,
+    Sources,
+)
+from afresh.core.schedule import Waiting
 from afresh.core.views import ChangeView, PageView
 
 
@@ -40,6 +51,16 @@ class Numbered(Protocol):
     async def changes_of_run(
         self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
     ) -> Sequence[ChangeView]: ...
+    async def next_looks(
+        self,
+        source: SourceId,
+        now: datetime,
+        max_age: float | None,
+        *,
+        everything: bool,
+        after: LookPlace | None,
+        limit: int,
+    ) -> Sequence[Waiting]: ...
     async def attempt_records(
         self, page: PageId, *, below: int | None = None, limit: int
     ) -> Sequence[Attempt]: ...

@@ -1,14 +1,17 @@
 """Pages that wait for their next look, and the part of them that a run takes."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from afresh.core.model import Limits, Listed, Run, SourceId
+from afresh.core.records import LookPlace
 from afresh.core.schedule import DueTally, Waiting, due
 from afresh.core.urls import domain_of
 from afresh.core.views import BackingOff
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, certain, waiting_from
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Waits:
@@ -20,6 +23,27 @@ class Waits:
         """The pages of a source that wait for their next look, in no order."""
         async with self.db.read() as tx:
             return [waiting_from(row) for row in await tx.all("waiting_rows", source=source)]
+
+    async def next_looks(
+        self,
+        source: SourceId,
+        now: datetime,
+        max_age: float | None,
+        *,
+        everything: bool,
+        after: LookPlace | None,
+        limit: int,
+    ) -> list[Waiting]:
+        """The pages of a source that are due, or all that wait, in the order in which they get their turn."""
+        asked = {
+            "oldest": None if max_age is None else now - timedelta(seconds=max_age),
+            "everything": int(everything),
+            "since": after.planned if after else EARLIEST,
+            "after_url": after.url if after else "",
+        }
+        async with self.db.read() as tx:
+            rows = await tx.all("next_looks", source=source, now=now, limit=limit, **asked)
+            return [waiting_from(row) for row in rows]
 
     async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
         """How many pages of a source are due, and when the next one will be."""

@@ -5,7 +5,7 @@ import json
 from datetime import datetime
 
 from afresh.core.errors import UsageError
-from afresh.core.records import LinkPlace
+from afresh.core.records import LinkPlace, LookPlace
 from afresh.core.views import NextLook
 
 LARGEST = 2**63 - 1
@@ -47,10 +47,10 @@ def read_link(cursor: str | None) -> LinkPlace | None:
 
 def look_cursor(look: NextLook) -> str:
     """A cursor behind a page that waits."""
-    return _packed([look.next_look.isoformat(), look.url])
+    return _packed([look.planned.isoformat(), look.url])
 
 
-def read_look(cursor: str | None) -> tuple[datetime, str] | None:
+def read_look(cursor: str | None) -> LookPlace | None:
     """The time and the address that a cursor holds."""
     if cursor is None:
         return None
@@ -60,8 +60,8 @@ def read_look(cursor: str | None) -> tuple[datetime, str] | None:
                 moment = datetime.fromisoformat(at)
             except ValueError:
                 raise UsageError(WRONG) from None
-            if moment.tzinfo is not None:
-                return moment, url
+            if moment.tzinfo is not None and 1900 <= moment.year < 9900:  # what every store can hold
+                return LookPlace(moment, url)
     raise UsageError(WRONG)
 
 

@@ -75,8 +75,8 @@ async def due_pages(
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
-    """The pages whose time has come, with that time, the earliest first."""
-    behind = read_look(cursor)
-    looks = await reach.kb.next_looks(await reach.source(number), everything=everything)
-    rest = [look for look in looks if behind is None or (look.next_look, look.url) > behind]
-    return reply(request, part(rest[: limit + 1], limit, look_cursor))
+    """The pages whose time has come, with that time, in the order in which they get their turn."""
+    looks = await reach.kb.next_looks(
+        await reach.source(number), everything=everything, after=read_look(cursor), limit=limit + 1
+    )
+    return reply(request, part(looks, limit, look_cursor))

@@ -93,12 +93,14 @@ def _add_lists(server: MCPServer[Any], kb: Reach) -> None:
     async def list_libraries(cursor: Cursor = None) -> Annotated[CallToolResult, Libraries]:
         """List the indexed libraries with their versions, sizes and freshness."""
         with told():
-            first = read_cursor(cursor, "libraries")
-            rest = [(view.name, _version(view)) for view in (await kb().sources())[first:]]
+            after = read_cursor(cursor, "libraries")
+            views = [view for view in await kb().sources() if view.id > after]
+        rest = [(view, _version(view)) for view in sorted(views, key=lambda view: view.id)]
         number = how_many((each.model_dump_json() + _version_line(each) for _, each in rest), BOTH)
-        shown, after = rest[:number], first + number
-        more = make_cursor(after, "libraries") if len(rest) > number else None
-        none = "There are no more." if first else "Nothing is indexed yet; scrape_docs adds a library."
+        more = make_cursor(rest[number - 1][0].id, "libraries") if len(rest) > number else None
+        shown = [(view.name, each) for view, each in rest[:number]]
+        shown.sort(key=lambda named: (named[0], named[1].version or ""))
+        none = "There are no more." if after else "Nothing is indexed yet; scrape_docs adds a library."
         lines = [_version_line(each) for _, each in shown] or [none]
         return answered(Libraries(libraries=_entries(shown), nextCursor=more), lines)
 

@@ -62,6 +62,16 @@ from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
+-- next_looks
+select c.url, c.scheduled_for, c.updated_at, p.last_seen
+from page_crawls c cross join pages p -- the open rows in the order of their turn, by index
+where p.id = c.page_id and c.outcome is null
+    and c.scheduled_for >= :since and (c.scheduled_for > :since or c.url > :after_url)
+    and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
+    and (:everything = 1 or c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest)
+order by c.scheduled_for, c.url
+limit :limit
+
 -- due_tally
 select coalesce(sum(w.due), 0) as due, coalesce(sum(w.due * w.held), 0) as stale,
     min(case when w.due = 0 then w.scheduled_for end) as next, min(case when w.due = 0 then w.last_seen end) as seen

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from afresh.core.model import Attempt, Limits, Listed, Page, Run, SourceId
+from afresh.core.records import LookPlace
 from afresh.core.schedule import DueTally, Waiting, due_at
 from afresh.core.views import BackingOff
 from afresh.testing.memory.tables import LEFT, NOT_IN_INDEX, PageRow, Tables
@@ -16,6 +17,22 @@ class MemoryWaits:
     async def waiting(self, source: SourceId) -> list[Waiting]:
         """The pages of a source that wait for their next look, in no order."""
         return [waiting_of(row, page) for row, page in self.rows_waiting(source)]
+
+    async def next_looks(
+        self,
+        source: SourceId,
+        now: datetime,
+        max_age: float | None,
+        *,
+        everything: bool,
+        after: LookPlace | None,
+        limit: int,
+    ) -> list[Waiting]:
+        """The pages of a source that are due, or all that wait, in the order in which they get their turn."""
+        waits = [waiting_of(row, page) for row, page in self.tables.open_rows(source)]
+        found = [each for each in waits if everything or due_at(each, now, max_age) <= now]
+        rest = [each for each in found if after is None or (each.next_at, each.url) > after]
+        return sorted(rest, key=lambda each: (each.next_at, each.url))[:limit]
 
     async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
         """How many pages of a source are due, and when the next one will be."""
