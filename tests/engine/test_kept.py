@@ -82,6 +82,8 @@ async def test_what_is_old_is_waited_for() -> None:
 async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_needed() -> None:
     store, kept, desk, now = await stand()
     store.size = 3
+    await kept.totals()
+    assert kept.numbers_kept == 1, "it may be one of a large store"
     await kept.source_view(desk.source)
     await kept.totals()
     assert kept.numbers_kept == 0

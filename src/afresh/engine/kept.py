@@ -134,12 +134,15 @@ class KeptNumbers:
         known = self._sizes.values() if not sources else [self._sizes.get(each, 0) for each in sources]
         return sum(known) >= LARGE
 
+    def _is_unknown(self, sources: Sequence[SourceId]) -> bool:
+        return not self._sizes if not sources else any(each not in self._sizes for each in sources)
+
     async def _count(
         self, key: Hashable, count: Callable[[], Awaitable[T]], sources: Sequence[SourceId]
     ) -> T:
         value = await count()
         self._forget(key)
-        if self._is_large(sources):
+        if self._is_large(sources) or self._is_unknown(sources):
             self._numbers[key] = _Number(value, self._clock())
         return value
 
