@@ -247,8 +247,8 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         assert page.evaluate("document.activeElement.name") == "status"
         assert "status" not in page.url
         page.get_by_role("button", name="Filter").click()
-        expect(page.locator("table.rows tbody tr")).to_have_count(1)
-        page.goto(f"/sources/{stand.harbor}?language=en&depth=1")
+        expect(page.locator("table.rows tbody tr")).to_have_count(2)  # one fails, and of one the copy does
+        page.goto(f"/sources/{stand.harbor}?language=EN&depth=1")
         page.fill("input[name=text]", "INSTALL")
         page.keyboard.press("Enter")
         expect(page.locator("table.rows tbody tr")).to_have_count(1)
