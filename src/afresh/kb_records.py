@@ -12,6 +12,7 @@ from afresh.core.model import Attempt, PageId, RunId, RunMode, RunState, Source
 from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
+from afresh.engine.answering import Turn, begin
 from afresh.engine.records import (
     add_page,
     change_settings,
@@ -181,14 +182,6 @@ class Records(Work):
         """Changes, newest first."""
         return list(await self._store.change_records(sources, run=run, url=url, below=below, limit=limit))
 
-    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | None:
-        """What was answered to a request with this name; None: it is the caller's to answer."""
-        return await self._store.begin_answer(caller, name, asked, self._clock())
-
-    async def keep_answer(self, caller: str, name: str, answer: KeptAnswer) -> None:
-        """Remember an answer for a day."""
-        await self._store.keep_answer(caller, name, answer)
-
-    async def forget_answer(self, caller: str, name: str) -> None:
-        """Let the request be made again: it came to nothing."""
-        await self._store.forget_answer(caller, name)
+    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
+        """What was answered to a request with this name, or the turn to answer it."""
+        return await begin(self._store, self._clock, caller, name, asked)
