@@ -11,7 +11,7 @@ from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, SourceId
+from afresh.core.model import Attempt, Listed, Page, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
@@ -39,6 +39,7 @@ from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
+from afresh.engine.runs import run_and_source
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import status_of, view_of, whole_view_of
 from afresh.engine.timetable import next_time
@@ -332,10 +333,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def confirm(self, run: int) -> RunReport:
         """Let a run that the brake holds delete what it found gone."""
-        found = await self._store.run_by_id(RunId(run))
-        source = await self._store.source_by_id(found.source_id) if found else None
-        if found is None or source is None:
-            raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
+        found, source = await run_and_source(self._store, run)
         return await confirm_run(self._store, found, source, self._clock(), self._tools.targets())
 
     async def ready(self) -> None:

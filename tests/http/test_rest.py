@@ -212,6 +212,12 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
                 200,
                 {"max_depth": 3},
             )
+        status, run = await client.ask("POST", f"{API}/runs", json={"source_id": source["id"]})
+        assert status == 202
+        async with client.session.get(f"{API}/runs/{run['run']}/events") as watched:
+            assert await watched.content.readline() == b"event: progress\n"
+            assert (await client.ask("DELETE", f"{API}/sources/{source['id']}"))[0] == 204
+            assert (await watched.text()).endswith('event: end\ndata: {"state":"removed"}\n\n')
 
 
 async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path) -> None:
