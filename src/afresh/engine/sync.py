@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from afresh.core.copies import SinkRecord
 from afresh.core.errors import RunBusy, SinkError, SinkGone
-from afresh.core.events import Listener, Notice
+from afresh.core.events import Listener
 from afresh.core.model import Source, SourceId
 from afresh.core.reconcile import plan
 from afresh.core.sync_views import SyncReport
@@ -53,7 +53,9 @@ class Syncs:
                 except RunBusy as busy:
                     if len(outlets) == 1:
                         raise
-                    self.listener(Notice(text=str(busy)))
+                    reports.append(
+                        SyncReport(sink=outlet.name, kind=outlet.kind, state="busy", error=str(busy))
+                    )
         return reports
 
     async def _one(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
