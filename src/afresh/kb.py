@@ -247,9 +247,11 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
                 reports.append(await reindex(remake, source))
         return reports
 
-    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
-        """The stored text of a page, or of the page it moved to."""
-        address = self._tools.address(url)
+    async def open(
+        self, url: str, *, within: str | None = None, former: bool = False, from_afar: bool = False
+    ) -> OpenedPage:
+        """The stored text of a page, or of the page it moved to; `from_afar`: no path is taken for one."""
+        address = (self._tools.page_address if from_afar else self._tools.address)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
             opened = await open_page(self._store, address, source.id if source else None, former=former)

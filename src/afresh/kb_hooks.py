@@ -54,7 +54,7 @@ class Hooks(Work):
     def _is_of(self, source: Source, web: str) -> bool:
         if source.kind != "github":
             return False
-        root = self._tools.recognise(web)[1].lower()
+        root = self._tools.recognise_from_afar(web)[1].lower()
         url = source.url.lower()
         return url == root or url.startswith((f"{root}/", f"{root}@"))
 
@@ -74,10 +74,8 @@ class Hooks(Work):
     async def _places(self, typed: str, sources: dict[SourceId, Source]) -> list[tuple[Source, str]]:
         """The sources that an address is, or may become, a page of."""
         try:
-            url = self._tools.address(typed)
+            url = self._tools.web_address(typed)
         except AfreshError:
-            return []
-        if not url.startswith(("http://", "https://")):
             return []
         pages = await self._store.find_pages(url)
         known = [(sources[page.source_id], url) for page, *_ in pages if page.source_id in sources]

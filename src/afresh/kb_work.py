@@ -40,9 +40,11 @@ class Work(RunsOnRecord):
         rules: Mapping[str, object] | None = None,
         policy: Mapping[str, object] | None = None,
         full: bool = False,
+        on_the_web: bool = False,
     ) -> RunReport:
-        """Add the source if it is new, and leave looking at it to workers."""
-        kind, url = self._tools.recognise(target)
+        """Add the source if it is new, and leave looking at it to workers; `on_the_web`: only then."""
+        recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
+        kind, url = recognise(target)
         now = self._clock()
         source = await add_source(self._store, kind, url, name, version, rules or {}, policy or {}, now)
         return await self._queue(source, RunMode.CRAWL, full)

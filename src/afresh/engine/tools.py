@@ -57,6 +57,14 @@ class Tools(Protocol):
         """The same for a target that a caller of the server names: files only where the settings allow."""
         ...
 
+    def recognise_on_the_web(self, target: str) -> tuple[str, str]:
+        """The same for a target that an agent names: what is on the web alone."""
+        ...
+
+    def page_address(self, typed: str) -> str:
+        """The address of a page on record that a caller names; UsageError if it is not whole."""
+        ...
+
     def web_address(self, typed: str) -> str:
         """The address of a page that a caller of the server names; UsageError if it is none of the web."""
         ...
