@@ -181,6 +181,14 @@ async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keepe
     behind = await ask(app, "GET", "/x", token=await made(keeper), client=REMOTE)
     assert behind.status == 200, "all who come through one proxy are one peer"
 
+    async def hooks(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer_json(send, 202, {})
+
+    hears = Door(echo, keeper, AccessSettings(burst=5, requests_per_second=0.01), hooks=hooks)
+    heard = [(await ask(hears, "POST", "/api/v1/webhooks/x", client=REMOTE)).status for _ in range(6)]
+    assert heard == [202] * 5 + [429]
+    assert (await ask(hears, "GET", "/health", client=REMOTE)).status == 200, "whatever else that peer sends"
+
     time = [0.0]
     buckets = Buckets(2.0, 1, lambda: time[0])
     assert (buckets.take("a"), buckets.take("a"), buckets.take("b")) == (0.0, 0.5, 0.0)

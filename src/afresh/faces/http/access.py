@@ -124,7 +124,7 @@ class Door:
     async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
         has_tokens = await self._checked(scope)
         if self._hooks is not None and scope["method"] == "POST" and scope["path"].startswith(HOOKS):
-            self._take(caller(peer_of(scope)))
+            self._take(f"webhooks of {caller(peer_of(scope))}")
             body = await self._body(scope, receive)
             await self._hooks(scope, replayed(body, receive), send)
             return
