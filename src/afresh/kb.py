@@ -270,11 +270,17 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
-        source = await self._source(label)
-        view = await whole_view_of(self._store, source, await self._alive())
-        keywords = self._tools.keywords(source)
-        sinks = await self._sink_views([source])
-        return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
+        return (await self.shown([await self._source(label)]))[0]
+
+    async def shown(self, sources: Sequence[Source]) -> list[SourceView]:
+        """Some sources with their numbers."""
+        alive, serving, views = await self._alive(), await self._store.serving_model(), []
+        for source in sources:
+            view = await whole_view_of(self._store, source, alive, serving)
+            keywords, sinks = self._tools.keywords(source), await self._sink_views([source])
+            next_time = await self._next_time(source)
+            views.append(replace(view, next_time=next_time, keywords=keywords, sinks=sinks))
+        return views
 
     async def links(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.embedding import Model
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
@@ -132,15 +133,17 @@ async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: d
 async def view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
     """A source with its numbers; a run whose process is gone is not shown as running."""
     view = await store.source_view(source)
-    run = await store.run_by_id(view.last_run) if view.last_run is not None else None
+    if view.last_run is None or view.last_state != RunState.RUNNING:
+        return view
+    run = await store.run_by_id(view.last_run)
     if run is not None and run.state is RunState.RUNNING and run.worker not in alive:
         return replace(view, last_state=RunState.CANCELLED)
     return view
 
 
-async def whole_view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
-    """The same with what takes longer to count: chunks that lack vectors."""
-    view, serving = await view_of(store, source, alive), await store.serving_model()
+async def whole_view_of(store: Library, source: Source, alive: set[str], serving: Model | None) -> SourceView:
+    """The same with what takes longer to count: chunks that lack vectors of the serving model."""
+    view = await view_of(store, source, alive)
     lacking = (await store.lack(serving.name, source.id)).number if serving else view.chunks
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
 
