@@ -39,9 +39,9 @@ from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
+from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.status import status_of, view_of, whole_view_of
-from afresh.engine.timetable import next_time
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
@@ -82,7 +82,15 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """Add the source if it is new, and look at it now."""
         kind, url = self._tools.recognise(target)
         source = await add_source(
-            self._store, kind, url, name, version, rules or {}, policy or {}, self._clock()
+            self._store,
+            kind,
+            url,
+            name,
+            version,
+            rules or {},
+            policy or {},
+            self._tools.check_settings,
+            self._clock(),
         )
         return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 
@@ -215,7 +223,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         if not needs_text(query, context=context):
             return []
         sources = chosen or await self._store.sources()
-        return without_text([each.label for each in sources if not self._tools.keeps_text(each)], query)
+        keeps = self._tools.keeps_text
+        return without_text([each.label for each in sources if if_settled(keeps, each) is False], query)
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
@@ -263,15 +272,17 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
         alive = await self._alive()
-        return [await view_of(self._store, source, alive) for source in await self._store.sources()]
+        known = await self._store.sources()
+        return [await view_of(self._store, self._tools, source, alive) for source in known]
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
         source = await self._source(label)
-        view = await whole_view_of(self._store, source, await self._alive())
-        keywords = self._tools.keywords(source)
-        sinks = await self._sink_views([source])
-        return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
+        view = await whole_view_of(self._store, self._tools, source, await self._alive())
+        view = replace(view, sinks=await self._sink_views([source]))
+        if view.trouble is not None:
+            return view
+        return replace(view, next_time=await self._next_time(source), keywords=self._tools.keywords(source))
 
     async def links(
         self,
@@ -305,15 +316,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
-        me, lease_seconds = self._tools.identity()
-        status = await status_of(
-            self._store,
-            me,
-            lease_seconds,
-            self._clock(),
-            self._models.wanted(),
-            lambda source: self._tools.bounds(source)[1].max_age_seconds,
-        )
+        status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
         return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
@@ -354,9 +357,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """Close the store."""
         await self._store.close()
 
-    async def _next_time(self, source: Source) -> datetime | None:
-        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
-
     async def _run(
         self,
         source: Source,
@@ -387,5 +387,4 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        rules_of, left_out = (lambda source: self._tools.bounds(source)[0]), self._tools.why_left_out
-        return await why_unknown(self._store, url, within, rules_of, left_out)
+        return await why_unknown(self._store, self._tools, url, within)

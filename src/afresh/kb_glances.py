@@ -31,9 +31,7 @@ class Glances(Work):
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
-        due = await due_of(
-            self._store, sources, now, lambda source: self._tools.bounds(source)[1].max_age_seconds
-        )
+        due = await due_of(self._store, self._tools, sources, now)
         serving = await self._store.serving_model()
         model = serving.name if serving else None
         return [await self._glance(source, alive, now, model, *due[source.id]) for source in sources]
@@ -59,7 +57,7 @@ class Glances(Work):
         next_at: datetime | None,
     ) -> SourceGlance:
         last = await self._store.last_runs(source.id, LAST)
-        view = replace(await view_of(self._store, source, alive), model=model)
+        view = replace(await view_of(self._store, self._tools, source, alive), model=model)
         return SourceGlance(
             label=source.label,
             view=view,
@@ -76,7 +74,6 @@ class Glances(Work):
         settings = settings or {}
         recognise = self._tools.recognise if here else self._tools.recognise_from_afar
         kind, url = recognise(target)
-        self._tools.check_settings(settings)
         now, own = self._clock(), split(settings)
         known = await self._store.find_source_by_url(url, None)
         source = known or Source(

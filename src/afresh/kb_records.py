@@ -42,18 +42,18 @@ class Records(Work):
     ) -> tuple[Source, bool]:
         """Add a source that somebody names from afar, and whether it is new; nothing is read yet."""
         kind, url = self._tools.recognise_from_afar(target)
-        self._tools.check_settings(settings)
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
-        source = await add_source(self._store, kind, url, name, version, rules, policy, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
         return source, source.id not in known
 
     async def change_settings(
         self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
     ) -> Source:
         """Lay settings over those of a source, and let some be as everywhere again."""
-        self._tools.check_settings(settings)
-        await change_settings(self._store, source, settings, reset, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, settings, reset, check, now)
         return await source_of(self._store, source.id)
 
     async def start(self, source: Source, mode: RunMode, *, full: bool = False) -> RunReport:

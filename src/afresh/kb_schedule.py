@@ -178,6 +178,7 @@ class Scheduling(Work):
 
     async def schedule_of(self, source: Source) -> ScheduleView:
         """The schedule of one source; Unknown if it has none."""
+        self._tools.schedule(source)  # refuses one whose settings are wrong
         found = await self.schedule_list([source.id], limit=1)
         if not found:
             raise Unknown(f"{source.label} has no schedule: it is looked at when somebody asks")
@@ -191,9 +192,9 @@ class Scheduling(Work):
             raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
         named = {"time_zone": time_zone, "budget": budget}
         given = {"schedule": rule} | {key: value for key, value in named.items() if value is not None}
-        self._tools.check_settings(given)
         reset = [key for key, value in named.items() if value is None]
-        await change_settings(self._store, source, given, reset, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, given, reset, check, now)
 
     async def next_looks(self, source: Source, *, everything: bool = False) -> list[NextLook]:
         """The pages of a source that are due, soonest first; on request all that wait."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.errors import RunBusy
+from afresh.core.errors import ConfigError, RunBusy
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.model import RunMode, Source
 from afresh.core.views import RunReport
@@ -43,8 +43,8 @@ class Work(RunsOnRecord):
     ) -> RunReport:
         """Add the source if it is new, and leave looking at it to workers."""
         kind, url = self._tools.recognise(target)
-        now = self._clock()
-        source = await add_source(self._store, kind, url, name, version, rules or {}, policy or {}, now)
+        rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
         return await self._queue(source, RunMode.CRAWL, full)
 
     async def queue_refresh(
@@ -60,17 +60,18 @@ class Work(RunsOnRecord):
         chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
-            schedule = self._tools.schedule(source)
-            slot = await next_time(self._store, source, schedule, self._clock()) if due else None
-            if slot is not None and slot > self._clock():
-                continue
             try:
-                reports.append(await self._queue(source, mode, full, slot))
-            except RunBusy as busy:
-                if len(chosen) == 1 and not due:
+                slot = await self._next_time(source) if due else None
+                if slot is None or slot <= self._clock():
+                    reports.append(await self._queue(source, mode, full, slot))
+            except (RunBusy, ConfigError) as why:
+                if len(chosen) == 1 and not (due and isinstance(why, RunBusy)):
                     raise
-                listener(Notice(text=f"{source.label} is left out: {busy}"))
+                listener(Notice(text=f"{source.label} is left out: {why}"))
         return reports
+
+    async def _next_time(self, source: Source) -> datetime | None:
+        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
 
     async def _queue(
         self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None
