@@ -47,7 +47,10 @@ class Following:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     async def drain(self) -> None:
-        """Wait for what is under way; once told to stop it ends soon."""
+        """Wait for what is under way where it ends soon; else leave it to the next process that starts."""
+        if not self._stopping.is_set() and not self._once:  # what is down would be tried again for ever
+            for task in self._going.values():
+                task.cancel()
         while self._going:
             await asyncio.wait(list(self._going.values()))
 
