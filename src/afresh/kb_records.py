@@ -12,6 +12,7 @@ from afresh.core.model import Attempt, PageId, RunId, RunMode, RunState, Source
 from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, LinkRecord, PageFilter, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
+from afresh.engine.kb_update import KINDS
 from afresh.engine.records import (
     add_page,
     change_settings,
@@ -87,8 +88,9 @@ class Records(Work):
         """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
         rules, _ = self._tools.bounds(source)
         page = await add_page(self._store, source, rules, self._tools.web_address(url), self._clock())
-        with suppress(RunBusy):  # else it waits for the next
-            await self.start(source, RunMode.DUE)
+        if source.name not in KINDS:
+            with suppress(RunBusy):  # else it waits for the next
+                await self.start(source, RunMode.DUE)
         return page
 
     async def set_next_look(self, number: int, at: datetime) -> PageView:

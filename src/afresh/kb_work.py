@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.errors import ConfigError, RunBusy
+from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.model import RunMode, Source
 from afresh.core.views import RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.crew import AT_ONCE, Crew
+from afresh.engine.kb_update import KINDS
 from afresh.engine.report import report_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
@@ -57,7 +58,9 @@ class Work(RunsOnRecord):
     ) -> list[RunReport]:
         """Leave another look at some sources or all, or at what is `due`, to workers."""
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-        chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
+        chosen = [source for sources in meant for source in sources] or [
+            source for source in await self._store.sources() if source.name not in KINDS
+        ]
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
             try:
@@ -76,6 +79,8 @@ class Work(RunsOnRecord):
     async def _queue(
         self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None
     ) -> RunReport:
+        if source.name in KINDS:  # no worker takes it: a run of it is part of an update that writes files
+            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
         now = self._clock()
         run, _ = await self._store.start_run(source.id, mode, full=full, worker=None, now=now, slot=slot)
         return replace(report_of(run, source), seconds=0.0)
