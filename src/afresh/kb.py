@@ -8,7 +8,7 @@ from functools import partial
 
 from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.errors import RunBusy, UsageError
+from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
 from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, SourceId
@@ -115,16 +115,18 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         mode = RunMode.DUE if due else RunMode.REFRESH
 
         async def one(source: Source) -> RunReport | None:
-            slot = await self._next_time(source) if due else None
-            if self._stopping.is_set() or (slot is not None and slot > self._clock()):
-                return None
             try:
+                slot = await self._next_time(source) if due else None
+                if self._stopping.is_set() or (slot is not None and slot > self._clock()):
+                    return None
                 return await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
                 return None
+            except ConfigError as wrong:  # told when the others are done
+                raise wrong if len(chosen) == 1 else ConfigError(f"{source.label}: {wrong}") from None
 
         reports = await side_by_side([partial(one, source) for source in chosen])
         return [report for report in reports if report is not None]

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.cron import Cron
@@ -147,8 +146,10 @@ class Scheduling(Work):
         policy: dict[str, object] = {"schedule": rule}
         if time_zone is not None:
             policy["time_zone"] = time_zone
-        for source in await self._meant(labels):
-            self._tools.schedule(replace(source, policy={**source.policy, **policy}))  # refuses a wrong one
+        meant = await self._meant(labels)
+        for source in meant:
+            self._tools.check_settings(source.rules, {**source.policy, **policy})
+        for source in meant:
             await self._store.add_source(
                 name=source.name,
                 version=source.version,

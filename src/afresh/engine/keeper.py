@@ -86,7 +86,7 @@ class Keeper:
             return self._open_lookout(self._source)
         except ConfigError as wrong:
             self._say(f"{wrong}; it is watched when its settings are right")
-            await self._until(self._loop.time() + self._times.again)
+            await self._until(self._loop.time() + self._times.tick)
             self._source = await self._store.source_by_id(self._source.id) or self._source
             return None
 
