@@ -17,7 +17,8 @@ demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
 	@$(BIN)/afresh demo $(ARGS)
 
 test: $(STAMP) ## Run every test
-	@$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	@$(BIN)/python -m compileall -q -j 0 src
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 check: $(STAMP) ## Lint, formatting, types, import contracts, size of files, table of faults
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.postgres import Postgres, running
 from tests.quick import quick
+from tests.rewritten import rewrite_share
 
 from afresh.testing import TinySite
 
@@ -136,6 +137,11 @@ def _quick_stores() -> Iterator[None]:
         yield
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are made ready by all processes together."""
+    rewrite_share(config)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that in the end nobody waits for it alone."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
@@ -178,5 +184,5 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three processes for two cores: a third of the time of a test is waiting, for a thread or a server."""
-    return max(2, 3 * (os.cpu_count() or 1) // 2)
+    """Two processes for each core: half of the time of a test is waiting, for a thread or a server."""
+    return max(2, 2 * (os.cpu_count() or 1))
