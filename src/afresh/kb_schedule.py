@@ -136,6 +136,9 @@ class Scheduling(Work):
                     following.want(wanted.intersection(names) if looks % EVERY_LOOK else names)
                     looks += 1
                     await heard(self._stopping, LOOK)
+        except BaseException:
+            following.leave()
+            raise
         finally:
             await following.drain()
 

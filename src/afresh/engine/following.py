@@ -46,11 +46,14 @@ class Following:
             if name not in self._going:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
-    async def drain(self) -> None:
-        """Wait for what is under way where it ends soon; else leave it to the next process that starts."""
-        if not self._stopping.is_set() and not self._once:  # what is down would be tried again for ever
+    def leave(self) -> None:
+        """Leave what is under way to the next process that starts: what is down is tried again for ever."""
+        if not self._stopping.is_set():
             for task in self._going.values():
                 task.cancel()
+
+    async def drain(self) -> None:
+        """Wait for what is under way; once told to stop it ends soon."""
         while self._going:
             await asyncio.wait(list(self._going.values()))
 

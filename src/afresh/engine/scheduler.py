@@ -88,6 +88,10 @@ class Scheduler:
                         if self._once and not self._going:
                             break
                         await self._until(next_at)
+                except BaseException:
+                    if self._syncs is not None:
+                        self._syncs.leave()
+                    raise
                 finally:
                     if self._going:
                         await asyncio.wait(self._going.values())
