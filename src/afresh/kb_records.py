@@ -57,10 +57,12 @@ class Records(Work):
         await change_settings(self._store, source, settings, reset, check, now)
         return await source_of(self._store, source.id)
 
-    async def start(self, source: Source, mode: RunMode, *, full: bool = False) -> RunReport:
-        """Queue a run of a source for whoever works; RunBusy names one that is open."""
+    async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
+        """Queue a run of a source for whoever works, a refresh if it was read before; RunBusy names one that
+        is open."""
         await check_idle(self._store, source, await self._alive())
-        return await self._queue(source, mode, full)
+        usual = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
+        return await self._queue(source, mode or usual, full)
 
     async def page_list(
         self,

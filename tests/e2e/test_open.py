@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.e2e.library import opened
+from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, page, star
+from tests.http.asking import ask
 
 from afresh.core.errors import UsageError
+from afresh.core.records import ALL_PAGES
 from afresh.core.versions import Match
+from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -27,7 +30,7 @@ async def test_a_page_is_opened_as_markdown_with_its_times(kb: KnowledgeBase, ti
 
 
 async def test_a_moved_page_is_followed_and_a_deleted_one_says_since_when(
-    kb: KnowledgeBase, tiny: TinySite
+    kb: KnowledgeBase, store: Path, tiny: TinySite
 ) -> None:
     lay(tiny, star(12))
     await kb.crawl(tiny.url, name="docs")
@@ -36,6 +39,9 @@ async def test_a_moved_page_is_followed_and_a_deleted_one_says_since_when(
     await kb.refresh(["docs"])
     view = await kb.open(tiny.at("/p0"))
     assert (view.url, view.moved_from) == (tiny.at("/new"), (tiny.at("/p0"),))
+    [moved] = await kb.page_list(None, ALL_PAGES, url=tiny.at("/p0"), limit=1)
+    shown = (await ask(make_app(kb, settings(store), works=False), "GET", f"/pages/{moved.id}")).body.decode()
+    assert f">{tiny.at('/new')}</a>: this is the text there" in shown
     with pytest.raises(UsageError, match=r"/p1 was deleted on \d{4}-\d\d-\d\d at [\d:]{8} UTC; `afresh why"):
         await kb.open(tiny.at("/p1"))
 

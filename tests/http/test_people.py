@@ -4,6 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
 
@@ -92,6 +93,43 @@ async def test_a_second_press_shows_the_run_that_is_under_way(tmp_path: Path) ->
         app: App = make_app(kb, config, works=False)
         again = await ask(app, "POST", f"/sources/{source.id}/refresh", FORM)
         assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}")
+        for press in ("cancel", "cancel", "confirm"):  # when it is over already
+            again = await ask(app, "POST", f"/runs/{run.run}/{press}", FORM)
+            assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}"), press
+        assert (await kb.run(run.run)).state == "cancelled"
+        assert (await ask(app, "POST", f"/api/v1/runs/{run.run}/cancel")).status == 422
+        assert_page(await ask(app, "POST", "/runs/99/cancel", FORM), 404, "run 99")
+    finally:
+        await kb.close()
+
+
+async def test_what_was_typed_to_add_a_source_stays_and_what_is_wrong_is_marked(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        app: App = make_app(kb, config, works=False)
+        for body, target, name, marked in (
+            (b"do=add&target=docs.example.org&name=a+b&version=2", "docs.example.org", "a b", False),
+            (
+                b"do=add&target=docs.example.org&name=ab&version=2&max_pages=x",
+                "docs.example.org",
+                "ab",
+                False,
+            ),
+            (b"do=add&target=ftp%3A%2F%2Fx&name=ab&version=2", "ftp://x", "ab", True),
+            (b"do=preview&target=%2Fetc", "/etc", None, True),
+        ):
+            page = (await ask(app, "POST", "/add", FORM, body=body)).body.decode()
+            told = LexborHTMLParser(page)
+            inputs = [node.attributes for node in told.css("input[name]")]
+            typed = {each["name"]: each.get("value") for each in inputs}
+            assert (typed["target"], typed.get("name")) == (target, name), body
+            assert typed.get("version") == ("2" if name else None)
+            assert bool(told.css("#target[aria-invalid]")) is marked, body
+            assert "target:" not in told.css_first("#wrong").text(), body  # type: ignore[union-attr]
+        reads: App = make_app(kb, config, works=False, read_only=True)
+        assert_page(await ask(reads, "GET", "/add", HTML), 403, "only reads")
+        assert b'href="/add"' not in (await ask(reads, "GET", "/", HTML)).body
     finally:
         await kb.close()
 

@@ -18,7 +18,7 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Route
 
 ON_SQLITE = pytest.mark.parametrize("stand", ["sqlite"], indirect=True)
 FIRST_LOAD = 150_000
@@ -138,6 +138,11 @@ def test_the_map_zooms_tells_of_pages_and_opens_them(stand: Stand, chromium: "Br
 
         page.goto(f"/sources/{stand.harbor}/map")
         page.wait_for_selector("#map[data-ready]")
+        asked = list[str]()
+        page.on("request", lambda request: asked.append(request.url))
+        page.locator("#map").click(button="middle")
+        page.evaluate("fetch('/health').then((answer) => answer.text())")
+        assert asked == [f"{stand.url}/health"]
         page.locator("#map").click()  # its middle, where the root is
         page.wait_for_url("**/pages/*")
         assert page.locator("h1").text_content()
@@ -161,8 +166,9 @@ def test_nobody_loses_their_place_or_words_when_a_run_ends(stand: Stand, chromiu
             assert page.evaluate("(place) => document.activeElement.matches(place)", place), place
         page.keyboard.type("?")
         assert page.input_value("#sources input") == "harbor!?"
-        page.evaluate("dispatchEvent(new Event('pagehide'))")  # it asks no more
-        page.wait_for_load_state("networkidle")
+        gone = {"status": 404, "content_type": "text/html", "body": "<h1>It was removed</h1>"}
+        page.route("**/?text=harbor", lambda route: route.fulfill(**gone))
+        expect(page.locator("h1")).to_have_text("It was removed")  # and not as it was when the run began
 
 
 @ON_SQLITE
@@ -259,7 +265,7 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         expect(page.locator("#said")).to_have_text("Copied")
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith("curl ")
-        assert "/api/v1/search?q=installer+asks+for+nothing" in copied
+        assert "/api/v1/search?q=installer+asks+for+nothing&limit=20" in copied
 
         page.keyboard.press("/")
         page.keyboard.type("Retries")
@@ -273,8 +279,44 @@ def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromiu
         page.get_by_role("button", name="Copy as Markdown").click()
         expect(page.locator("#said")).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()").startswith("# Retries and back-off")
+        page.route("**/api/v1/pages/*/text", lambda route: route.fulfill(status=401))
+        page.get_by_role("button", name="Copy as Markdown").click()
+        expect(page.locator("#said")).to_contain_text("Your login has ended")
+        page.evaluate(
+            "Object.defineProperty(navigator, 'clipboard', { value: undefined })"
+        )  # as on plain http
+        page.get_by_role("button", name="Copy as Markdown").click()
+        expect(page.locator("#said")).to_contain_text("only from https")
         page.click(".tabs >> text=Links")
         expect(page.locator("main")).to_contain_text("Leads to it")
+
+
+@ON_SQLITE
+def test_a_search_waits_for_its_filters_and_keeps_the_keyboard(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        page, held = seen.page, list["Route"]()
+        page.route("**/search?*part=1", lambda route: held.append(route))
+        page.clock.install()
+        page.goto("/search?q=install")
+        page.keyboard.press("End")
+        page.keyboard.type("er")
+        page.clock.run_for(1_000)
+        page.keyboard.press("ArrowDown")  # to a hit that goes when the answer comes
+        assert page.evaluate("document.activeElement.matches('.hit a')")
+        [asked] = held
+        asked.continue_()
+        expect(page.locator("#q")).to_be_focused()
+        expect(page).to_have_url(f"{stand.url}/search?q=installer&mode=hybrid")
+
+        page.fill("input[name=language]", "e")
+        page.select_option("select[name=in]", "harbor")
+        page.clock.run_for(1_000)
+        assert len(held) == 1
+        page.unroute("**/search?*part=1")
+        page.focus("input[name=language]")
+        page.keyboard.press("Enter")
+        expect(page.locator("#hits")).to_have_text("language: expected a tag such as en or pt-BR, got 'e'")
+        expect(page).to_have_url(f"{stand.url}/search?q=installer&mode=hybrid")
 
 
 def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, chromium: "Browser") -> None:

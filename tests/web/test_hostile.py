@@ -17,7 +17,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
 from afresh.core.overview import PassageView
 from afresh.core.records import LinkedPage, LinkRecord
-from afresh.core.views import Answer, ChangeView, Hit, PageView, Why
+from afresh.core.views import Answer, ChangeView, Hit, OpenedPage, PageView, Why
 from afresh.faces.web.diffs import inline, split
 from afresh.faces.web.frame import templates
 from afresh.faces.web.passage import passage
@@ -165,15 +165,29 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     found = {
         "q": texts[0],
         "found": Answer(hits=hits, notes=tuple(texts)),
+        "most": 20,
         "label_of": lambda hit: hit.source,
     }
     yield (
         "parts/hits.html",
         {**found, "copies": dict(zip("abc", texts, strict=False))},
     )
+    opened = OpenedPage(
+        url=texts[0],
+        title=texts[0],
+        source=texts[0],
+        version=None,
+        language=texts[0],
+        status=PageStatus.ACTIVE,
+        content_type=None,
+        checked_at=NOW,
+        changed_at=NOW,
+        markdown="",
+        moved_from=(texts[1],),
+    )
     for some in (texts[::2], texts[1::2]):  # a whole one would be cut
         body = rendered("\n\n".join(some), "https://docs.example.org/")
-        yield "page_text.html", {**page, "body": body, "missing": None}
+        yield "page_text.html", {**page, "opened": opened, "body": body, "missing": None}
 
 
 def drawn(name: str, given: dict[str, Any]) -> str:
@@ -222,6 +236,18 @@ def test_F104_text_of_a_page_is_only_ever_text(payloads: list[str]) -> None:
         assert safe_address(hostile, "https://docs.example.org/") is None, hostile
         html = str(rendered(f"[x]({hostile}) ![x](<{hostile}>)", "https://docs.example.org/"))
         assert "href" not in html, html
+    for nameless, says in (
+        ("![](a.png)", "picture: <a>https://docs.example.org/a.png</a>"),
+        ("[](b)", "<a>https://docs.example.org/b</a>"),
+        ("[` ` \u200b](b)", "<a><code> </code> \u200bhttps://docs.example.org/b</a>"),
+        ("[![alt](i)](l)", "<a>picture: alt</a>"),  # no link in a link
+        ("[![](i)](l) [x](y)", "<a>picture: </a> <a>x</a>"),
+        ("![a [b](c)](d)", "picture: <a>a b</a>"),
+    ):
+        shown = re.sub(
+            r'( href| rel| class)="[^"]*"', "", str(rendered(nameless, "https://docs.example.org/"))
+        )
+        assert re.sub(r"</?(span|p)>", "", shown) == says, nameless
     deep = str(rendered(">" * 5_000 + " x", ""))
     assert deep.count("<blockquote>") <= 31
     assert str(rendered("a <b onclick=x>", "")) == "<p>a &lt;b onclick=x&gt;</p>"

@@ -61,6 +61,15 @@ def test_a_login_lets_in_as_far_as_its_token_and_ends(locked: Stand, chromium: "
             done = page.evaluate("fetch('/runs/99/cancel', {method: 'POST'}).then((a) => a.status)")
             assert done == (404 if kind == "write" else 403)
 
+            expect(page.get_by_role("link", name="API")).to_have_count(0 if kind == "bound" else 1)
+            if kind == "bound":  # its login ends while the page is open
+                page.context.clear_cookies()
+                page.evaluate("dispatchEvent(new Event('pagehide'))")
+                page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+                expect(page).to_have_url(f"{locked.url}/login?to=/")
+                page.context.add_cookies([cookie])  # type: ignore[list-item]
+                page.goto("/")
+
             page.click("text=Log out")
             expect(page).to_have_url(f"{locked.url}/login")
             page.context.add_cookies(

@@ -3,7 +3,8 @@
 AfreshError
 ├── ConfigError        a setting is wrong: names key, line and the nearest valid key
 ├── UsageError         the call makes no sense: names what to type instead
-│   └── Unknown        what it names is not there
+│   ├── Unknown        what it names is not there
+│   └── RunOver        the run that it names is past that
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
 ├── Forbidden          whoever asks may not have that
@@ -60,6 +61,10 @@ class UsageError(AfreshError):
 
 class Unknown(UsageError):
     """What the call names is not there."""
+
+
+class RunOver(UsageError):
+    """The run is past what the call wants of it."""
 
 
 class SourceError(AfreshError):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.ending import Ending
-from afresh.core.errors import UsageError
+from afresh.core.errors import RunOver
 from afresh.core.model import Run, RunState, Source
 from afresh.core.outbox import Target, letters
 from afresh.core.sweep import may_drop
@@ -19,7 +19,7 @@ async def confirm_run(
 ) -> RunReport:
     """Delete what a run found gone, as far as no later look has found it again."""
     if run.state is not RunState.NEEDS_CONFIRMATION:
-        raise UsageError(f"run {run.id} does not wait for a confirmation: it is {run.state}")
+        raise RunOver(f"run {run.id} does not wait for a confirmation: it is {run.state}")
     failpoint("confirm.begin")
     doomed = [page for page, target in await store.doomed(source.id) if may_drop(page, target, run.id)]
     moved = sum(1 for page in doomed if page.moved_to is not None)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import RunOver, UsageError
 from afresh.core.model import Run, RunId, RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
@@ -39,7 +39,7 @@ async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
     run, source = await run_and_source(store, number)
     cancelled = await store.cancel_run(run, now)
     if cancelled is None:
-        raise UsageError(f"run {number} is not under way: it is {run.state}")
+        raise RunOver(f"run {number} is not under way: it is {run.state}")
     return report_of(cancelled, source)
 
 

@@ -17,16 +17,22 @@ def recognise_from_afar(
     text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,)
 ) -> Target:
     """The source that is meant; nothing of this machine is looked at outside of the roots."""
-    typed = text.strip()
+    try:
+        return _meant(text.strip(), roots, github_urls)
+    except UsageError as error:
+        raise UsageError(f"target: {error}") from None
+
+
+def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> Target:
     if is_file_url(typed) or typed.startswith(("/", "~", ".", "\\")):
         path = os.path.realpath(path_of(typed) if is_file_url(typed) else typed)
         if not os.path.isabs(typed if not is_file_url(typed) else path) or not is_below(path, roots):
-            raise UsageError(f"target: {CLOSED}")
+            raise UsageError(CLOSED)
         return recognise(path, github_urls)
     if is_git(typed):
         address = parse_git(typed).url
         if not address.startswith(("git+https://", "git+http://", "git+ssh://")):
-            raise UsageError(f"target: {CLOSED}; a repository is named as git+https://…")
+            raise UsageError(f"{CLOSED}; a repository is named as git+https://…")
         return Target("git", address)
     if on_github := github_address(typed, github_urls):
         return Target("github", on_github.url)

@@ -70,8 +70,7 @@ async def runs_of_source(
 async def start_run(reach: Reached, body: NewRun, key: Key = None) -> Response:
     """Start a run of a source; 409 names the run that is open already."""
     source = await reach.source(body.source_id)
-    mode = RunMode.DUE if body.due else RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
-    run = await reach.kb.start(source, mode, full=body.full)
+    run = await reach.kb.start(source, RunMode.DUE if body.due else None, full=body.full)
     return made(run, 202, f"/api/v1/runs/{run.run}")
 
 

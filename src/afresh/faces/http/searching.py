@@ -69,12 +69,12 @@ async def search(
     found = await reach.kb.search(
         q,
         within=labels,
-        language=_language(language),
+        language=read_language(language),
         path=_glob(path),
-        changed_within=_time("changed_within", changed_within, least=timedelta(seconds=1)),
-        checked_within=_time("checked_within", checked_within, least=timedelta(seconds=1)),
+        changed_within=read_length("changed_within", changed_within, least=timedelta(seconds=1)),
+        checked_within=read_length("checked_within", checked_within, least=timedelta(seconds=1)),
         mode=mode,
-        max_age=_time("max_age", max_age),
+        max_age=read_length("max_age", max_age),
         limit=parts.wanted(limit),
         every_chunk=all_passages,
         context=context,
@@ -84,7 +84,8 @@ async def search(
     return reply(request, {"hits": shown, "notes": found.notes, "next": parts.cursor(shown, new)})
 
 
-def _language(typed: str | None) -> str | None:
+def read_language(typed: str | None) -> str | None:
+    """A language that was typed; None: nothing was."""
     tag = normalise_tag(typed) if typed is not None else None
     if typed is not None and tag is None:
         raise UsageError(f"language: expected a tag such as en or pt-BR, got {typed!r}")
@@ -97,7 +98,8 @@ def _glob(typed: str | None) -> str | None:
     return typed
 
 
-def _time(field: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
+def read_length(field: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
+    """A length of time that was typed; None: nothing was."""
     if typed is None:
         return None
     try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import AfreshError, RunBusy
+from afresh.core.errors import AfreshError, Forbidden, RunBusy
 from afresh.core.link_score import KeywordError
 from afresh.core.masking import mask_secrets
 from afresh.core.model import RunMode
@@ -14,6 +14,7 @@ from afresh.faces.web.frame import PageRoute, form_of, show, to
 from afresh.faces.web.settings import FIELDS, everywhere, read_settings
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+TARGET = "target: "  # how a sentence about the first field begins
 SCOPES = {
     "subpages": "pages below the start address",
     "hostname": "pages on the same host",
@@ -24,14 +25,14 @@ SCOPES = {
 @router.get("/add")
 async def ask(request: Request, reach: Reached, target: str = "") -> Response:
     """The form."""
-    _check(reach)
+    _check(request, reach)
     return _shown(request, {"target": target[:2_000]})
 
 
 @router.post("/add")
 async def add(request: Request, reach: Reached) -> Response:
     """Show what would be read, or read it."""
-    _check(reach)
+    _check(request, reach)
     form = {key: text.strip() for key, text in (await form_of(request)).items()}
     try:
         settings = read_settings({key: text for key, text in form.items() if key != "target"})
@@ -44,11 +45,13 @@ async def add(request: Request, reach: Reached) -> Response:
     except RunBusy as busy:
         return to(f"/runs/{busy.run}") if busy.run else to("/")
     except (AfreshError, KeywordError) as error:
-        return _shown(request, form, wrong=mask_secrets(str(error)).removeprefix("target: "), status=422)
+        return _shown(request, form, wrong=mask_secrets(str(error)), status=422)
     return to(f"/runs/{run.run}")
 
 
-def _check(reach: Reach) -> None:
+def _check(request: Request, reach: Reach) -> None:
+    if request.app.state.read_only:
+        raise Forbidden("this server only reads: sources are added where it was started without --read-only")
     reach.allowed.check_write()
     reach.allowed.check_everywhere()
 
@@ -70,6 +73,7 @@ def _shown(
         fields=FIELDS,
         usual=usual,
         preview=preview,
-        wrong=wrong,
+        wrong=wrong and wrong.removeprefix(TARGET),
+        wrong_target=bool(wrong and wrong.startswith(TARGET)),
         scopes=SCOPES,
     )

@@ -1,7 +1,7 @@
 """Differences of two texts as rows: one below the other, or side by side."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -43,6 +43,11 @@ def split(diff: str) -> list[Row]:
         old, new = [], []
         found.append(row)
     return found[:-1]
+
+
+def cut_for(view: str) -> Callable[[str], list[Row]]:
+    """How differences are cut into rows for a view."""
+    return split if view == "split" else inline
 
 
 def _rows(diff: str) -> Iterator[Row]:

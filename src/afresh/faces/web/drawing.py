@@ -14,11 +14,11 @@ CELL = 13  # a day of the calendar, with the gap around it
 LEFT, TOP = 30, 18  # room for names of days and months
 LEVELS = 4
 KINDS = ("new", "changed", "moved", "deleted")
-FOUND = (  # what runs found, from the bottom up
-    ("new", ("new",)),
-    ("changed", ("changed",)),
-    ("deleted", ("deleted", "moved")),
-    ("failed", ("failed", "refused", "doubtful")),
+FOUND = (  # what runs found, from the bottom up: its colour, in words, and the counts that it sums up
+    ("new", "new", ("new",)),
+    ("changed", "changed", ("changed",)),
+    ("deleted", "gone or moved", ("deleted", "moved")),
+    ("failed", "failed, refused or in doubt", ("failed", "refused", "doubtful")),
 )
 HEIGHT = 120  # of a chart
 
@@ -114,17 +114,17 @@ def months(days: Calendar) -> list[tuple[str, Mapping[str, int], int]]:
 
 def runs(reports: Sequence[RunReport]) -> Markup:
     """What runs found, oldest first: new, changed, gone and failed pages as one bar each."""
-    parts = [[_sum(report, names) for _, names in FOUND] for report in reports]
+    parts = [[_sum(report, names) for _, _, names in FOUND] for report in reports]
     most = max(map(sum, parts), default=0)
     wide = 600 / max(len(reports), 12)
     body = _lines(600, most)
     for place, (report, numbers) in enumerate(zip(reports, parts, strict=True)):
         base = HEIGHT + 8.0
-        for (kind, _), number in zip(FOUND, numbers, strict=True):
+        for (kind, told, _), number in zip(FOUND, numbers, strict=True):
             tall = HEIGHT * number / most if most else 0
             base -= tall
             if number:
-                words = f"Run {report.run}: {count(number)} {kind} of {count(report.checked)} checked"
+                words = f"Run {report.run}: {count(number)} {told} of {count(report.checked)} checked"
                 body.append(rect(36 + place * wide, base, wide * 0.8, max(tall, 1.5), kind, words))
         if not sum(numbers):
             words = f"Run {report.run}: nothing new among {count(report.checked)} checked"
@@ -136,7 +136,7 @@ def runs(reports: Sequence[RunReport]) -> Markup:
 def paces(reports: Sequence[RunReport]) -> Markup:
     """How many pages a minute runs looked at, oldest first."""
     numbers = [pace(report) for report in reports]
-    words = [f"Run {r.run}: {count(n)} pages a minute" for r, n in zip(reports, numbers, strict=True)]
+    words = [f"Run {r.run}: {count(n, 'page')} a minute" for r, n in zip(reports, numbers, strict=True)]
     label = f"Pages looked at a minute in the last {count(len(reports), 'run')}"
     return _bars(numbers, words, label, "pace")
 
@@ -155,7 +155,8 @@ def ahead(looks: LooksAhead) -> Markup:
     label = f"{count(looks.due)} due now, {soon}, {count(looks.later)} later"
     wide = 600 / len(numbers)
     marks = [(place, f"{place} h") for place in range(12, len(numbers) - 1, 12)]
-    under = [text(36 + wide * (place + 0.4), HEIGHT + 20, said, "t mid") for place, said in marks]
+    # hours stand behind what is due now
+    under = [text(36 + wide * (place + 1.4), HEIGHT + 20, said, "t mid") for place, said in marks]
     under.append(text(36, HEIGHT + 20, "due"))
     return _bars(numbers, words, label, "look", under)
 
@@ -184,8 +185,8 @@ def _lines(width: float, most: int) -> list[str]:
 
 
 def _short(number: int) -> str:
-    for size, sign in ((1_000_000, "M"), (1_000, "k")):
-        if number >= size:
+    for size, sign in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= 0.9995 * size:  # less would be written as 1,000 of the next smaller
             return f"{number / size:.3g}{sign}"
     return str(number)
 
@@ -200,6 +201,7 @@ DRAWINGS = {
     "draw_runs": runs,
     "draw_paces": paces,
     "draw_ahead": ahead,
+    "kinds_found": FOUND,
     "months": months,
     "pace": pace,
 }

@@ -9,6 +9,7 @@ from afresh.core.errors import UsageError
 
 Item = TypeVar("Item")
 SHOWN = 50  # of one part
+CHANGES = 20  # of one part: each has its difference
 Filter = Annotated[str, Query(max_length=500)]
 Cursor = Annotated[str | None, Query(max_length=4_000)]
 

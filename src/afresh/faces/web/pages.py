@@ -12,9 +12,9 @@ from afresh.faces.http.cursors import read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Address, Id, Label
 from afresh.faces.http.reach import Reach, Reached
-from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
-from afresh.faces.web.listing import SHOWN, Cursor, Filter, part
+from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, part
 from afresh.faces.web.rendered import rendered, safe_address
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -46,12 +46,13 @@ async def find(
 async def text(request: Request, reach: Reached, number: Id) -> Response:
     """Its text, as Markdown means it."""
     page, source = await reach.page(number)
-    body, missing = "", None
+    opened, body, missing = None, "", None
     try:
-        body = rendered((await reach.kb.open(page.url, within=source.label)).markdown, page.url)
+        opened = await reach.kb.open(page.url, within=source.label)
+        body = rendered(opened.markdown, opened.url)
     except UsageError as error:
         missing = str(error)
-    return await _tab(request, reach, page, source, "", body=body, missing=missing)
+    return await _tab(request, reach, page, source, "", opened=opened, body=body, missing=missing)
 
 
 @router.get("/pages/{number}/passages")
@@ -87,11 +88,9 @@ async def versions(
 ) -> Response:
     """How it changed."""
     page, source = await reach.page(number)
-    found = await reach.kb.change_list([source.id], url=page.url, below=read_number(after), limit=21)
-    cut = split if view == "split" else inline
-    return await _tab(
-        request, reach, page, source, "versions", listed=part(found, by_id, 20), view=view, cut=cut
-    )
+    found = await reach.kb.change_list([source.id], url=page.url, below=read_number(after), limit=CHANGES + 1)
+    listed = part(found, by_id, CHANGES)
+    return await _tab(request, reach, page, source, "versions", listed=listed, view=view, cut=cut_for(view))
 
 
 async def _tab(

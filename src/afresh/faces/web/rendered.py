@@ -3,6 +3,7 @@
 HTML inside of the Markdown is shown as the text it is, and pictures as links: nothing is loaded.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin
@@ -16,6 +17,7 @@ SCHEMES = ("http://", "https://", "mailto:")
 OPTIONS = (
     pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
 )
+_TAG = re.compile(r"<[^>]*>")
 BLOCKS = {
     "Paragraph": "p",
     "BlockQuote": "blockquote",
@@ -49,6 +51,7 @@ class Writer:
         self._open: list[str] = []  # what ends each thing that is open
         self._depth = 0
         self._in_head = False
+        self._link: tuple[int, str] | None = None  # one that is open: where its text begins, its address
         self._headings: list[str] = []  # those above and the last one, as their author numbered them
 
     def read(self, markdown: str) -> None:
@@ -96,9 +99,9 @@ class Writer:
                 made = self._heading(given["level"])
                 return f"<{made}>", f"</{made}>"
             case "Link":
-                return _link(self.base, given["dest_url"])
+                return self._link_to(given["dest_url"])
             case "Image":
-                first, last = _link(self.base, given["dest_url"])
+                first, last = self._link_to(given["dest_url"])
                 return f'<span class="picture">picture: {first}', f"{last}</span>"
             case "CodeBlock":
                 return '<pre tabindex="0"><code>', "</code></pre>"
@@ -115,6 +118,21 @@ class Writer:
         made = BLOCKS.get(name, "")
         return (f"<{made}>", f"</{made}>") if made else ("", "")
 
+    def _link_to(self, target: str) -> tuple[str, str]:
+        """A link, if it leads to where links may lead and stands in no other; else just its text."""
+        address = safe_address(target, self.base)
+        if address is None or self._link:
+            return "", ""
+        self._link = len(self.out) + 1, address
+        return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
+
+    def _name(self, start: int, address: str) -> None:
+        """End a link; one in which nothing can be seen says where it leads."""
+        shown = _TAG.sub("", "".join(self.out[start:]))
+        if not any(sign.isprintable() and not sign.isspace() for sign in shown):
+            self.out.append(str(escape(address)))
+        self._link = None
+
     def _heading(self, level: str) -> str:
         """The tag of a heading: below the page's own h1, and one deeper than the one above it at most."""
         while self._headings and self._headings[-1] >= level:
@@ -124,18 +142,13 @@ class Writer:
 
     def _end(self, tag: str | Mapping[str, Any]) -> None:
         name = tag if isinstance(tag, str) else next(iter(tag))
-        self.out.append(self._open.pop() if self._open else "")
+        last = self._open.pop() if self._open else ""
+        if self._link and "</a>" in last:
+            self._name(*self._link)
+        self.out.append(last)
         self._depth -= name in ("List", "Item", "BlockQuote")
         if name == "TableHead":
             self._in_head = False
-
-
-def _link(base: str, target: str) -> tuple[str, str]:
-    """A link, if it leads to where links may lead; else just its text."""
-    address = safe_address(target, base)
-    if address is None:
-        return "", ""
-    return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
 
 
 def safe_address(target: str, base: str = "") -> str | None:

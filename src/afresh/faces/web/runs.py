@@ -1,18 +1,20 @@
 """One run: how far it is, what it changed, and what the brake holds."""
 
+from contextlib import suppress
+
 from fastapi import APIRouter, Request, Response
 
+from afresh.core.errors import RunBusy, RunOver
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import by_id
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reached
-from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
-from afresh.faces.web.listing import Cursor, Filter, part
+from afresh.faces.web.listing import CHANGES, Cursor, Filter, part
 from afresh.faces.web.overview import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-CHANGES = 20
 
 
 @router.get("/runs/{number}")
@@ -33,7 +35,7 @@ async def run(
         listed=part(changes, by_id, CHANGES),
         live=[each for each in live if is_going(each)],
         view=view,
-        cut=split if view == "split" else inline,
+        cut=cut_for(view),
     )
 
 
@@ -41,7 +43,8 @@ async def run(
 async def cancel(reach: Reached, number: Id) -> Response:
     """Stop it; what it has read stays."""
     await reach.run(number)
-    await reach.kb.cancel(number)
+    with suppress(RunOver):  # by a press before, or by itself just now: that it is over is what they see
+        await reach.kb.cancel(number)
     return to(f"/runs/{number}")
 
 
@@ -49,5 +52,6 @@ async def cancel(reach: Reached, number: Id) -> Response:
 async def confirm(reach: Reached, number: Id) -> Response:
     """Let it delete what the brake holds."""
     await reach.run(number)
-    await reach.kb.confirm(number)
+    with suppress(RunOver, RunBusy):
+        await reach.kb.confirm(number)
     return to(f"/runs/{number}")

@@ -9,19 +9,18 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 
 from afresh.core.asking import Mode
-from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
-from afresh.core.language import normalise_tag
+from afresh.core.marking import UNMARKED
 from afresh.core.views import Answer, Hit
 from afresh.faces.cli.wording import label
 from afresh.faces.http.parts import Text
 from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.http.searching import read_language, read_length
 from afresh.faces.web.frame import PageRoute, show
 from afresh.faces.web.listing import Filter
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 HITS = 20
-_MARKS = str.maketrans("", "", "\x02\x03")
 
 
 @router.get("/search")
@@ -42,6 +41,7 @@ async def search(
     given = {
         "q": q,
         "found": found,
+        "most": HITS,
         "copies": _copies(request, q, asked, found) if found else {},
         "label_of": lambda hit: label(hit.source, hit.version),
     }
@@ -52,15 +52,12 @@ async def search(
 
 
 async def _found(reach: Reach, q: str, asked: dict[str, str]) -> Answer:
-    tag = normalise_tag(asked["language"]) if asked["language"].strip() else None
-    if asked["language"].strip() and tag is None:
-        raise UsageError(f"language: expected a tag such as en or pt-BR, got {asked['language']!r}")
     return await reach.kb.search(
         q,
         within=[asked["in"]] if asked["in"] else [],
-        language=tag,
+        language=read_language(asked["language"].strip() or None),
         path=asked["path"].strip() or None,
-        changed_within=_length(asked["changed"]),
+        changed_within=read_length("changed", asked["changed"].strip() or None, timedelta(seconds=1)),
         mode=_mode(asked["mode"]),
         limit=HITS,
     )
@@ -73,19 +70,10 @@ def _mode(typed: str) -> Mode:
         raise UsageError(f"mode: expected {', '.join(Mode)}, got {typed[:50]!r}") from None
 
 
-def _length(typed: str) -> timedelta | None:
-    if not typed.strip():
-        return None
-    length = read_duration(typed)
-    if length < timedelta(seconds=1):
-        raise UsageError("changed: expected a longer time such as 7d")
-    return length
-
-
 def _copies(request: Request, q: str, asked: dict[str, str], found: Answer) -> dict[str, str]:
     """The question and its answers, for where they are needed next."""
     names = {"in": "in", "language": "language", "path": "path", "changed": "changed_within", "mode": "mode"}
-    fields = {"q": q} | {names[key]: text for key, text in asked.items() if text}
+    fields = {"q": q, "limit": HITS} | {names[key]: text for key, text in asked.items() if text}
     url = f"{request.url.scheme}://{request.url.netloc}/api/v1/search?{urlencode(fields)}"
     arguments = {"query": q} | ({"library": asked["in"]} if asked["in"] else {})
     call = {"method": "tools/call", "params": {"name": "search_docs", "arguments": arguments}}
@@ -97,6 +85,6 @@ def _copies(request: Request, q: str, asked: dict[str, str], found: Answer) -> d
 
 
 def _as_markdown(hit: Hit) -> str:
-    words = hit.text.translate(_MARKS)
+    words = hit.text.translate(UNMARKED)
     checked = f", checked {hit.checked_at:%Y-%m-%d %H:%M} UTC" if hit.checked_at else ""
     return f"## {hit.title}\n\n{words}\n\n<{hit.url}> ({label(hit.source, hit.version)}{checked})"

@@ -24,7 +24,7 @@ class Field(NamedTuple):
     key: str
     title: str
     help: str
-    kind: str = "text"  # text, number, lines, choice
+    kind: str = "text"  # text, number, decimal, lines, choice, keywords
     choices: tuple[str, ...] = ()
     everywhere: str = ""  # where the setting of all stands, by section and key
 
@@ -164,5 +164,10 @@ def _text(value: object) -> str:
         case list() | tuple():
             return "\n".join(str(each) for each in value)
         case dict():
-            return ", ".join(word if weight == 1 else f"{word}:{weight:g}" for word, weight in value.items())
+            return ", ".join(_weighed(word, weight) for word, weight in value.items())
     return str(value)
+
+
+def _weighed(word: str, weight: float) -> str:
+    """A keyword as it is typed; where one holds a colon, what follows the last would be its weight."""
+    return word if weight == 1 and ":" not in word else f"{word}:{weight:g}"

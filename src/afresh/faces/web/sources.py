@@ -3,16 +3,16 @@
 from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, UsageError
-from afresh.core.model import PageStatus, RunMode, Source
+from afresh.core.model import PageStatus, Source
 from afresh.core.records import LinkFilter, PageFilter
 from afresh.core.shown import CONTENT
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
-from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, form_of, show, to
-from afresh.faces.web.listing import SHOWN, Cursor, Filter, number_in, part
+from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, number_in, part
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (
@@ -25,7 +25,6 @@ TABS = (
     ("copies", "Copies"),
     ("settings", "Settings"),
 )
-CHANGES = 20  # of one part: each has its difference
 
 
 async def show_tab(request: Request, reach: Reach, source: Source, tab: str, **given: object) -> Response:
@@ -71,9 +70,8 @@ async def changes(
     """What changed in it."""
     source = await reach.source(number)
     found = await reach.kb.change_list([source.id], below=read_number(after), limit=CHANGES + 1)
-    cut = split if view == "split" else inline
     return await show_tab(
-        request, reach, source, "changes", listed=part(found, by_id, CHANGES), view=view, cut=cut
+        request, reach, source, "changes", listed=part(found, by_id, CHANGES), view=view, cut=cut_for(view)
     )
 
 
@@ -133,13 +131,11 @@ async def copies(
 
 
 @router.post("/sources/{number}/refresh")
-async def refresh(request: Request, reach: Reached, number: Id) -> Response:
+async def refresh(reach: Reached, number: Id) -> Response:
     """Start a run of it."""
     source = await reach.source(number)
-    form = await form_of(request)
-    mode = RunMode.REFRESH if source.crawl_time else RunMode.CRAWL
     try:
-        number = (await reach.kb.start(source, mode, full=form.get("full") == "1")).run
+        number = (await reach.kb.start(source)).run
     except RunBusy as busy:  # somebody was faster, or pressed twice: that run is what they want to see
         if busy.run is None:
             raise
@@ -161,8 +157,7 @@ async def remove(request: Request, reach: Reached, number: Id) -> Response:
 async def every_change(request: Request, reach: Reached, view: Filter = "", after: Cursor = None) -> Response:
     """What changed anywhere."""
     found = await reach.kb.change_list(await reach.sources(), below=read_number(after), limit=CHANGES + 1)
-    cut = split if view == "split" else inline
-    return show(request, "changes.html", listed=part(found, by_id, CHANGES), view=view, cut=cut)
+    return show(request, "changes.html", listed=part(found, by_id, CHANGES), view=view, cut=cut_for(view))
 
 
 def _status(typed: str) -> PageStatus | None:

@@ -57,12 +57,10 @@ def receipt(run: RunReport) -> str:
     return _told(run, None, reused)
 
 
-def saved(found: Receipt) -> str:
+def saved(run: RunReport, found: Receipt) -> str:
     """`1,169 checked, 82 processed, 1,087 skipped; saved 93 % of the bytes and 4,790 embeddings`."""
-    if found.run is None:
-        return "no run has ended yet"
     spared = count(found.embeddings_saved, "embedding") if found.embeddings_saved else None
-    return _told(found.run, found.bytes_saved_percent, spared)
+    return _told(run, found.bytes_saved_percent, spared)
 
 
 def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> str:

@@ -40,18 +40,24 @@ document.addEventListener("submit", (event) => {
 
 async function words(button) {
   if (!button.dataset.copyUrl) return button.dataset.copy;
-  const answer = await fetch(button.dataset.copyUrl, { headers: { accept: "application/json" } });
-  if (!answer.ok) throw new Error(answer.statusText);
+  const answer = await fetch(button.dataset.copyUrl, { headers: { accept: "application/json" } }).catch(() => null);
+  if (!answer) throw new Error("The server does not answer: try again");
+  if (answer.status === 401) throw new Error("Your login has ended: load this page again");
+  if (!answer.ok) throw new Error(`The server does not give the text (${answer.status})`);
   return (await answer.json()).markdown;
 }
 
 async function copy(button) {
-  const text = words(button).then((said) => new Blob([said], { type: "text/plain" }));
+  if (!navigator.clipboard) { say("Browsers copy only from https, or from this machine itself"); return; }
+  let wrong = "The browser does not let this page copy";
+  const noted = (error) => { wrong = error.message; throw error; };
+  const text = words(button).then((said) => new Blob([said], { type: "text/plain" }), noted);
+  text.catch(() => {});  // where the browser refuses before it waits for the text
   try {
     await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
     say("Copied");
   } catch {
-    say("The browser does not let this page copy");
+    say(wrong);
   }
 }
 

@@ -49,6 +49,7 @@ function ended() {
 
 async function freshen() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (answer.redirected || answer.status === 404) { location.reload(); return; }  // the login ended, or it was removed
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-fresh][id]")) {
@@ -63,10 +64,11 @@ function open() {
   stream.addEventListener("error", again);
 }
 
-// After a refusal a browser gives up: the store or the server may be back later.
+// After a refusal a browser gives up: the page itself may say why, or the store or the server be back later.
 function again() {
   if (stream?.readyState !== EventSource.CLOSED) return;
   stream = null;
+  freshen().catch(() => {});
   setTimeout(() => { if (!document.hidden && !stream) open(); }, 20_000);
 }
 

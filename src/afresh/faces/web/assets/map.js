@@ -277,7 +277,7 @@ function listen() {
   const lift = (event) => {
     const was = held.delete(event.pointerId);
     canvas.classList.remove("moving");
-    if (was && event.type === "pointerup" && !held.size && moved <= 4) open(under(event));
+    if (was && event.type === "pointerup" && event.button === 0 && !held.size && moved <= 4) open(under(event));
   };
   canvas.addEventListener("pointerup", lift);
   canvas.addEventListener("pointercancel", lift);
@@ -323,4 +323,4 @@ async function start() {
   canvas.dataset.ready = String(nodes.length);
 }
 
-if (panel) start().catch((error) => { told.textContent = `The map cannot be drawn: ${error.message}. The list below holds the same pages.`; });
+if (panel) start().catch((error) => { told.textContent = `The map cannot be drawn: ${error.message}. See the list below.`; });

@@ -18,14 +18,27 @@ async function look() {
   try {
     const answer = await fetch(address(true), { signal: asked.signal, headers: { accept: "text/html" } });
     if (answer.redirected) { location.assign(address(false)); return; }
-    const text = await answer.text();
-    const page = new DOMParser().parseFromString(text, "text/html");
-    const shown = answer.ok ? page.body : page.querySelector("main");
-    hits.replaceChildren(...(shown ?? page.body).childNodes);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!answer.ok) { put(sentence(page.querySelector("main h1 + p")?.textContent ?? answer.statusText)); return; }
+    put(...page.body.childNodes);
     history.replaceState(null, "", address(false));
   } catch (error) {
-    if (error.name !== "AbortError") hits.textContent = "The server does not answer: try again.";
+    if (error.name !== "AbortError") put(sentence("The server does not answer: try again."));
   }
+}
+
+function sentence(text) {
+  const note = document.createElement("p");
+  note.className = "note bad";
+  note.textContent = text;
+  return note;
+}
+
+// Whoever stands on a hit that goes would stand nowhere, and no key would do anything.
+function put(...found) {
+  const held = hits.contains(document.activeElement);
+  hits.replaceChildren(...found);
+  if (held) box.focus();
 }
 
 function soon() {
@@ -33,7 +46,7 @@ function soon() {
   timer = setTimeout(look, 180);
 }
 
-form.addEventListener("input", soon);
+box.addEventListener("input", soon);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   clearTimeout(timer);

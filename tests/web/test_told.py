@@ -1,0 +1,50 @@
+"""What pictures and forms say, without a browser."""
+
+import re
+from dataclasses import replace
+
+from afresh.core.link_score import parse_keywords
+from afresh.core.model import RunId
+from afresh.core.pictures import LooksAhead
+from afresh.core.views import RunReport
+from afresh.faces.web.drawing import _short, ahead, paces, runs
+from afresh.faces.web.settings import _text
+
+RUN = RunReport(
+    run=RunId(3), source="docs", version=None, mode="refresh", state="completed", seconds=60.0, checked=1
+)
+
+
+def test_pictures_say_what_they_count() -> None:
+    assert [_short(number) for number in (0, 999, 1_000, 12_345, 999_499)] == [
+        "0",
+        "999",
+        "1k",
+        "12.3k",
+        "999k",
+    ]
+    assert [_short(number) for number in (999_500, 999_600, 999_600_000, 1_234_000_000)] == [
+        *("1M", "1M", "1G", "1.23G"),
+    ]
+    assert "Run 3: 1 page a minute" in paces([RUN])
+    drawn = runs([replace(RUN, checked=9, moved=2, doubtful=1)])
+    assert "Run 3: 2 gone or moved of 9 checked" in drawn
+    assert "Run 3: 1 failed, refused or in doubt of 9 checked" in drawn
+
+
+def test_a_mark_stands_under_the_bar_of_its_hour() -> None:
+    drawn = str(ahead(LooksAhead(due=5, hours=tuple(range(48)), later=0)))
+    bars = re.findall(
+        r'<rect class="look[^"]*" x="([\d.]+)" y="[\d.]+" width="([\d.]+)".*?<title>(.*?)</title>', drawn
+    )
+    middles = {title.partition(":")[0]: float(x) + float(width) / 2 for x, width, title in bars}
+    marks = re.findall(r'<text class="t mid" x="([\d.]+)"[^>]*>(\d+) h<', drawn)
+    assert [hours for _, hours in marks] == ["12", "24", "36"]
+    for x, hours in marks:
+        assert abs(float(x) - middles[f"In {hours} hours"]) < 0.1
+
+
+def test_keywords_are_typed_back_as_they_were_meant() -> None:
+    keywords = {"std:vector": 1.0, "contact": 0.5, "budget": 1.0, "a:b": 0.25}
+    assert _text(keywords) == "std:vector:1, contact:0.5, budget, a:b:0.25"
+    assert parse_keywords(_text(keywords)) == keywords
