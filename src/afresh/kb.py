@@ -8,7 +8,7 @@ from functools import partial
 
 from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.errors import RunBusy, UsageError
+from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
 from afresh.core.model import Attempt, Listed, Page, RunMode, Source, SourceId
@@ -24,7 +24,6 @@ from afresh.core.views import (
     Plan,
     Reindexed,
     RunReport,
-    SourceView,
     StoreStatus,
     Why,
 )
@@ -40,9 +39,9 @@ from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
 from afresh.engine.runs import run_and_source
+from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
-from afresh.engine.status import status_of, view_of, whole_view_of
-from afresh.engine.timetable import next_time
+from afresh.engine.status import status_of
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
@@ -83,7 +82,15 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """Add the source if it is new, and look at it now."""
         kind, url = self._tools.recognise(target)
         source = await add_source(
-            self._store, kind, url, name, version, rules or {}, policy or {}, self._clock()
+            self._store,
+            kind,
+            url,
+            name,
+            version,
+            rules or {},
+            policy or {},
+            self._tools.check_settings,
+            self._clock(),
         )
         return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 
@@ -108,16 +115,18 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         mode = RunMode.DUE if due else RunMode.REFRESH
 
         async def one(source: Source) -> RunReport | None:
-            slot = await self._next_time(source) if due else None
-            if self._stopping.is_set() or (slot is not None and slot > self._clock()):
-                return None
             try:
+                slot = await self._next_time(source) if due else None
+                if self._stopping.is_set() or (slot is not None and slot > self._clock()):
+                    return None
                 return await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
                 return None
+            except ConfigError as wrong:  # told when the others are done
+                raise wrong if len(chosen) == 1 else ConfigError(f"{source.label}: {wrong}") from None
 
         reports = await side_by_side([partial(one, source) for source in chosen])
         return [report for report in reports if report is not None]
@@ -216,7 +225,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         if not needs_text(query, context=context):
             return []
         sources = chosen or await self._store.sources()
-        return without_text([each.label for each in sources if not self._tools.keeps_text(each)], query)
+        keeps = self._tools.keeps_text
+        return without_text([each.label for each in sources if if_settled(keeps, each) is False], query)
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
@@ -263,25 +273,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """The version of a source that a label means, which may be a range, and the versions there are."""
         return (await best_sources(self._store, label))[1]
 
-    async def sources(self) -> list[SourceView]:
-        """All sources with their numbers."""
-        alive = await self._alive()
-        return [await view_of(self._store, source, alive) for source in await self._store.sources()]
-
-    async def show(self, label: str) -> SourceView:
-        """One source with its numbers."""
-        return (await self.shown([await self._source(label)]))[0]
-
-    async def shown(self, sources: Sequence[Source]) -> list[SourceView]:
-        """Some sources with their numbers."""
-        alive, serving, views = await self._alive(), await self._store.serving_model(), []
-        for source in sources:
-            view = await whole_view_of(self._store, source, alive, serving)
-            keywords, sinks = self._tools.keywords(source), await self._sink_views([source])
-            next_time = await self._next_time(source)
-            views.append(replace(view, next_time=next_time, keywords=keywords, sinks=sinks))
-        return views
-
     async def links(
         self,
         label: str,
@@ -314,15 +305,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
-        me, lease_seconds = self._tools.identity()
-        status = await status_of(
-            self._store,
-            me,
-            lease_seconds,
-            self._clock(),
-            self._models.wanted(),
-            lambda source: self._tools.bounds(source)[1].max_age_seconds,
-        )
+        status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
         return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
@@ -360,9 +343,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """Close the store."""
         await self._store.close()
 
-    async def _next_time(self, source: Source) -> datetime | None:
-        return await next_time(self._store, source, self._tools.schedule(source), self._clock())
-
     async def _run(
         self,
         source: Source,
@@ -393,5 +373,4 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        rules_of, left_out = (lambda source: self._tools.bounds(source)[0]), self._tools.why_left_out
-        return await why_unknown(self._store, url, within, rules_of, left_out)
+        return await why_unknown(self._store, self._tools, url, within)

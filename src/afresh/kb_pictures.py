@@ -6,6 +6,7 @@ from afresh.core.model import Source, SourceId
 from afresh.core.pictures import Calendar, LooksAhead, Politeness, Receipt, SiteMap
 from afresh.core.records import Sources
 from afresh.engine import pictures
+from afresh.engine.settled import max_age_of
 from afresh.engine.status import view_of
 from afresh.kb_runs import RunsOnRecord
 
@@ -44,10 +45,10 @@ class Pictures(RunsOnRecord):
 
     async def receipt(self, source: Source) -> Receipt:
         """How fresh a source is, and what its last run cost and saved."""
-        view = await view_of(self._store, source, await self._alive())
+        view = await view_of(self._store, self._tools, source, await self._alive())
         serving = await self._store.serving_model()
         view = replace(view, model=serving.name if serving else None)
-        age = self._tools.bounds(source)[1].max_age_seconds
+        age = max_age_of(self._tools, source)
         due, _ = await self._store.due_tally(source.id, self._clock(), age)
         last = await self._store.last_runs(source.id, pictures.LAST)
         return pictures.receipt_of(source, view, due, last)

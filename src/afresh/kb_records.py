@@ -13,6 +13,7 @@ from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkPlace, Li
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.answering import Turn, begin
+from afresh.engine.kb_update import KINDS
 from afresh.engine.records import (
     add_page,
     change_settings,
@@ -43,18 +44,18 @@ class Records(Work):
     ) -> tuple[Source, bool]:
         """Add a source that somebody names from afar, and whether it is new; nothing is read yet."""
         kind, url = self._tools.recognise_from_afar(target)
-        self._tools.check_settings(settings)
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
-        source = await add_source(self._store, kind, url, name, version, rules, policy, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
         return source, source.id not in known
 
     async def change_settings(
         self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
     ) -> Source:
         """Lay settings over those of a source, and let some be as everywhere again."""
-        self._tools.check_settings(settings)
-        await change_settings(self._store, source, settings, reset, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, settings, reset, check, now)
         return await source_of(self._store, source.id)
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
@@ -90,8 +91,9 @@ class Records(Work):
         """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
         rules, _ = self._tools.bounds(source)
         page = await add_page(self._store, source, rules, self._tools.web_address(url), self._clock())
-        with suppress(RunBusy):  # else it waits for the next
-            await self.start(source, RunMode.DUE)
+        if source.name not in KINDS:
+            with suppress(RunBusy):  # else it waits for the next
+                await self.start(source, RunMode.DUE)
         return page
 
     async def set_next_look(self, number: int, at: datetime) -> PageView:

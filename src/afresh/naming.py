@@ -46,6 +46,6 @@ class Naming:
 
         return web_address(typed)
 
-    def check_settings(self, settings: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings."""
-        self.config.with_overrides(settings)
+    def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings and no others."""
+        self.config.with_overrides(rules, policy)

@@ -18,6 +18,7 @@ from afresh.core.pictures import DayCount
 from afresh.core.records import LinkFilter, LinkRecord, PageFilter, Sources
 from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
+from afresh.engine.settled import if_settled
 from afresh.engine.tools import Tools
 from afresh.ports import Library
 
@@ -235,7 +236,8 @@ class ReadersTools:
         if await self._store.find_pages(url):
             return
         for source in await self._store.sources():
-            if source.kind == "web" and self._tools.bounds(source)[0].refusal(url, 0) is None:
+            bounds = if_settled(self._tools.bounds, source) if source.kind == "web" else None
+            if bounds is not None and bounds[0].refusal(url, 0) is None:
                 return
         raise Unknown(f"{url} {self.refusal}")
 

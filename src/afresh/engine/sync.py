@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from afresh.core.copies import SinkRecord
 from afresh.core.errors import RunBusy, SinkError, SinkGone
 from afresh.core.events import Listener
+from afresh.core.labels import is_among
 from afresh.core.model import Source, SourceId
 from afresh.core.reconcile import plan
 from afresh.core.sync_views import SyncReport
@@ -149,7 +150,7 @@ def attached(outlet: Outlet, sources: Sequence[Source]) -> list[SourceId]:
 
 def is_attached(names: Sequence[str], source: Source) -> bool:
     """Whether a store with this list of names or labels is to hold a source; without a list it holds all."""
-    return not names or source.name in names or source.label in names
+    return is_among(source.label, names)
 
 
 def _is_in_doubt(record: SinkRecord, since: datetime) -> bool:

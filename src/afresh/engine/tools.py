@@ -69,8 +69,8 @@ class Tools(Protocol):
         """The address of a page that a caller of the server names; UsageError if it is none of the web."""
         ...
 
-    def check_settings(self, settings: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings."""
+    def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings and no others."""
         ...
 
     def keeps_text(self, source: Source) -> bool:

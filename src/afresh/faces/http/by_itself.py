@@ -48,7 +48,8 @@ def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) ->
     if works:
         yield WORKER, lambda: kb.work(listener=_hear)
     if works or schedules:
-        yield "webhooks", lambda: kb.keep_promises(listener=_hear)
+        yield "webhooks", lambda: kb.keep_wishes(listener=_hear)
+        yield "messages", kb.keep_sending
     if schedules:
         yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
     if schedules and config.sinks:
