@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from afresh.bounds import pace_for, policy_for, rules_for, weighing_for
 from afresh.config import Config, kb_paths
 from afresh.config.kb import KbSettings
 from afresh.core.doubt import PROBE
@@ -20,12 +21,10 @@ from afresh.core.file_urls import file_url, is_file_url, path_of
 from afresh.core.kb_pages import FILES as FILES_OF_KB
 from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS
-from afresh.core.link_score import Weighing
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.pictures import Politeness
-from afresh.core.recipe import CHUNKER, recipe_of
-from afresh.core.scope import Rules, Scope
+from afresh.core.scope import Rules
 from afresh.core.sweep import brake_holds
 from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
@@ -56,9 +55,9 @@ if TYPE_CHECKING:
     from afresh.core.glimpse import Glimpse
     from afresh.core.timing import Schedule
 
-UNBOUNDED = 10_000_000
 # What a person wrote down is read whatever it says of itself, and believed.
 LISTED_BY_HAND = {"respect_noindex": False, "doubt": False, "probe": False}
+GLANCES = 4  # looks at addresses of no run at once: each may need a process, and a browser
 TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
 
 
@@ -91,6 +90,8 @@ class Workshop(Outlets, Naming):
         self.clock = clock
         self._warm: Offload | None = None  # processes that outlive a run
         self._warmed = 0  # by how many
+        self._glances = asyncio.Semaphore(GLANCES)
+        self._hosts = Hosts(GLANCES)  # that were glanced at
 
     def bounds(self, source: Source) -> tuple[Rules, Policy]:
         """What belongs to a source and the numbers that govern it."""
@@ -199,16 +200,16 @@ class Workshop(Outlets, Naming):
 
     async def glance(self, url: str) -> "Glimpse":
         """The text at a web address as it is now, through the same guarded client as a run."""
-        from afresh.engine.glance import glance
+        from afresh.engine.glance import Manners, glance
 
-        offload = Offload()
-        web = Looking(self.config, Rules(root=url), self.clock, offload, None).anywhere()
-        extract = partial(offload.call, Named("afresh.extractors", "extract"))
-        try:
-            return await glance(web, extract, url, self.clock)
-        finally:
-            await web.close()
-            await offload.close()
+        manners = Manners(self._hosts, self.config.crawl.delay_seconds)
+        async with self._glances, self._borrowed() as offload:
+            web = Looking(self.config, Rules(root=url), self.clock, offload, None).anywhere()
+            extract = partial(offload.call, Named("afresh.extractors", "extract"))
+            try:
+                return await glance(web, extract, url, self.clock, manners)
+            finally:
+                await web.close()
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""
@@ -226,10 +227,25 @@ class Workshop(Outlets, Naming):
             if warming is not None:
                 warming.cancel()
                 await asyncio.wait({warming})
-            self._warmed -= 1
-            if not self._warmed:
-                self._warm = None
-                await warm.close()
+            await self._let_go(warm)
+
+    @asynccontextmanager
+    async def _borrowed(self) -> AsyncIterator[Offload]:
+        """The processes that are warm, which do not end before we are done; else one of our own."""
+        warm = self._warm
+        if warm is not None:
+            self._warmed += 1
+        own = warm or Offload(1)
+        try:
+            yield own
+        finally:
+            await (own.close() if warm is None else self._let_go(own))
+
+    async def _let_go(self, warm: Offload) -> None:
+        self._warmed -= 1
+        if not self._warmed:
+            self._warm = None
+            await warm.close()
 
     async def _warm_up(self, offload: Offload) -> None:
         """Trouble is no matter here: whoever needs what cannot be started is told."""
@@ -330,70 +346,4 @@ def _vigil(store: SqlStore, pace: Pace, clock: Clock) -> Vigil:
         lease_seconds=pace.lease_seconds,
         heartbeat_seconds=pace.heartbeat_seconds,
         clock=clock,
-    )
-
-
-def rules_for(source: Source, own: Config) -> Rules:
-    """What belongs to a source under its settings."""
-    crawl = own.crawl
-    return Rules(
-        root=source.url,
-        scope=Scope(crawl.scope),
-        include=crawl.include,
-        exclude=crawl.exclude,
-        max_depth=crawl.max_depth,
-        max_pages=crawl.max_pages if source.kind == "web" or "max_pages" in source.rules else UNBOUNDED,
-        max_params=crawl.max_url_params,
-        max_components=UNBOUNDED if crawl.max_path_components is None else crawl.max_path_components,
-        max_per_pattern=crawl.max_per_pattern or 0,
-    )
-
-
-def weighing_for(own: Config) -> Weighing:
-    """What the keywords of a source weigh."""
-    return Weighing(weights=own.links.keywords, unknown=own.links.unknown_keyword_weight)
-
-
-def policy_for(own: Config) -> Policy:
-    """The numbers that decisions obey, with the recipe of the content they guard."""
-    from afresh.models.choose import wanted_model
-
-    policy = own.policy
-    return Policy(
-        recipe=recipe_of(
-            own.storage.body,
-            wanted_model(own.embedding) if own.storage.body == "none" else None,
-            hidden_links=own.crawl.hidden_links,
-            render=own.crawl.render,
-        ),
-        chunker=CHUNKER,
-        recheck_seconds=policy.recheck_seconds,
-        backoff_base_seconds=policy.backoff_base_seconds,
-        backoff_max_seconds=policy.backoff_max_seconds,
-        retries=policy.retries,
-        gone_after=policy.gone_after,
-        missing_after=policy.missing_after,
-        brake_percent=policy.brake_percent,
-        brake_pages=policy.brake_pages,
-        respect_noindex=own.crawl.respect_noindex,
-        respect_nofollow=own.crawl.respect_nofollow,
-        doubts=policy.doubt,
-        reread_seconds=policy.reread_seconds,
-        max_age_seconds=policy.max_age_seconds,
-        budget_per_run=policy.budget_per_run,
-        adapt=policy.adapt,
-        adapt_max_seconds=policy.adapt_max_seconds,
-        trust_lastmod=own.crawl.trust_lastmod,
-    )
-
-
-def pace_for(own: Config) -> Pace:
-    """How fast and how far a run goes."""
-    return Pace(
-        concurrency=own.crawl.concurrency,
-        delay_seconds=own.crawl.delay_seconds,
-        max_pages=own.crawl.max_pages,
-        max_depth=own.crawl.max_depth,
-        lease_seconds=own.policy.lease_seconds,
-        heartbeat_seconds=own.policy.heartbeat_seconds,
     )

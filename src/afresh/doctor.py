@@ -11,7 +11,7 @@ from pathlib import Path
 from afresh import requisites
 from afresh.config import Config
 from afresh.config.sinks import SinkSettings
-from afresh.core.errors import EmbedderDown, StoreDamaged, StoreError, StoreMissing
+from afresh.core.errors import ConfigError, EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
 from afresh.core.model import PageStatus, Run, RunState, Source, Worker
 from afresh.core.views import Finding
@@ -61,11 +61,25 @@ def _surroundings(config: Config, sources: Sequence[Source] = ()) -> list[Findin
     return [
         Finding(check="python", ok=True, detail=f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         Finding(check="settings", ok=True, detail=where),
+        *_wrong(config, sources),
         _network(config),
         *([_room(file)] if (file := file_of(config.store.url)) is not None else []),
         requisites.browser(config, always=always),
         requisites.model(config),
     ]
+
+
+def _wrong(config: Config, sources: Sequence[Source]) -> list[Finding]:
+    """Sources whose own settings cannot be meant together with those of this machine."""
+    found = []
+    for source in sources:
+        try:
+            config.with_overrides(source.rules, source.policy)
+        except ConfigError as wrong:
+            detail = f"{source.label} is not looked at: {wrong}"
+            fix = f"`afresh set {source.label} --reset NAME` takes a setting back, or change the file"
+            found.append(Finding(check="settings", ok=False, detail=detail, fix=fix))
+    return found
 
 
 def _place(config: Config) -> str:

@@ -8,10 +8,10 @@ from functools import partial
 
 from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.errors import RunBusy, UsageError
+from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, Listed, Page, RunId, RunMode, Source, SourceId
+from afresh.core.model import Attempt, Listed, Page, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
@@ -24,7 +24,6 @@ from afresh.core.views import (
     Plan,
     Reindexed,
     RunReport,
-    SourceView,
     StoreStatus,
     Why,
 )
@@ -39,8 +38,10 @@ from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
 from afresh.engine.run import run_source
+from afresh.engine.runs import run_and_source
+from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
-from afresh.engine.status import status_of, view_of, whole_view_of
+from afresh.engine.status import status_of
 from afresh.engine.tools import Models, Tools
 from afresh.engine.watch import Watch, watched_of
 from afresh.engine.which import best_sources, exact_source, exact_sources, stand_in_note
@@ -81,7 +82,15 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """Add the source if it is new, and look at it now."""
         kind, url = self._tools.recognise(target)
         source = await add_source(
-            self._store, kind, url, name, version, rules or {}, policy or {}, self._clock()
+            self._store,
+            kind,
+            url,
+            name,
+            version,
+            rules or {},
+            policy or {},
+            self._tools.check_settings,
+            self._clock(),
         )
         return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 
@@ -106,16 +115,18 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         mode = RunMode.DUE if due else RunMode.REFRESH
 
         async def one(source: Source) -> RunReport | None:
-            slot = await self._next_time(source) if due else None
-            if self._stopping.is_set() or (slot is not None and slot > self._clock()):
-                return None
             try:
+                slot = await self._next_time(source) if due else None
+                if self._stopping.is_set() or (slot is not None and slot > self._clock()):
+                    return None
                 return await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
                 listener(Notice(text=f"{source.label} is left out: {busy}"))
                 return None
+            except ConfigError as wrong:  # told when the others are done
+                raise wrong if len(chosen) == 1 else ConfigError(f"{source.label}: {wrong}") from None
 
         reports = await side_by_side([partial(one, source) for source in chosen])
         return [report for report in reports if report is not None]
@@ -214,7 +225,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         if not needs_text(query, context=context):
             return []
         sources = chosen or await self._store.sources()
-        return without_text([each.label for each in sources if not self._tools.keeps_text(each)], query)
+        keeps = self._tools.keeps_text
+        return without_text([each.label for each in sources if if_settled(keeps, each) is False], query)
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
@@ -245,9 +257,11 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
                 reports.append(await reindex(remake, source))
         return reports
 
-    async def open(self, url: str, *, within: str | None = None, former: bool = False) -> OpenedPage:
-        """The stored text of a page, or of the page it moved to."""
-        address = self._tools.address(url)
+    async def open(
+        self, url: str, *, within: str | None = None, former: bool = False, from_afar: bool = False
+    ) -> OpenedPage:
+        """The stored text of a page, or of the page it moved to; `from_afar`: no path is taken for one."""
+        address = (self._tools.page_address if from_afar else self._tools.address)(url)
         chosen = (await best_sources(self._store, within))[0] if within else [None]
         for source in chosen:
             opened = await open_page(self._store, address, source.id if source else None, former=former)
@@ -258,19 +272,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def find_version(self, label: str) -> FoundVersion:
         """The version of a source that a label means, which may be a range, and the versions there are."""
         return (await best_sources(self._store, label))[1]
-
-    async def sources(self) -> list[SourceView]:
-        """All sources with their numbers."""
-        alive = await self._alive()
-        return [await view_of(self._store, source, alive) for source in await self._store.sources()]
-
-    async def show(self, label: str) -> SourceView:
-        """One source with its numbers."""
-        source = await self._source(label)
-        view = await whole_view_of(self._store, source, await self._alive())
-        keywords = self._tools.keywords(source)
-        sinks = await self._sink_views([source])
-        return replace(view, next_time=await self._next_time(source), keywords=keywords, sinks=sinks)
 
     async def links(
         self,
@@ -304,15 +305,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
-        me, lease_seconds = self._tools.identity()
-        status = await status_of(
-            self._store,
-            me,
-            lease_seconds,
-            self._clock(),
-            self._models.wanted(),
-            lambda source: self._tools.bounds(source)[1].max_age_seconds,
-        )
+        status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
         return replace(status, sinks=await self._sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
@@ -331,10 +324,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def confirm(self, run: int) -> RunReport:
         """Let a run that the brake holds delete what it found gone."""
-        found = await self._store.run_by_id(RunId(run))
-        source = await self._store.source_by_id(found.source_id) if found else None
-        if found is None or source is None:
-            raise UsageError(f"there is no run {run}; `afresh status` lists the runs that wait")
+        found, source = await run_and_source(self._store, run)
         return await confirm_run(self._store, found, source, self._clock(), self._tools.targets())
 
     async def ready(self) -> None:
@@ -383,5 +373,4 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         return found[0]
 
     async def _why_not(self, url: str, within: SourceId | None) -> str:
-        rules_of, left_out = (lambda source: self._tools.bounds(source)[0]), self._tools.why_left_out
-        return await why_unknown(self._store, url, within, rules_of, left_out)
+        return await why_unknown(self._store, self._tools, url, within)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.embedding import Model
 from afresh.core.errors import SourceError, UsageError
 from afresh.core.labels import name_for
 from afresh.core.model import PageId, RunId, RunState, Source, SourceId
@@ -11,13 +12,14 @@ from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGla
 from afresh.core.pictures import Receipt
 from afresh.core.schedule import DueTally
 from afresh.core.sweep import may_drop
-from afresh.core.views import RunReport
+from afresh.core.views import RunReport, SourceView
 from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
 from afresh.engine.records import split
 from afresh.engine.runs import run_and_source
-from afresh.engine.status import due_of, live_report, view_of
+from afresh.engine.status import due_of, live_report, view_of, whole_view_of
 from afresh.engine.tools import Models
+from afresh.engine.which import exact_source
 from afresh.kb_work import Work
 
 BEGINS = 600  # characters of the start page that a preview shows
@@ -30,12 +32,32 @@ class Glances(Work):
 
     _models: Models
 
+    async def sources(self) -> list[SourceView]:
+        """All sources with their numbers."""
+        alive = await self._alive()
+        known = await self._store.sources()
+        return [await view_of(self._store, self._tools, source, alive) for source in known]
+
+    async def show(self, label: str) -> SourceView:
+        """One source with its numbers."""
+        return (await self.shown([await exact_source(self._store, label)]))[0]
+
+    async def shown(self, sources: Sequence[Source]) -> list[SourceView]:
+        """Some sources with their numbers."""
+        alive, serving = await self._alive(), await self._store.serving_model()
+        return [await self._shown(source, alive, serving) for source in sources]
+
+    async def _shown(self, source: Source, alive: set[str], serving: Model | None) -> SourceView:
+        view = await whole_view_of(self._store, self._tools, source, alive, serving)
+        view = replace(view, sinks=await self._sink_views([source]))
+        if view.trouble is not None:
+            return view
+        return replace(view, next_time=await self._next_time(source), keywords=self._tools.keywords(source))
+
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
-        due = await due_of(
-            self._store, sources, now, lambda source: self._tools.bounds(source)[1].max_age_seconds
-        )
+        due = await due_of(self._store, self._tools, sources, now)
         serving = await self._store.serving_model()
         model = serving.name if serving else None
         return [await self._glance(source, alive, now, model, due[source.id]) for source in sources]
@@ -60,8 +82,9 @@ class Glances(Work):
         self, source: Source, alive: set[str], now: datetime, model: str | None, tally: DueTally
     ) -> SourceGlance:
         last = await self._store.last_runs(source.id, LAST)
-        view = await view_of(self._store, source, alive)
-        view = replace(view, model=model, next_time=await self._next_time(source))
+        view = replace(await view_of(self._store, self._tools, source, alive), model=model)
+        if view.trouble is None:
+            view = replace(view, next_time=await self._next_time(source))
         return SourceGlance(
             label=source.label,
             view=view,
@@ -78,7 +101,6 @@ class Glances(Work):
         settings = settings or {}
         recognise = self._tools.recognise if here else self._tools.recognise_from_afar
         kind, url = recognise(target)
-        self._tools.check_settings(settings)
         now, own = self._clock(), split(settings)
         known = await self._store.find_source_by_url(url, None)
         source = known or Source(

@@ -12,6 +12,8 @@ from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunSt
 from afresh.core.records import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
+from afresh.engine.answering import Turn, begin
+from afresh.engine.kb_update import KINDS
 from afresh.engine.records import (
     add_page,
     change_settings,
@@ -42,18 +44,18 @@ class Records(Work):
     ) -> tuple[Source, bool]:
         """Add a source that somebody names from afar, and whether it is new; nothing is read yet."""
         kind, url = self._tools.recognise_from_afar(target)
-        self._tools.check_settings(settings)
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
-        source = await add_source(self._store, kind, url, name, version, rules, policy, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
         return source, source.id not in known
 
     async def change_settings(
         self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
     ) -> Source:
         """Lay settings over those of a source, and let some be as everywhere again."""
-        self._tools.check_settings(settings)
-        await change_settings(self._store, source, settings, reset, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, settings, reset, check, now)
         return await source_of(self._store, source.id)
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
@@ -72,8 +74,9 @@ class Records(Work):
         """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
         rules, _ = self._tools.bounds(source)
         page = await add_page(self._store, source, rules, self._tools.web_address(url), self._clock())
-        with suppress(RunBusy):  # else it waits for the next
-            await self.start(source, RunMode.DUE)
+        if source.name not in KINDS:
+            with suppress(RunBusy):  # else it waits for the next
+                await self.start(source, RunMode.DUE)
         return page
 
     async def set_next_look(self, number: int, at: datetime) -> PageView:
@@ -173,14 +176,6 @@ class Records(Work):
         found = self._store.change_records(sources, run=run, url=url, kind=kind, below=below, limit=limit)
         return list(await found)
 
-    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | None:
-        """What was answered to a request with this name; None: it is the caller's to answer."""
-        return await self._store.begin_answer(caller, name, asked, self._clock())
-
-    async def keep_answer(self, caller: str, name: str, answer: KeptAnswer) -> None:
-        """Remember an answer for a day."""
-        await self._store.keep_answer(caller, name, answer)
-
-    async def forget_answer(self, caller: str, name: str) -> None:
-        """Let the request be made again: it came to nothing."""
-        await self._store.forget_answer(caller, name)
+    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
+        """What was answered to a request with this name, or the turn to answer it."""
+        return await begin(self._store, self._clock, caller, name, asked)

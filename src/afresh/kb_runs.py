@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from afresh.core.errors import UsageError
 from afresh.core.glimpse import Glimpse
 from afresh.core.model import Source
 from afresh.core.views import RunReport
@@ -45,10 +44,7 @@ class RunsOnRecord(Syncing):
 
     async def glance(self, url: str) -> Glimpse:
         """The text at a web address as it is now; nothing is kept."""
-        address = self._tools.address(url) if "://" in url else ""
-        if not address.startswith(("http://", "https://")):
-            raise UsageError(f"{url!r} is no web address: begin it with https:// or http://")
-        return await self._tools.glance(address)
+        return await self._tools.glance(self._tools.web_address(url))
 
     async def _alive(self) -> set[str]:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.cron import Cron
@@ -137,6 +136,9 @@ class Scheduling(Work):
                     following.want(wanted.intersection(names) if looks % EVERY_LOOK else names)
                     looks += 1
                     await heard(self._stopping, LOOK)
+        except BaseException:
+            following.leave()
+            raise
         finally:
             await following.drain()
 
@@ -147,8 +149,10 @@ class Scheduling(Work):
         policy: dict[str, object] = {"schedule": rule}
         if time_zone is not None:
             policy["time_zone"] = time_zone
-        for source in await self._meant(labels):
-            self._tools.schedule(replace(source, policy={**source.policy, **policy}))  # refuses a wrong one
+        meant = await self._meant(labels)
+        for source in meant:
+            self._tools.check_settings(source.rules, {**source.policy, **policy})
+        for source in meant:
             await self._store.add_source(
                 name=source.name,
                 version=source.version,
@@ -178,6 +182,7 @@ class Scheduling(Work):
 
     async def schedule_of(self, source: Source) -> ScheduleView:
         """The schedule of one source; Unknown if it has none."""
+        self._tools.schedule(source)  # refuses one whose settings are wrong
         found = await self.schedule_list([source.id], limit=1)
         if not found:
             raise Unknown(f"{source.label} has no schedule: it is looked at when somebody asks")
@@ -191,9 +196,9 @@ class Scheduling(Work):
             raise UsageError(f"{source.label} has no schedule: the settings of the section kb say when")
         named = {"time_zone": time_zone, "budget": budget}
         given = {"schedule": rule} | {key: value for key, value in named.items() if value is not None}
-        self._tools.check_settings(given)
         reset = [key for key, value in named.items() if value is None]
-        await change_settings(self._store, source, given, reset, self._clock())
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, given, reset, check, now)
 
     async def next_looks(
         self, source: Source, *, everything: bool = False, after: LookPlace | None = None, limit: int

@@ -38,9 +38,25 @@ class Syncing:
         listener: Listener = ignore,
     ) -> list[SyncReport]:
         """Bring external stores in line with the pages, all of them or those of some sources."""
+        meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
+        only = [source for sources in meant for source in sources] if labels else None
+        return await self._synced(only, to, dry_run, verify, listener)
+
+    async def sync_source(
+        self, source: Source, *, to: Sequence[str] = (), dry_run: bool = False, verify: bool = False
+    ) -> list[SyncReport]:
+        """Bring external stores in line with the pages of one source, those named or all that hold it."""
+        return await self._synced([source], to or self.sinks_of(source), dry_run, verify, ignore)
+
+    async def _synced(
+        self,
+        only: Sequence[Source] | None,
+        to: Sequence[str],
+        dry_run: bool,
+        verify: bool,
+        listener: Listener,
+    ) -> list[SyncReport]:
         async with self._tools.syncing(to, listener, self._stopping) as (syncs, outlets):
-            meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-            only = [source for sources in meant for source in sources] if labels else None
             if dry_run:
                 return await syncs.preview(outlets, only, verify=verify)
             return await syncs.sync(outlets, only, verify=verify)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.errors import RunBusy
+from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.model import RunMode, Source
 from afresh.core.views import RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.crew import AT_ONCE, Crew
+from afresh.engine.kb_update import KINDS
 from afresh.engine.report import report_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
@@ -40,11 +41,13 @@ class Work(RunsOnRecord):
         rules: Mapping[str, object] | None = None,
         policy: Mapping[str, object] | None = None,
         full: bool = False,
+        on_the_web: bool = False,
     ) -> RunReport:
-        """Add the source if it is new, and leave looking at it to workers."""
-        kind, url = self._tools.recognise(target)
-        now = self._clock()
-        source = await add_source(self._store, kind, url, name, version, rules or {}, policy or {}, now)
+        """Add the source if it is new, and leave looking at it to workers; `on_the_web`: only then."""
+        recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
+        kind, url = recognise(target)
+        rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
         return await self._queue(source, RunMode.CRAWL, full)
 
     async def queue_refresh(
@@ -57,18 +60,19 @@ class Work(RunsOnRecord):
     ) -> list[RunReport]:
         """Leave another look at some sources or all, or at what is `due`, to workers."""
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-        chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
+        chosen = [source for sources in meant for source in sources] or [
+            source for source in await self._store.sources() if source.name not in KINDS
+        ]
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
-            slot = await self._next_time(source) if due else None
-            if slot is not None and slot > self._clock():
-                continue
             try:
-                reports.append(await self._queue(source, mode, full, slot))
-            except RunBusy as busy:
-                if len(chosen) == 1 and not due:
+                slot = await self._next_time(source) if due else None
+                if slot is None or slot <= self._clock():
+                    reports.append(await self._queue(source, mode, full, slot))
+            except (RunBusy, ConfigError) as why:
+                if len(chosen) == 1 and not (due and isinstance(why, RunBusy)):
                     raise
-                listener(Notice(text=f"{source.label} is left out: {busy}"))
+                listener(Notice(text=f"{source.label} is left out: {why}"))
         return reports
 
     async def _next_time(self, source: Source) -> datetime | None:
@@ -78,6 +82,8 @@ class Work(RunsOnRecord):
     async def _queue(
         self, source: Source, mode: RunMode, full: bool, slot: datetime | None = None
     ) -> RunReport:
+        if source.name in KINDS:  # no worker takes it: a run of it is part of an update that writes files
+            raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
         now = self._clock()
         run, _ = await self._store.start_run(source.id, mode, full=full, worker=None, now=now, slot=slot)
         return replace(report_of(run, source), seconds=0.0)

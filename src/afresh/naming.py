@@ -28,12 +28,24 @@ class Naming:
 
         return recognise_from_afar(target, self.config.server.allowed_roots, self.config.github.web_urls)
 
+    def recognise_on_the_web(self, target: str) -> tuple[str, str]:
+        """The same for a target that an agent names: what is on the web alone."""
+        from afresh.sources.afar import recognise_on_the_web
+
+        return recognise_on_the_web(target, self.config.github.web_urls)
+
+    def page_address(self, typed: str) -> str:
+        """The address of a page on record that a caller names; UsageError if it is not whole."""
+        from afresh.sources.afar import page_address
+
+        return page_address(typed)
+
     def web_address(self, typed: str) -> str:
         """The address of a page that a caller of the server names; UsageError if it is none of the web."""
         from afresh.sources.afar import web_address
 
         return web_address(typed)
 
-    def check_settings(self, settings: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings."""
-        self.config.with_overrides(settings)
+    def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings and no others."""
+        self.config.with_overrides(rules, policy)

@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.answers import KeptAnswer
+from afresh.core.errors import RunBusy
 from afresh.core.looks import Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus, RunState, SourceId
 from afresh.core.records import ALL_PAGES, LinkFilter, LinkPlace, PageFilter
+from afresh.engine.answering import Turn, begin
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -148,11 +151,49 @@ async def test_an_answer_is_given_again_for_a_day(store: Library, clock: FrozenC
     assert await begin("me", "key", "asked", clock()) == KeptAnswer("asked")
     assert await begin("you", "key", "asked", clock()) is None
     answer = KeptAnswer("asked", 201, "/x", "{}")
-    await store.keep_answer("me", "key", answer)
+    first = clock()
+    await store.keep_answer("me", "key", first, answer)
+    clock.advance(seconds=50)
+    renewed = clock()
+    assert await store.renew_answer("you", "key", first, renewed)
+    assert await store.renew_answer("you", "key", first, renewed), "as when the answer of the store was lost"
+    clock.advance(seconds=50)
+    assert await begin("you", "key", "asked", clock()) == KeptAnswer("asked"), "it goes on"
     clock.advance(hours=23)
     assert await begin("me", "key", "other", clock()) == answer
-    assert await begin("you", "key", "asked", clock()) is None, "who began and never ended is dead"
-    await store.forget_answer("you", "key")
-    assert await begin("you", "key", "asked", clock()) is None
+    second = clock()
+    assert await begin("you", "key", "asked", second) is None, "who began and never ended is dead"
+    clock.advance(seconds=1)
+    await store.keep_answer("you", "key", renewed, answer)
+    await store.forget_answer("you", "key", renewed)
+    assert not await store.renew_answer("you", "key", renewed, clock())
+    assert await begin("you", "key", "asked", clock()) == KeptAnswer("asked"), "another one's now"
+    await store.forget_answer("you", "key", second)
+    assert await begin("you", "key", "asked", second) is None
+    await store.keep_answer("you", "key", second, answer)
+    assert not await store.renew_answer("you", "key", second, clock()), "it ended"
     clock.advance(hours=2)
     assert await begin("me", "key", "asked", clock()) is None
+
+
+async def test_an_answer_that_takes_long_stays_its_own(store: Library, clock: FrozenClock) -> None:
+    async def asked_again() -> KeptAnswer | Turn:
+        clock.advance(seconds=50)
+        return await begin(store, clock, "me", "key", "asked")
+
+    answer = KeptAnswer("asked", 200, None, "{}")
+    first = await asked_again()
+    assert isinstance(first, Turn)
+    assert await asked_again() == KeptAnswer("asked")
+    assert await first.renew()
+    assert await asked_again() == KeptAnswer("asked")
+    second = await asked_again()
+    assert isinstance(second, Turn), "the first was not heard of for more than a minute"
+    clock.advance(seconds=1)
+    assert not await first.renew()
+    with pytest.raises(RunBusy):
+        async with first:
+            raise RunBusy("late")
+    async with second:
+        await second.keep(answer)
+    assert await asked_again() == answer

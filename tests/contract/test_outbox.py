@@ -49,10 +49,15 @@ async def test_F101_one_sends_a_message_and_what_was_sent_is_forgotten_later(
 
     await store.settle_letter(first, LetterState.SENT, clock(), again=None, error=None)
     later = clock() + timedelta(hours=1)
+    assert await store.take_letter(second, lease)
     await store.settle_letter(second, LetterState.WAITING, clock(), again=later, error="no connection")
     (waiting,) = await store.letters(state=LetterState.WAITING)
     assert (waiting.error, waiting.next_try_at, waiting.ended_at) == ("no connection", later, None)
-    await store.settle_letter(second, LetterState.DEAD, clock(), again=None, error="a day old")
+    (again,) = await store.letters(state=LetterState.WAITING)
+    assert await store.take_letter(again, lease)
+    await store.settle_letter(second, LetterState.SENT, clock(), again=None, error="late")
+    assert (await store.count_letters())["waiting"] == 1, "another has begun to send it"
+    await store.settle_letter(again, LetterState.DEAD, clock(), again=None, error="a day old")
     assert await store.count_letters() == {"sent": 1, "dead": 1}
     assert not await store.take_letter(second, lease)
     await store.settle_letter(second, LetterState.DEAD, clock.advance(days=8), again=None, error="a day old")

@@ -60,6 +60,41 @@ async def test_a_glance_reads_any_web_page_and_keeps_nothing(
             for typed in ("/etc/passwd", "file:///etc/passwd", "ftp://example.org/", ""):
                 with pytest.raises(UsageError, match="web address"):
                     await kb.glance(typed)
+            site.put("/robots.txt", "User-agent: *\nCrawl-delay: 30")
+            assert (await kb.glance(site.at("/p0"))).markdown
+            with pytest.raises(SourceError, match="asked once in 30 s: try again in 30 s"):
+                await kb.glance(site.at("/p0"))
         async with opened(tmp_path / "kb.db", {"network.allow": []}) as kb:
             with pytest.raises(SourceError, match="not allowed"):
                 await kb.glance(site.at("/p0"))
+
+
+async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive, most = set[int](), 0
+
+    class Counted(InProcess):
+        def __init__(self, processes: int | None = None) -> None:
+            nonlocal most
+            super().__init__(processes)
+            alive.add(id(self))
+            most = max(most, len(alive))
+
+        async def close(self) -> None:
+            alive.discard(id(self))
+
+    monkeypatch.setattr("afresh.app.Offload", Counted)
+    with TinySite() as site:
+        lay(site, star(1))
+        async with opened(tmp_path / "kb.db") as kb:
+            await asyncio.gather(*(kb.glance(site.at("/p0")) for _ in range(12)))
+            assert (most, alive) == (4, set())
+            most = 0
+            async with kb._tools.kept_warm():
+                glances = [asyncio.create_task(kb.glance(site.at("/p0"))) for _ in range(4)]
+                await asyncio.sleep(0)
+            assert len(alive) == 1, "what is borrowed stays"
+            await asyncio.gather(*glances)
+            assert most == 1
+            assert not alive

@@ -268,6 +268,11 @@ async def test_agents_are_kept_from_files_and_private_addresses(tmp_path: Path) 
             for url in ("/etc", "file:///etc", "~/.ssh", "git+file:///srv/repo", "git+ssh://h/r", "docs.txt"):
                 result = await client.call_tool("scrape_docs", {"url": url})
                 assert "not on the web" in result.content[0].text  # type: ignore[union-attr]
+            for typed in ("~", ".", "..", "~root/x", "~root/://x", "/etc/passwd", "a.zip!/b", "docs.txt"):
+                with pytest.raises(MCPError, match="no whole address") as refused:
+                    await client.read_resource(f"afresh://page/{typed}")
+                assert str(Path.home()) not in str(refused.value)
+                assert str(Path.cwd()) not in str(refused.value)
             for url in (
                 "http://127.0.0.1:9/",
                 "http://169.254.169.254/latest/",

@@ -1,14 +1,14 @@
 """Keeping a source fresh by what is heard: when which look is had, and that nothing is lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
 
-from afresh.core.errors import EmbedderDown, RunBusy, StoreDamaged, UsageError
+from afresh.core.errors import ConfigError, EmbedderDown, RunBusy, StoreDamaged, UsageError
 from afresh.core.events import Notice
 from afresh.core.model import Listed, RunId, RunMode, Source, SourceId
 from afresh.core.views import RunReport
@@ -35,6 +35,11 @@ class Ground:
     closed: int = 0
     heard: Callable[[Sequence[str]], None] = field(default=lambda paths: None)
     lost: Callable[[str], None] = field(default=lambda why: None)
+
+    def of(self, source: Source) -> "Ground":
+        if "bogus" in source.rules:
+            raise ConfigError("unknown rule bogus")
+        return self
 
     def open(self, heard: Callable[[Sequence[str]], None], lost: Callable[[str], None]) -> None:
         if not self.there:
@@ -69,7 +74,7 @@ class Scene:
         self.stopping = asyncio.Event()
         self.gate = asyncio.Event()  # looks last until it is open
         self.gate.set()
-        watch = Watch(store, lambda source: ground, self._look, self.stopping, times, self._tell)
+        watch = Watch(store, ground.of, self._look, self.stopping, times, self._tell)
         self.task = asyncio.create_task(watch.keep([source]))
 
     async def _look(self, source: Source, mode: RunMode, pages: Sequence[Listed]) -> RunReport:
@@ -100,11 +105,15 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    ground: Ground | None = None, times: WatchTimes = TIMES, *, kind: str = "folder"
+    ground: Ground | None = None,
+    times: WatchTimes = TIMES,
+    *,
+    kind: str = "folder",
+    rules: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Scene]:
     store = MemoryStore()
     source = await store.add_source(
-        name="docs", version=None, kind=kind, url="file:///docs", rules={}, policy={}, now=NOW
+        name="docs", version=None, kind=kind, url="file:///docs", rules=rules or {}, policy={}, now=NOW
     )
     made = Scene(ground or Ground(), store, source, times)
     try:
@@ -130,6 +139,14 @@ async def test_everything_first_and_then_just_what_is_heard_of() -> None:
         assert await at.notice() == "docs is watched"
         at.ground.heard(["/docs/b.md", "/docs/a.md"])
         assert await at.look() == (RunMode.CHECK, ["file:///docs/a.md", "file:///docs/b.md"])
+
+
+async def test_a_source_with_wrong_settings_is_watched_when_they_are_right() -> None:
+    async with scene(rules={"bogus": 1}) as at:
+        assert await at.notice() == "docs: unknown rule bogus; it is watched when its settings are right"
+        await at.store.replace_rules(at.source.id, {}, {}, NOW)
+        assert await at.look() == ALL
+        assert await at.notice() == "docs is watched again"
 
 
 async def test_what_means_nothing_wakes_nothing() -> None:

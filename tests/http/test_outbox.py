@@ -160,5 +160,5 @@ async def test_F101_the_server_sends_by_itself_until_it_is_told_to_stop(
             wire.routes["/hook"] = last
             await kb.crawl(site.url, name="docs")
             async with asyncio.timeout(20):
-                await kb.keep_promises()
+                await kb.keep_sending()
             assert (await one(kb)).state is LetterState.SENT

@@ -4,6 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
@@ -11,8 +12,10 @@ from tests.http.asking import REMOTE, Answered, ask
 from afresh.app import build
 from afresh.core.access import Scope
 from afresh.core.model import RunMode
+from afresh.faces.http.access import SURPRISE
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
+from afresh.kb import KnowledgeBase
 
 HTML = {"accept": "text/html,*/*;q=0.8"}
 FORM = {**HTML, "content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
@@ -174,3 +177,31 @@ async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> N
     told = await ask(app, "GET", "/api/v1/sources")
     assert (told.status, told.headers["content-type"]) == (503, "application/problem+json")
     assert (await ask(app, "GET", "/api/v1/sources", token="afresh_x")).status == 503
+
+
+async def test_what_nobody_expected_is_told_guarded_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(*_: object) -> None:
+        raise KeyError("hidden")
+
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        app = make_app(kb, config, works=False)
+        monkeypatch.setattr(KnowledgeBase, "glances", fails)
+        monkeypatch.setattr(KnowledgeBase, "status", fails)
+        told = await ask(app, "GET", "/api/v1/status")
+        assert (told.status, told.told["detail"]) == (500, SURPRISE)
+        assert told.headers["x-content-type-options"] == "nosniff"
+        assert_page(await ask(app, "GET", "/", HTML), 500, "the log of the server")
+        assert caplog.text.count("KeyError: 'hidden'") == 2
+        assert (await ask(app, "HEAD", "/health")).status == 200
+        answers = app.state.desk.meter.answers
+        assert {tuple(value for _, value in labels) for labels in answers} == {
+            ("GET", "/api/v1/status", "500"),
+            ("GET", "/", "500"),
+            ("HEAD", "/health", "200"),
+        }
+    finally:
+        await kb.close()

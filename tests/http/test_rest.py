@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
 from tests.http.served import served
 
 from afresh.testing import TinySite
@@ -190,8 +191,9 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
 
 
 async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
-    tmp_path: Path, site: TinySite
+    tmp_path: Path, site: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("afresh.faces.http.streams.MOST", 1)
     async with served(tmp_path / "kb.db", works=False) as client:
         new = {"target": site.url, "run": False}
         key = {"idempotency-key": "first"}
@@ -212,6 +214,15 @@ async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
                 200,
                 {"max_depth": 3},
             )
+        status, run = await client.ask("POST", f"{API}/runs", json={"source_id": source["id"]})
+        assert status == 202
+        async with client.session.get(f"{API}/runs/{run['run']}/events") as watched:
+            assert await watched.content.readline() == b"event: progress\n"
+            for other in (f"{API}/runs/{run['run']}/events", "/live"):
+                status, told = await client.ask("GET", other)
+                assert (status, "streams of events" in told["detail"]) == (429, True)
+            assert (await client.ask("DELETE", f"{API}/sources/{source['id']}"))[0] == 204
+            assert (await watched.text()).endswith('event: end\ndata: {"state":"removed"}\n\n')
 
 
 async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path) -> None:

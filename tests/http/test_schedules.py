@@ -19,11 +19,16 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
     store, out = tmp_path / "kb.db", tmp_path / "out"
-    flags = {"sinks.out.kind": "folder", "sinks.out.path": str(out), "sinks.out.sources": ["docs"], **WORDS}
+    flags = {
+        "sinks.out.kind": "folder",
+        "sinks.out.path": str(out),
+        "sinks.out.sources": ["docs", "docs/third"],
+        **WORDS,
+    }
     with TinySite() as site:
         lay(site, star(3))
         async with opened(store, WORDS, clock=FrozenClock()) as kb:
-            for name in ("docs", "other", "third"):
+            for name in ("docs", "other", "docs/third"):
                 await kb.crawl(site.url, name=name)
     async with served(store, works=False, config=settings(store, flags)) as client:
         assert (await client.get("/ready"))["schedules"] == "elsewhere"
@@ -41,7 +46,7 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
             assert view == await client.get(f"{API}/sources/{number}/schedule")
         first = await client.get(f"{API}/schedules?limit=2")
         rest = await client.get(f"{API}/schedules", params={"cursor": first["next"]})
-        assert [each["source"] for each in first["items"] + rest["items"]] == ["docs", "other", "third"]
+        assert [each["source"] for each in first["items"] + rest["items"]] == ["docs", "other", "docs/third"]
         assert (rest["next"], rest["items"][0]["next_time"] is not None) == (None, True)
         status, view = await client.ask("PUT", f"{API}/sources/1/schedule", json={"schedule": "@daily"})
         assert (status, view["time_zone"]) == (200, "UTC"), "what is not named is as everywhere"
@@ -92,7 +97,7 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert await pages(url=waiting[0], status="ready_for_indexing") == waiting[:1]
         assert (await pages(url=waiting[0], status="active"), await pages(status="active")) == ([], [])
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"dry_run": True})
-        assert (status, told["reports"][0]["uploaded"], out.exists()) == (200, 4, False)
+        assert (status, told["reports"][0]["uploaded"], out.exists()) == (200, 4, False), "not docs/third"
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"verify": True})
         assert (status, told["reports"][0]["uploaded"]) == (200, 4)
         assert sorted(await pages(status="active")) == sorted(waiting)

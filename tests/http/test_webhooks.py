@@ -6,9 +6,10 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from tests.e2e.inprocess import InProcess
@@ -17,7 +18,10 @@ from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.config.access import AccessSettings
 from afresh.config.webhooks import WebhookSettings
+from afresh.core.errors import ConfigError, StoreDamaged, UsageError
 from afresh.core.hooks import sign
+from afresh.core.model import Policy, RunMode, Source
+from afresh.core.scope import Rules
 from afresh.faces.http.access import Door
 from afresh.faces.http.app import make_app
 from afresh.faces.http.webhooks import WebhookDoor
@@ -129,10 +133,91 @@ async def test_F100_what_is_not_a_push_to_what_is_read_changes_nothing(
     assert (await pushed(app, server, "p", "ping", zen="…")).told["state"] == "nothing"
     assert (await pushed(app, server, "b", ref="refs/heads/dev")).told["state"] == "nothing"
     assert (await pushed(app, server, "x", deleted=True)).told["state"] == "nothing"
-    assert (await pushed(app, server, "q", repository={"html_url": "https://github.com/x/y"})).status == 404
+    other = {"html_url": "https://github.com/x/y"}
+    assert (await pushed(app, server, "q", repository=other)).status == 404
+    await kb.add("git+https://github.com/x/y@v1", name="y", version=None, settings={})
+    assert (await pushed(app, server, "g", repository=other)).told["state"] == "nothing", "another branch"
     assert (await pushed(app, server, "r", ref=7)).status == 400
     clock.advance(60)
     assert await kb.look_as_wished() == []
+
+
+def cancelled(store: Path, at: datetime) -> None:
+    """As whoever stops a run half way leaves it."""
+    with closing(sqlite3.connect(store)) as beside, beside:
+        told = (at - timedelta(seconds=1)).isoformat()
+        beside.execute("update runs set state = 'cancelled', queued = 1, finished_at = ? where id = "
+                       "(select max(id) from runs)", (told,))  # fmt: skip
+
+
+async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_at_when_it_is_over(
+    app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
+) -> None:
+    await kb.crawl("octo/docs", name="docs")
+    await kb.queue_refresh(["docs"])
+    cancelled(tmp_path / "kb.db", clock())
+    await pushed(app, server)
+    clock.advance(2)
+    assert await kb.look_as_wished() == []
+    (run, _) = await kb.runs("docs")
+    assert run.state == "queued", "it goes on"
+    assert await kb.look_as_wished() == [], "and is waited for"
+    await kb.cancel(run.run)
+    clock.advance(2)
+    assert await kb.look_as_wished() == []
+    assert (await kb.run(run.run)).state == "cancelled", "who cancels it is not overruled"
+    await pushed(app, server, "d2")
+    clock.advance(2)
+    assert await kb.look_as_wished() == []
+    await kb.work(once=True)
+    assert (await kb.run(run.run)).state == "completed"
+    (after,) = await kb.look_as_wished()
+    assert (after.state, after.run > run.run) == ("queued", True)
+    assert await kb.look_as_wished() == []
+
+
+async def test_F100_pages_of_a_source_with_a_cancelled_run_do_not_wait_for_ever(
+    app: App, kb: KnowledgeBase, clock: FrozenClock, tmp_path: Path
+) -> None:
+    with TinySite() as site:
+        site.put("/", "<h1>root</h1><p>Some text.</p>")
+        await kb.crawl(site.url, name="docs")
+        await kb.queue_refresh(["docs"])
+        cancelled(tmp_path / "kb.db", clock())
+        await posted(app, clock, {"urls": [site.url]})
+        clock.advance(11)
+        assert await kb.look_as_wished() == []
+        await kb.work(once=True)
+        assert [report.mode for report in await kb.look_as_wished()] == ["check"]
+        assert await kb.look_as_wished() == []
+
+
+async def test_F100_the_bounds_of_sites_are_made_once_and_what_files_and_links_are_read_for_is_no_page(
+    app: App, kb: KnowledgeBase, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links, url = "https://docs.example.org/", "https://docs.example.org/listed"
+    await kb.add(links, name="docs", version=None, settings={"include": ["/guide/*"]})
+    source = await kb._store.add_source(
+        name="kb/links", version=None, kind="links", url=links, rules={}, policy={}, now=clock()
+    )
+    await kb._store.add_page(source.id, url, 1, clock())
+    made: list[str] = []
+    bounds = kb._tools.bounds
+
+    def counted(each: Source) -> tuple[Rules, Policy]:
+        made.append(each.name)
+        return bounds(each)
+
+    monkeypatch.setattr(kb._tools, "bounds", counted)
+    urls = [url, *(f"{links}guide/{number}" for number in range(20))]
+    heard = await kb.hear_urls("any", "m1", urls, lambda label: True)
+    assert (heard.sources, heard.pages, heard.unknown) == (("docs",), 20, 1)
+    assert made == ["docs"]
+    with pytest.raises(UsageError, match="init-kb"):
+        await kb.start(source, RunMode.REFRESH)
+    with pytest.raises(UsageError, match="init-kb"):
+        await kb.queue_refresh(["kb/links"])
+    assert [report.source for report in await kb.queue_refresh()] == ["docs"]
 
 
 async def posted(app: App, clock: FrozenClock, told: object, message: str = "m1", **more: str) -> Answered:
@@ -208,8 +293,14 @@ async def test_F100_a_server_that_only_reads_takes_no_messages(
     assert (answered.status, "token" in answered.told["detail"]) == (401, True), "nothing here hears webhooks"
 
 
-async def test_F100_what_is_refused(app: App, kb: KnowledgeBase, clock: FrozenClock) -> None:
+async def test_F100_what_is_refused(
+    app: App, kb: KnowledgeBase, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     urls = {"urls": ["https://docs.example.org/"]}
+    with monkeypatch.context() as patch:
+        for error, status in ((StoreDamaged("torn"), 503), (ConfigError("odd"), 422)):
+            patch.setattr(kb, "hear_urls", AsyncMock(side_effect=error))
+            assert (await posted(app, clock, urls)).status == status
     assert (await posted(app, clock, urls)).status == 404  # of no source
     assert (await posted(app, clock, urls, webhook_signature="v1,AAAA")).status == 401
     assert (

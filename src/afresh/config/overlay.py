@@ -1,6 +1,7 @@
 """Partial settings of one source laid over the tree."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from afresh.config.agree import settle
 from afresh.config.environment import read_text
@@ -29,7 +30,8 @@ def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
     return settle(replaced(config, values), given)
 
 
-def per_source() -> dict[str, tuple[str, str, Spec]]:
+@cache
+def per_source() -> Mapping[str, tuple[str, str, Spec]]:
     """The settings a source may have of its own, by every name they go by."""
     places = {
         key: (section, key, spec) for (section, key), spec in settings().items() if section in PER_SOURCE

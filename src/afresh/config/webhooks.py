@@ -7,6 +7,7 @@ from typing import Any
 from afresh.config import forms
 from afresh.config.named import NamedSection
 from afresh.config.spec import Spec, WrongValue, text, texts
+from afresh.core.labels import is_among
 
 GITHUB = "github"
 EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
@@ -58,11 +59,7 @@ class WebhookSettings:
 
     def concerns(self, label: str) -> bool:
         """Whether it is for a source."""
-        return not self.sources or label in self.sources or label.partition("@")[0] in self.sources
-
-    def tells(self, event: str) -> bool:
-        """Whether it sends messages of this kind."""
-        return self.url is not None and (not self.events or event in self.events)
+        return is_among(label, self.sources)
 
 
 def _check(name: str, given: Mapping[str, Any]) -> None:

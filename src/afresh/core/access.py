@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -97,10 +96,6 @@ class Allowed:
         return self.sources is None or any(
             each in self.sources or (version and f"{each}@{version}" in self.sources) for each in names
         )
-
-    def seen(self, labels: Iterable[str]) -> list[str]:
-        """Those of some sources that are open to it."""
-        return [label for label in labels if self.sees(label)]
 
     def check_write(self) -> None:
         """Forbidden, unless it may write."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 KEPT = timedelta(hours=24)  # how long an answer is given again
-GIVEN_UP = timedelta(minutes=1)  # after which who began and never ended is taken for dead
+RENEWED = timedelta(seconds=15)  # how often who answers says that it goes on
+GIVEN_UP = timedelta(minutes=1)  # after which who was not heard of is taken for dead
 
 
 @dataclass(frozen=True, slots=True)

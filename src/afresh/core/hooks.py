@@ -152,11 +152,15 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
 
 def concerns_git(push: Push, address: GitAddress) -> bool:
     """Whether a push may change what is read of a repository through git."""
-    ours = _place(address.remote)
-    if ours is None or ours not in {_place(each) for each in (push.web, *push.remotes)}:
-        return False
     folder = address.folder.decode("utf-8", "replace")
-    return not push.wiki and _is_meant(push, address.ref) and (not folder or _touches(push, folder))
+    meant = not push.wiki and _is_meant(push, address.ref)
+    return meant and is_pushed(push, address) and (not folder or _touches(push, folder))
+
+
+def is_pushed(push: Push, address: GitAddress) -> bool:
+    """Whether a push is one to the repository that is read, whatever branch and folder of it."""
+    ours = _place(address.remote)
+    return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
 
 
 def _is_meant(push: Push, ref: str | None) -> bool:

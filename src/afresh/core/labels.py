@@ -1,6 +1,7 @@
 """Names of sources: `react` or `react@18`, and the name a web address gets when none is given."""
 
 import re
+from collections.abc import Collection
 from unicodedata import normalize
 
 from afresh.core.errors import UsageError
@@ -17,6 +18,11 @@ def parse_label(label: str) -> tuple[str, str | None]:
     """The name and the version of a label."""
     name, _, version = label.partition("@")
     return check_name(name), version or None
+
+
+def is_among(label: str, names: Collection[str]) -> bool:
+    """Whether a list of names and labels is for a source; one that names none is for all."""
+    return not names or label in names or label.partition("@")[0] in names
 
 
 def check_name(name: str) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from afresh.core.labels import is_among
 from afresh.core.model import ChangeKind, RunId, RunState
 from afresh.core.states import UNFINISHED
 from afresh.core.views import ChangeView, RunReport
@@ -37,7 +38,7 @@ class Target:
 
     def concerns(self, label: str) -> bool:
         """Whether it is told of a source."""
-        return not self.sources or label in self.sources or label.partition("@")[0] in self.sources
+        return is_among(label, self.sources)
 
     def wants(self, event: str) -> bool:
         """Whether it is told of events of this kind."""

@@ -59,7 +59,7 @@ class SyncReport:
 
     sink: str
     kind: str
-    state: str  # completed, partial, failed or planned
+    state: str  # completed, partial, failed, busy (another process syncs it) or planned
     uploaded: int = 0
     replaced: int = 0
     deleted: int = 0

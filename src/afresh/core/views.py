@@ -178,6 +178,7 @@ class SourceView:
     unembedded: int | None = None  # chunks that lack them
     keywords: Mapping[str, float] | None = None  # its links are scored by; told of one source, not in lists
     sinks: tuple[SinkView, ...] | None = None  # that are to hold it; told of one source, not in lists
+    trouble: str | None = None  # why its settings cannot be used, so that it is not looked at
     id: SourceId
 
 
@@ -327,6 +328,7 @@ class Freshness:
     next_at: datetime | None  # when the next of the others is due
     backing_off: tuple[BackingOff, ...] = ()  # the first few, soonest first
     backing_off_count: int = 0
+    trouble: str | None = None  # why its settings cannot be used, so that it is not looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,17 @@
 """Adding a source: which one is meant, under which name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import TypeAlias
 
 from afresh.core.errors import UsageError
 from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import Source
 from afresh.ports import Library
+
+# Refuses rules and policy that a source cannot have together.
+Check: TypeAlias = Callable[[Mapping[str, object], Mapping[str, object]], None]
 
 
 async def add_source(
@@ -18,6 +22,7 @@ async def add_source(
     version: str | None,
     rules: Mapping[str, object],
     policy: Mapping[str, object],
+    check: Check,
     now: datetime,
 ) -> Source:
     """The source with that root, made if it is new; a name that belongs to another root is refused."""
@@ -35,6 +40,8 @@ async def add_source(
             f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
             f"(--name {name}/docs puts both into the library {name})"
         )
+    own = (same.rules, same.policy) if same is not None else ({}, {})
+    check({**own[0], **rules}, {**own[1], **policy})
     return await store.add_source(
         name=name, version=version, kind=kind, url=url, rules=rules, policy=policy, now=now
     )

@@ -19,6 +19,7 @@ from afresh.core.records import LinkFilter, LinkRecord, PageFilter, Sources
 from afresh.core.schedule import DueTally
 from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
+from afresh.engine.settled import if_settled
 from afresh.engine.tools import Tools
 from afresh.ports import Library
 
@@ -43,7 +44,8 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
     *("host_queues", "host_states"),  # of runs and hosts that were told
 }
 _OF_THE_TOOLS = {
-    *("bounds", "open", "recognise", "recognise_from_afar", "address", "web_address", "check_settings"),
+    *("bounds", "open", "recognise", "recognise_from_afar", "recognise_on_the_web", "check_settings"),
+    *("address", "page_address", "web_address"),
     *("why_left_out", "keeps_text", "keywords", "schedule", "identity", "sinks_of", "targets", "manners"),
 }
 
@@ -236,7 +238,8 @@ class ReadersTools:
         if await self._store.find_pages(url):
             return
         for source in await self._store.sources():
-            if source.kind == "web" and self._tools.bounds(source)[0].refusal(url, 0) is None:
+            bounds = if_settled(self._tools.bounds, source) if source.kind == "web" else None
+            if bounds is not None and bounds[0].refusal(url, 0) is None:
                 return
         raise Unknown(f"{url} {self.refusal}")
 

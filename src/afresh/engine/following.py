@@ -46,6 +46,12 @@ class Following:
             if name not in self._going:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
+    def leave(self) -> None:
+        """Leave what is under way to the next process that starts: what is down is tried again for ever."""
+        if not self._stopping.is_set():
+            for task in self._going.values():
+                task.cancel()
+
     async def drain(self) -> None:
         """Wait for what is under way; once told to stop it ends soon."""
         while self._going:

@@ -1,22 +1,54 @@
 """A look at one address that belongs to no run: fetched, read, and not kept."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from afresh.core.errors import SourceError
 from afresh.core.glimpse import Glimpse
 from afresh.core.looks import Body, Document, Failed, Gone, Moved, NotModified, Refused, Request
-from afresh.ports import Clock, Fetcher
+from afresh.core.urls import domain_of
+from afresh.engine.hosts import Hosts
+from afresh.engine.kit import Web
+from afresh.ports import Clock
 
 _MAX_MOVES = 5
+_PATIENCE_SECONDS = 5.0  # that a glance waits for its turn at a host
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How far apart glances at a host are: as far as the settings or the host itself say."""
+
+    hosts: Hosts
+    delay_seconds: float
+
+    @asynccontextmanager
+    async def turn(self, web: Web, url: str) -> AsyncIterator[None]:
+        """A turn at the host of an address; SourceError if it rests for long."""
+        domain = domain_of(url)
+        delay = max(self.delay_seconds, await web.crawl_delay(url) or 0.0)
+        if not delay:  # nothing is remembered of hosts that ask for nothing
+            yield
+            return
+        self.hosts.learn(domain, delay)
+        rest = self.hosts.rest_of(domain)
+        if rest > _PATIENCE_SECONDS or not await self.hosts.enter(domain, _PATIENCE_SECONDS):
+            raise SourceError(f"{domain} is asked once in {delay:g} s: try again in {max(1, round(rest))} s")
+        try:
+            yield
+        finally:
+            self.hosts.leave(domain)
 
 
 async def glance(
-    web: Fetcher, extract: Callable[[Body], Awaitable[Document]], asked: str, clock: Clock
+    web: Web, extract: Callable[[Body], Awaitable[Document]], asked: str, clock: Clock, manners: Manners
 ) -> Glimpse:
     """The text at an address, wherever it moved to; SourceError says why there is none."""
     url = asked
     for _ in range(_MAX_MOVES + 1):
-        seen = await web.fetch(Request(url=url))
+        async with manners.turn(web, url):
+            seen = await web.fetch(Request(url=url))
         match seen:
             case Moved(to=to):
                 url = to

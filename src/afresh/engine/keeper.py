@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from afresh.core.debounce import MOST, Debounce, Due
-from afresh.core.errors import AfreshError, RunBusy, StoreError, StoreWaits
+from afresh.core.errors import AfreshError, ConfigError, RunBusy, StoreError, StoreWaits
 from afresh.core.events import Notice
 from afresh.core.model import Listed, RunMode, Source
 from afresh.core.views import RunReport
@@ -66,7 +66,9 @@ class Keeper:
     async def keep(self) -> None:
         """Watch until told to stop or until the source is removed; a root that is away is waited for."""
         while self._goes_on():
-            lookout = self._open_lookout(self._source)
+            lookout = await self._placed()
+            if lookout is None:
+                continue
             if not await self._armed(lookout):
                 await self._until(self._loop.time() + self._pause)
                 continue
@@ -77,6 +79,16 @@ class Keeper:
             finally:
                 lookout.close()
             await self._until(self._loop.time() + self._times.tick)
+
+    async def _placed(self) -> Lookout | None:
+        """What hears of changes; None while the settings of the source are wrong."""
+        try:
+            return self._open_lookout(self._source)
+        except ConfigError as wrong:
+            self._say(f"{wrong}; it is watched when its settings are right")
+            await self._until(self._loop.time() + self._times.tick)
+            self._source = await self._store.source_by_id(self._source.id) or self._source
+            return None
 
     def _goes_on(self) -> bool:
         return not self._removed and not self._stopping.is_set()

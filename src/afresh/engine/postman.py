@@ -41,26 +41,30 @@ class Postman:
         """Try every message whose time has come, side by side for each target; how many were sent."""
         due = sorted(await self.store.letters_due(self.clock()), key=lambda letter: letter.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda letter: letter.target)]
-        return sum(await asyncio.gather(*map(self._round, rounds)))
+        done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # each to its end
+        for each in done:
+            if isinstance(each, BaseException):
+                raise each
+        return sum(each for each in done if isinstance(each, int))
 
     async def _round(self, letters: list[Letter]) -> int:
         """The messages of one target, oldest first, until one does not get there."""
-        for number, letter in enumerate(letters):
-            if await self.store.take_letter(letter, self.clock() + LEASE) and not await self._sent(letter):
-                return number
-        return len(letters)
-
-    async def _sent(self, letter: Letter) -> bool:
-        carrier, told = self.carriers.get(letter.target), None
-        if carrier is not None:
-            told = await self._told(letter, carrier.target)
-        if carrier is None or told is None:
-            gone = f"{_setting(letter)} is not set any more" if carrier is None else "its run is gone"
-            await self._settle(letter, gone, final=True)
-            return True
-        reason, final = await carrier.carry(letter, told, self.clock())
-        await self._settle(letter, reason, final=final)
-        return reason is None
+        sent = 0
+        for letter in letters:
+            if not await self.store.take_letter(letter, self.clock() + LEASE):
+                continue
+            carrier = self.carriers.get(letter.target)
+            told = await self._told(letter, carrier.target) if carrier is not None else None
+            if carrier is None or told is None:
+                gone = f"{_setting(letter)} is not set any more" if carrier is None else "its run is gone"
+                await self._settle(letter, gone, final=True)
+                continue
+            reason, final = await carrier.carry(letter, told, self.clock())
+            await self._settle(letter, reason, final=final)
+            if reason is not None:
+                break
+            sent += 1
+        return sent
 
     async def _settle(self, letter: Letter, reason: str | None, *, final: bool) -> None:
         now = self.clock()

@@ -1,17 +1,18 @@
 """Opening a stored page: its text, or why there is none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import is_file_url
 from afresh.core.link_list import LINKS
-from afresh.core.model import Page, PageStatus, Source, SourceId
+from afresh.core.model import Page, PageStatus, SourceId
 from afresh.core.nearness import clues, nearest
-from afresh.core.scope import Rules
 from afresh.core.traps import pattern_of, shown
 from afresh.core.versions import is_newer
 from afresh.core.views import OpenedPage, PageView
+from afresh.engine.settled import if_settled
+from afresh.engine.tools import Tools
 from afresh.ports import Library
 
 _MAX_MOVES = 10
@@ -74,14 +75,14 @@ async def near_addresses(store: Library, url: str, source: SourceId | None) -> t
 
 async def why_unknown(
     store: Library,
+    tools: Tools,
     url: str,
     within: SourceId | None,
-    rules_of: Callable[[Source], Rules],
-    left_out: Callable[[Source, str], str | None],
 ) -> str:
     """Why an address is no page: a file or a link that was left out, or nothing at all."""
     for source in await store.sources() if is_file_url(url) else ():
-        if source.id == (within or source.id) and (reason := left_out(source, url)):
+        meant = source.id == (within or source.id)
+        if meant and (reason := if_settled(lambda each: tools.why_left_out(each, url), source)):
             return f"{url} is left out of {source.label}: {reason}"
     link = await store.link_to(url, within)
     if link is None:
@@ -89,7 +90,7 @@ async def why_unknown(
         other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
         return f"{url} is not on record; {other}"
     source, page, depth, follow, belongs = link
-    rules = rules_of(source)
+    rules, _ = tools.bounds(source)
     if source.kind == LINKS:
         return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
     reason = rules.refusal(url, depth + 1)

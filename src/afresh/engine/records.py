@@ -8,6 +8,7 @@ from afresh.core.model import PageId, PageStatus, RunState, Source, SourceId
 from afresh.core.records import LinkRecord
 from afresh.core.scope import Rules
 from afresh.core.views import PageView
+from afresh.engine.adding import Check
 from afresh.ports import Library
 
 # The keys of a source's settings that are rules; all others are policy.
@@ -61,14 +62,16 @@ async def change_settings(
     source: Source,
     settings: Mapping[str, object],
     reset: Sequence[str],
+    check: Check,
     now: datetime,
 ) -> None:
-    """Lay settings over those of a source, and let some be as everywhere again."""
+    """Lay settings over those of a source, and let some be as everywhere again, if they agree."""
     rules, policy = split(settings)
     kept = [
         {key: value for key, value in {**own, **new}.items() if key not in reset}
         for own, new in ((source.rules, rules), (source.policy, policy))
     ]
+    check(kept[0], kept[1])
     if await store.replace_rules(source.id, kept[0], kept[1], now) is None:
         raise Unknown(f"there is no source {source.id}")
 

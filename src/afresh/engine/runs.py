@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.errors import RunOver, UsageError
+from afresh.core.errors import RunOver, Unknown
 from afresh.core.model import Run, RunId, RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
@@ -30,7 +30,7 @@ async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
     run = await store.run_by_id(RunId(number))
     source = await store.source_by_id(run.source_id) if run else None
     if run is None or source is None:
-        raise UsageError(f"there is no run {number}; `afresh status` lists those that are open")
+        raise Unknown(f"there is no run {number}; `afresh status` lists those that are open")
     return run, source
 
 

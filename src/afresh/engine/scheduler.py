@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from afresh.core.errors import AfreshError, RunBusy, StoreWaits
+from afresh.core.errors import AfreshError, ConfigError, RunBusy, StoreWaits
 from afresh.core.events import Listener, Notice
 from afresh.core.link_list import LINKS
 from afresh.core.model import RunMode, RunState, Source, SourceId
@@ -67,6 +67,7 @@ class Scheduler:
         self._syncs = syncs  # None: others see to it
         self._going: dict[SourceId, asyncio.Task[None]] = {}
         self._waits_for: dict[SourceId, datetime] = {}  # slots of which it was told that they have to wait
+        self._wrong: dict[SourceId, str] = {}  # sources of which it was told that their settings are wrong
         self._moved = asyncio.Event()
         self._failed = False
 
@@ -87,6 +88,10 @@ class Scheduler:
                         if self._once and not self._going:
                             break
                         await self._until(next_at)
+                except BaseException:
+                    if self._syncs is not None:
+                        self._syncs.leave()
+                    raise
                 finally:
                     if self._going:
                         await asyncio.wait(self._going.values())
@@ -108,7 +113,7 @@ class Scheduler:
     async def _look_around(self, store: Library, vigil: Vigil) -> datetime | None:
         """Start what is due; when the next time comes."""
         await vigil.reclaim()
-        planned = await plan(store, self._tools, self._clock())
+        planned = await plan(store, self._tools, self._clock(), self._tell_wrong)
         mine = [each for each in planned if self._is_ours(each.source)]
         busy = await self._busy(store)
         for each in mine:
@@ -132,6 +137,12 @@ class Scheduler:
             for run in await store.live_runs()
             if run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
         }
+
+    def _tell_wrong(self, source: Source, why: str) -> None:
+        """Say once that the settings of a source cannot be used."""
+        if self._is_ours(source) and self._wrong.get(source.id) != why:
+            self._wrong[source.id] = why
+            self._listener(Notice(text=f"{source.label} is not looked at: {why}"))
 
     def _tell_busy(self, each: _Planned) -> None:
         """Say once that a time has to wait."""
@@ -207,9 +218,11 @@ class Scheduler:
         self._moved.clear()
 
 
-async def plan(store: Library, tools: Tools, now: datetime) -> list[_Planned]:
+async def plan(
+    store: Library, tools: Tools, now: datetime, wrong: Callable[[Source, str], None]
+) -> list[_Planned]:
     """The sources with a schedule, each with its next time, soonest first; what is not planned yet is."""
-    chosen = await scheduled(store, tools)
+    chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
     if stale:
@@ -239,11 +252,24 @@ async def plan(store: Library, tools: Tools, now: datetime) -> list[_Planned]:
     return sorted(found, key=lambda each: (each.appointment.next_at, each.source.id))
 
 
-async def scheduled(store: Library, tools: Tools) -> list[tuple[Source, Schedule]]:
-    """The sources that are looked at by themselves, by label."""
-    sources = [source for source in await store.sources() if source.name not in KINDS]
-    pairs = [(source, tools.schedule(source)) for source in sources]
-    return [(source, schedule) for source, schedule in pairs if schedule is not None]
+def _untold(source: Source, why: str) -> None:
+    """Whoever lists sources tells which settings are wrong."""
+
+
+async def scheduled(
+    store: Library, tools: Tools, wrong: Callable[[Source, str], None] = _untold
+) -> list[tuple[Source, Schedule]]:
+    """The sources that are looked at by themselves, by label; those with `wrong` settings wait."""
+    found = []
+    for source in await store.sources():
+        try:
+            schedule = None if source.name in KINDS else tools.schedule(source)
+        except ConfigError as error:
+            wrong(source, str(error))
+            continue
+        if schedule is not None:
+            found.append((source, schedule))
+    return found
 
 
 def mode_of(source: Source, schedule: Schedule) -> RunMode:

@@ -1,34 +1,30 @@
 """The store at a glance."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.embedding import Model
 from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.schedule import DueTally
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
 from afresh.engine.lifetime import is_alive
 from afresh.engine.report import report_of
+from afresh.engine.settled import max_age_of, trouble_with
+from afresh.engine.tools import Tools
 from afresh.ports import Library
 
 HOSTS = 10  # whose queues are told one by one
 NAMED = 5  # pages of a source that back off and are told one by one
 
 
-async def status_of(
-    store: Library,
-    me: Worker,
-    lease_seconds: float,
-    now: datetime,
-    wanted_model: str | None,
-    max_age: Callable[[Source], float | None],
-) -> StoreStatus:
+async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: str | None) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
     serving = await store.serving_model()
     totals = await store.totals()
-    alive = await alive_workers(store, me, lease_seconds, now)
+    alive = await alive_workers(store, *tools.identity(), now)
     reports = []
     for run in await store.live_runs():
         source = await store.source_by_id(run.source_id)
@@ -52,7 +48,7 @@ async def status_of(
         model=serving.name if serving else None,
         unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
-        freshness=await _freshness(store, now, max_age),
+        freshness=await _freshness(store, tools, now),
     )
 
 
@@ -84,20 +80,22 @@ def _rate(report: RunReport) -> float:
     return report.checked / report.seconds if report.state == RunState.RUNNING and report.seconds else 0.0
 
 
-async def _freshness(
-    store: Library, now: datetime, max_age: Callable[[Source], float | None]
-) -> tuple[Freshness, ...]:
+async def _freshness(store: Library, tools: Tools, now: datetime) -> tuple[Freshness, ...]:
     """How old each source is, what is due in it, and what backs off."""
     sources, oldest = await store.sources(), await store.oldest_checks()
-    due = await due_of(store, sources, now, max_age)
-    return tuple([await _fresh(store, each, now, oldest.get(each.id), due[each.id]) for each in sources])
+    due = await due_of(store, tools, sources, now)
+    views = [await _fresh(store, each, now, oldest.get(each.id), due[each.id]) for each in sources]
+    return tuple(
+        replace(view, trouble=trouble_with(tools, each)) for view, each in zip(views, sources, strict=True)
+    )
 
 
 async def due_of(
-    store: Library, sources: Sequence[Source], now: datetime, max_age: Callable[[Source], float | None]
+    store: Library, tools: Tools, sources: Sequence[Source], now: datetime
 ) -> dict[SourceId, DueTally]:
     """For each of some sources how many pages are due, and when the next one will be."""
-    tallies, ages = await store.due_tallies(now), {source.id: max_age(source) for source in sources}
+    tallies = await store.due_tallies(now)
+    ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
         source: tallies.get(source, DueTally()) if age is None else await store.due_tally(source, now, age)
         for source, age in ages.items()
@@ -129,18 +127,22 @@ async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: d
     return {each.name for each in await store.workers() if is_alive(each, me, lease_seconds, now)}
 
 
-async def view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
+async def view_of(store: Library, tools: Tools, source: Source, alive: set[str]) -> SourceView:
     """A source with its numbers; a run whose process is gone is not shown as running."""
-    view = await store.source_view(source)
-    run = await store.run_by_id(view.last_run) if view.last_run is not None else None
+    view = replace(await store.source_view(source), trouble=trouble_with(tools, source))
+    if view.last_run is None or view.last_state != RunState.RUNNING:
+        return view
+    run = await store.run_by_id(view.last_run)
     if run is not None and run.state is RunState.RUNNING and run.worker not in alive:
         return replace(view, last_state=RunState.CANCELLED)
     return view
 
 
-async def whole_view_of(store: Library, source: Source, alive: set[str]) -> SourceView:
-    """The same with what takes longer to count: chunks that lack vectors."""
-    view, serving = await view_of(store, source, alive), await store.serving_model()
+async def whole_view_of(
+    store: Library, tools: Tools, source: Source, alive: set[str], serving: Model | None
+) -> SourceView:
+    """The same with what takes longer to count: chunks that lack vectors of the serving model."""
+    view = await view_of(store, tools, source, alive)
     lacking = (await store.lack(serving.name, source.id)).number if serving else view.chunks
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
 

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from afresh.core.copies import SinkRecord
 from afresh.core.errors import RunBusy, SinkError, SinkGone
-from afresh.core.events import Listener, Notice
+from afresh.core.events import Listener
+from afresh.core.labels import is_among
 from afresh.core.model import Source, SourceId
 from afresh.core.reconcile import plan
 from afresh.core.sync_views import SyncReport
@@ -53,7 +54,9 @@ class Syncs:
                 except RunBusy as busy:
                     if len(outlets) == 1:
                         raise
-                    self.listener(Notice(text=str(busy)))
+                    reports.append(
+                        SyncReport(sink=outlet.name, kind=outlet.kind, state="busy", error=str(busy))
+                    )
         return reports
 
     async def _one(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
@@ -147,7 +150,7 @@ def attached(outlet: Outlet, sources: Sequence[Source]) -> list[SourceId]:
 
 def is_attached(names: Sequence[str], source: Source) -> bool:
     """Whether a store with this list of names or labels is to hold a source; without a list it holds all."""
-    return not names or source.name in names or source.label in names
+    return is_among(source.label, names)
 
 
 def _is_in_doubt(record: SinkRecord, since: datetime) -> bool:

@@ -57,12 +57,20 @@ class Tools(Protocol):
         """The same for a target that a caller of the server names: files only where the settings allow."""
         ...
 
+    def recognise_on_the_web(self, target: str) -> tuple[str, str]:
+        """The same for a target that an agent names: what is on the web alone."""
+        ...
+
+    def page_address(self, typed: str) -> str:
+        """The address of a page on record that a caller names; UsageError if it is not whole."""
+        ...
+
     def web_address(self, typed: str) -> str:
         """The address of a page that a caller of the server names; UsageError if it is none of the web."""
         ...
 
-    def check_settings(self, settings: Mapping[str, object]) -> None:
-        """ConfigError, if a source cannot have these settings."""
+    def check_settings(self, rules: Mapping[str, object], policy: Mapping[str, object]) -> None:
+        """ConfigError, if a source cannot have these settings and no others."""
         ...
 
     def keeps_text(self, source: Source) -> bool:

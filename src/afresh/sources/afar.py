@@ -1,6 +1,7 @@
 """What somebody means who calls the server: on the web, or in a folder that the settings open."""
 
 import os
+import re
 from collections.abc import Sequence
 
 from afresh.core.errors import UsageError
@@ -8,8 +9,10 @@ from afresh.core.file_urls import is_file_url, path_of
 from afresh.core.git_address import is_git, parse_git
 from afresh.core.github_address import PUBLIC_WEB, github_address
 from afresh.core.typed import typed_address
-from afresh.sources.recognise import Target, recognise
+from afresh.sources.recognise import Target, address, recognise
 
+_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB = ("http://", "https://", "git+http://", "git+https://")
 CLOSED = "files of the server are open only below a folder that server.allowed_roots names"
 
 
@@ -37,6 +40,24 @@ def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> Targ
     if on_github := github_address(typed, github_urls):
         return Target("github", on_github.url)
     return Target("web", web_address(typed))
+
+
+def recognise_on_the_web(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> Target:
+    """The same for an agent, which may be talked into anything: its user alone adds files and uses keys."""
+    if not text.strip().lower().startswith(_WEB):
+        raise UsageError(
+            f"{text!r} is not on the web: write https://… ; `afresh crawl PATH` adds files of this machine"
+        )
+    return recognise_from_afar(text, (), github_urls)
+
+
+def page_address(typed: str) -> str:
+    """The address of a page on record; just whole ones, as others may mean a path of this machine."""
+    if not _WHOLE.match(typed.strip()):
+        raise UsageError(
+            f"{typed[:200]!r} is no whole address: it should look like https://docs.example.org/"
+        )
+    return address(typed)
 
 
 def web_address(typed: str) -> str:

@@ -24,13 +24,18 @@ class Answers:
             assert row is not None  # noqa: S101 - the insert met it
             return KeptAnswer(row["asked"], row["status_code"], row["location"], row["body"])
 
-    async def keep_answer(self, caller: str, name: str, answer: KeptAnswer) -> None:
-        """Remember the answer."""
+    async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
+        """Say that what began then goes on; False if others began anew."""
+        async with self.db.write() as tx:
+            return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
+
+    async def keep_answer(self, caller: str, name: str, began: datetime, answer: KeptAnswer) -> None:
+        """Remember the answer to what began then."""
         async with self.db.write() as tx:
             told = {"status_code": answer.status, "location": answer.location, "body": answer.body}
-            await tx.run("keep_reply", caller=caller, name=name, **told)
+            await tx.run("keep_reply", caller=caller, name=name, began=began, **told)
 
-    async def forget_answer(self, caller: str, name: str) -> None:
-        """Let the request be made again: it came to nothing."""
+    async def forget_answer(self, caller: str, name: str, began: datetime) -> None:
+        """Let the request be made again: what began then came to nothing."""
         async with self.db.write() as tx:
-            await tx.run("forget_reply", caller=caller, name=name)
+            await tx.run("forget_reply", caller=caller, name=name, began=began)

@@ -35,9 +35,10 @@ class OutboxRecords:
     async def settle_letter(
         self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Note how a try went; what was sent is forgotten after a week."""
+        """Note how a try went, unless another has begun since; what was sent is forgotten after a week."""
         async with self.db.write() as tx:
-            await tx.run("settle_letter", number=letter.id, state=state, until=again, error=error, now=now)
+            ours = {"number": letter.id, "attempts": letter.attempts + 1}
+            await tx.run("settle_letter", **ours, state=state, until=again, error=error, now=now)
             await tx.run("forget_letters", before=now - KEPT)
 
     async def count_letters(self) -> dict[str, int]:

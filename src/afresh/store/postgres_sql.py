@@ -19,8 +19,9 @@ _NUMBERS = """
     pid position priority putting rank run run_id size sort_order source status_code times token top whole
 """
 _TIMES = """
-    at before changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at indexed_at
-    last_scraped last_seen latest next_try_at now observed_at oldest put_at since slot started until
+    at before began changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at
+    indexed_at last_scraped last_seen latest next_try_at now observed_at oldest put_at since slot started
+    until
 """
 TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_NUMBERS.split(), "bigint"),

@@ -44,7 +44,7 @@ class Schedules:
                 await tx.run("drop_schedule", source=source)
 
     async def hold_appointment(self, source: SourceId, next_at: datetime, worker: str) -> bool:
-        """Whether this worker is the one to use that time; who holds it and is dead does not count."""
+        """Whether this worker is the one to use that time; who is dead holds nothing."""
         async with self.db.write() as tx:
             return await tx.run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 

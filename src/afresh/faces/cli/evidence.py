@@ -127,6 +127,7 @@ def _freshness(view: Freshness, now: datetime) -> list[Text]:
     told += [f"{count(view.due)} due"] if view.due else []
     told += [f"{count(view.backing_off_count)} backing off"] if view.backing_off_count else []
     lines = [Text.assemble((clean(label(view.source, view.version)), "bold"), f" · {', '.join(told)}")]
+    lines += [Text(f"  not looked at: {clean(view.trouble)}", "red", overflow="fold")] if view.trouble else []
     for page in view.backing_off:
         why = f" ({clean(page.reason)})" if page.reason else ""
         again = f"{page.next_at:%Y-%m-%d %H:%M} UTC"

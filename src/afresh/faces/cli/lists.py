@@ -41,7 +41,7 @@ def _source(view: SourceView, now: datetime) -> tuple[str | Text, ...]:
         count(view.pages),
         text(count(view.errors), "red" if view.errors else "dim"),
         ago(view.crawl_time, now),
-        state(view.last_state),
+        text("wrong settings", "red") if view.trouble else state(view.last_state),
         text(view.url, "blue"),
     )
 
@@ -83,6 +83,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("last run", _last_run(view, now)),
         ("oldest check", ago(view.oldest_check, now)),
     ]
+    pairs += [("trouble", text(view.trouble, "red"))] if view.trouble else []
     pairs += [("next time", due(view.next_time, now))] if view.next_time else []
     pairs += [(each.sink, sink(each, now)) for each in view.sinks or ()]
     pairs += [(clean(name), text(_value(value))) for name, value in own.items()]

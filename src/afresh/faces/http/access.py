@@ -6,6 +6,7 @@ state of the request. A token that is bound to sources gets no answer from a rou
 A browser may bring a login (`logins.py`) instead of a token; who has neither is led to where one logs in.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Collection
 from typing import Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -31,6 +32,8 @@ from afresh.faces.http.wire import (
     values,
 )
 
+log = logging.getLogger(__name__)
+
 OPEN = "/health"
 LOGIN, LOGOUT = "/login", "/logout"
 ASSETS = "/assets/"
@@ -38,6 +41,7 @@ HOOKS = "/api/v1/webhooks/"
 JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
 SAFE = ("GET", "HEAD", "OPTIONS")
 LONGEST_PLACE = 1_000  # characters of where one goes after a login
+SURPRISE = "something went wrong that should not; the log of the server has the details"
 ENDED = "you are not logged in, or no longer, and nothing was changed: log in, and send it again"
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -111,11 +115,16 @@ class Door:
                 await self._let_in(scope, receive, guarded)
             except Refused as refused:
                 await self._turned_away(scope, receive, guarded, refused)
+            except Exception:
+                if guarded.began:  # half an answer is none: the server breaks it off
+                    raise
+                log.exception("%s %s failed", scope["method"], scope["path"])
+                await self._turned_away(scope, receive, guarded, Refused(500, SURPRISE))
 
     async def _let_in(self, scope: Scope, receive: Receive, send: "_Guarded") -> None:
         has_tokens = await self._checked(scope)
         if self._hooks is not None and scope["method"] == "POST" and scope["path"].startswith(HOOKS):
-            self._take(caller(peer_of(scope)))
+            self._take(f"webhooks of {caller(peer_of(scope))}")
             body = await self._body(scope, receive)
             await self._hooks(scope, replayed(body, receive), send)
             return
@@ -124,7 +133,8 @@ class Door:
         if allowed.sources is not None:
             send.only_if_asked = scope["state"]
         if scope["method"] == "HEAD":
-            await self._app({**scope, "method": "GET"}, receive, bodiless(send))
+            asked = {**scope, "method": "GET"}
+            await self._app(asked, receive, bodiless(send, asked, scope))
             return
         if scope["method"] == "GET":
             await self._app(scope, receive, send)
@@ -250,6 +260,7 @@ class _Guarded:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._withheld = False
+        self.began = False
         self.only_if_asked: dict[str, object] | None = None
 
     async def __call__(self, message: Message) -> None:
@@ -257,6 +268,7 @@ class _Guarded:
         if self._withheld:
             return
         if message["type"] == "http.response.start":
+            self.began = True
             state = self.only_if_asked
             if state is not None and not state["asked"] and message["status"] < 400:
                 self.only_if_asked, self._withheld = None, True

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
@@ -30,6 +31,7 @@ class Desk:
         self.stopping = asyncio.Event()
         self.at_work: dict[str, str] = {}  # what is done here, or rests after it fell
         self.meter: Meter | None = None
+        self.streams: Counter[str] = Counter()  # of events that are open, by who listens
 
     def who(self, work: str) -> str:
         """Who does a kind of work: it is done here, rests, or is left to other processes."""
@@ -46,7 +48,8 @@ def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) ->
     if works:
         yield WORKER, lambda: kb.work(listener=_hear)
     if works or schedules:
-        yield "webhooks", lambda: kb.keep_promises(listener=_hear)
+        yield "webhooks", lambda: kb.keep_wishes(listener=_hear)
+        yield "messages", kb.keep_sending
     if schedules:
         yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
     if schedules and config.sinks:

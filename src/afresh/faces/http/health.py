@@ -6,11 +6,10 @@ from pydantic import BaseModel
 from afresh import __version__
 from afresh.faces.http.access import allowed_of
 from afresh.faces.http.by_itself import SCHEDULES, WORKER
-from afresh.faces.http.metrics import exposition
+from afresh.faces.http.metrics import MEDIA, exposition
 from afresh.faces.http.parts import Kb
 from afresh.faces.http.replies import as_json
 
-PROMETHEUS = "text/plain; version=0.0.4"
 router = APIRouter(tags=["health"])
 
 
@@ -55,4 +54,4 @@ async def ready(request: Request, kb: Kb) -> Response:
 async def metrics(request: Request, kb: Kb) -> Response:
     """Queue depth, rates, latency, calls to models and copies, in the form that Prometheus reads."""
     allowed_of(request.scope).check_everywhere()
-    return Response(await exposition(kb, request.app.state.desk.meter), media_type=PROMETHEUS)
+    return Response(await exposition(kb, request.app.state.desk.meter), media_type=MEDIA)

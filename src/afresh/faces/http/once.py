@@ -22,7 +22,6 @@ Key = Annotated[
         description="A name for this request: made again within a day, it gets the same answer.",
     ),
 ]
-DONE = 500  # from here on a request came to nothing, and may be made again
 
 
 class OnceRoute(APIRoute):
@@ -48,17 +47,13 @@ async def _once(request: Request, key: str, handle: Callable[[Request], Any]) ->
     caller = allowed_of(request.scope).who
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     asked = sha256(what + await request.body()).hexdigest()
-    known = await kb.begin_answer(caller, key, asked)
-    if known is not None:
-        return _again(known, asked)
-    try:
+    turn = await kb.begin_answer(caller, key, asked)
+    if isinstance(turn, KeptAnswer):
+        return _again(turn, asked)
+    async with turn:
         response: Response = await handle(request)
-    except BaseException:
-        await kb.forget_answer(caller, key)
-        raise
-    body = bytes(response.body).decode()
-    answer = KeptAnswer(asked, response.status_code, response.headers.get("location"), body)
-    await kb.keep_answer(caller, key, answer)
+        body = bytes(response.body).decode()
+        await turn.keep(KeptAnswer(asked, response.status_code, response.headers.get("location"), body))
     return response
 
 

@@ -98,13 +98,11 @@ async def pages_of_copies(
 async def sync_source(reach: Reached, number: Id, body: Sync, key: Key = None) -> Response:
     """Bring the external stores of a source in line now, and answer when that is done.
 
-    Who does not stay until then finds it in `copies`. 409 if a store is being synced just now.
+    Who does not stay until then finds it in `copies`. A store that is being
+    synced just now is `busy`; 409 if there is no other.
     """
     source = await reach.source(number)
-    if body.verify:
-        reach.allowed.check_everywhere()  # it looks at all that a store holds
-    names = body.to or reach.kb.sinks_of(source)
-    reports = await reach.kb.sync([source.label], to=names, dry_run=body.dry_run, verify=body.verify)
+    reports = await reach.kb.sync_source(source, to=body.to, dry_run=body.dry_run, verify=body.verify)
     return made({"source_id": source.id, "reports": reports}, 200)
 
 

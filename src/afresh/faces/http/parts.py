@@ -19,7 +19,6 @@ async def _kb(request: Request) -> KnowledgeBase:
 
 Kb = Annotated[KnowledgeBase, Depends(_kb)]
 Id = Annotated[int, Path(ge=1, le=LARGEST, description="The number of it.")]
-Number = Annotated[int, Query(ge=1, le=LARGEST)]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
 Cursor = Annotated[
     str | None,

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SURPRISE = "something went wrong that should not; the log of the server has the details"
 MEDIA = "application/problem+json"
 LONGEST = 2_000  # characters of a sentence
 # The first that fits; whatever is not named is trouble of our own.
@@ -111,7 +110,10 @@ def told_of_fields(error: RequestValidationError) -> str:
 
 
 def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -> None:
-    """Have every error of an application told as a problem; a person who is lost gets a page."""
+    """Have every error of an application told as a problem; a person who is lost gets a page.
+
+    What nobody expected is told by the door.
+    """
 
     @app.exception_handler(AfreshError)
     async def known(request: Request, error: AfreshError) -> Response:
@@ -134,11 +136,6 @@ def tell_problems(app: FastAPI, page: Callable[[Request, int, str], Response]) -
         if is_person(request.scope):
             return page(request, error.status_code, detail.partition(": /docs")[0])
         return problem(error.status_code, detail, headers=error.headers)
-
-    @app.exception_handler(Exception)
-    async def surprise(request: Request, error: Exception) -> Response:
-        let_in = "allowed" in request.scope.get("state", {})
-        return page(request, 500, SURPRISE) if let_in and is_person(request.scope) else problem(500, SURPRISE)
 
 
 def _field(error: "ErrorDetails | Mapping[str, Any]") -> FieldError:

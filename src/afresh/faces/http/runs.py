@@ -20,6 +20,7 @@ from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.replies import as_json, made, reply
+from afresh.faces.http.streams import streamed
 
 router = APIRouter(tags=["runs"], route_class=OnceRoute)
 GOING = (RunState.QUEUED, RunState.RUNNING)
@@ -110,9 +111,7 @@ async def held_by_run(request: Request, reach: Reached, number: Id) -> Response:
 async def watch_run(request: Request, reach: Reached, number: Id) -> StreamingResponse:
     """How far a run is, as server-sent events: `progress` whenever it moved, then `end`."""
     await reach.run(number)
-    events = _events(reach, number, request.app.state.desk.stopping)
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return streamed(request, _events(reach, number, request.app.state.desk.stopping))
 
 
 async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIterator[bytes]:

@@ -72,7 +72,7 @@ async def list_sources(
         for source in sources
         if source.id > after and url in (None, source.url) and name in (None, source.name)
     ]
-    views = [await reach.kb.show(source.label) for source in found[: limit + 1]]
+    views = await reach.kb.shown(found[: limit + 1])
     return reply(request, part(views, limit, by_id))
 
 

@@ -8,9 +8,11 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from afresh.config.webhooks import GITHUB, WebhookSettings
-from afresh.core.errors import StoreWaits, UsageError
+from afresh.core.errors import AfreshError, UsageError
 from afresh.core.hooks import BadMessage, Heard, Push, github_signed, read_push, read_urls, signed
+from afresh.core.masking import mask_secrets
 from afresh.faces.http.access import HOOKS
+from afresh.faces.http.problems import status_of
 from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse, value
 from afresh.ports import Clock
 
@@ -47,8 +49,10 @@ class WebhookDoor:
             await refuse(send, refused)
         except UsageError as wrong:
             await refuse(send, Refused(404, str(wrong)))
-        except StoreWaits as trouble:
-            await refuse(send, Refused(503, str(trouble), retry_after="5"))
+        except AfreshError as trouble:
+            status = status_of(trouble, scope["path"])
+            headers = {"retry_after": "5"} if status == 503 else {}
+            await refuse(send, Refused(status, mask_secrets(str(trouble)), **headers))
         else:
             await answer_json(send, 202 if heard.state == "taken" else 200, asdict(heard))
 

@@ -62,13 +62,14 @@ async def refuse(send: Send, refused: Refused) -> None:
     await answer(send, refused.status, json.dumps(told).encode(), "application/problem+json", refused.headers)
 
 
-def bodiless(send: Send) -> Send:
-    """Sends what a HEAD asks for of the answer to a GET."""
+def bodiless(send: Send, asked: Scope, scope: Scope) -> Send:
+    """Sends what a HEAD asks for of the answer to the GET `asked`, and notes which route gave it."""
     ended = False
 
     async def head_only(message: Message) -> None:
         nonlocal ended
         if message["type"] == "http.response.start":
+            scope["route"] = asked.get("route")
             await send(message)
         elif not ended:
             ended = True

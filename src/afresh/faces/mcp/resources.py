@@ -78,7 +78,7 @@ async def read_page(kb: Reach, typed: str) -> str:
     address, _, place = typed.partition("#")
     address = address if "://" in address else unquote(address)
     try:
-        opened = await kb().open(address)
+        opened = await kb().open(address, from_afar=True)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     begins = int(place) if place.isascii() and place.isdigit() and len(place) < 12 else 0

@@ -95,10 +95,11 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         given = {"max_pages": maxPages, "max_depth": maxDepth, "scope": scope}
         with told():
             run = await kb().queue_crawl(
-                _on_the_web(url),
+                url,
                 name=library,
                 version=version,
                 rules={name: value for name, value in given.items() if value is not None},
+                on_the_web=True,
             )
             return await _started(kb, hands, run, wait, ctx)
 
@@ -160,15 +161,6 @@ async def _awaited(
             total = max(last, progress.done + progress.queued) if progress else None
             await ctx.report_progress(last, total, f"{run.source}: {last} pages looked at")
         await asyncio.sleep(min(POLL, max(0.0, until - loop.time())))
-
-
-def _on_the_web(url: str) -> str:
-    """An agent may be talked into anything: files of this machine are added by its user alone."""
-    if not url.strip().lower().startswith(("http://", "https://", "git+http://", "git+https://")):
-        raise UsageError(
-            f"{url!r} is not on the web: write https://… ; `afresh crawl PATH` adds files of this machine"
-        )
-    return url.strip()
 
 
 def job_of(run: RunReport) -> Told:

@@ -15,6 +15,7 @@ from afresh.engine.pause import heard
 from afresh.faces.http.cursors import number_cursor, read_number
 from afresh.faces.http.parts import LARGEST
 from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.http.streams import streamed
 from afresh.faces.web.frame import PageRoute, drawn, show
 from afresh.faces.web.listing import Cursor, Filter
 
@@ -68,14 +69,13 @@ async def live(
     """What runs now, as server-sent events: `runs` with its HTML, whenever that changed."""
     label = (await reach.source(source)).label if source is not None else None
     sees = reach.allowed.sees if label is None else lambda each: bool(each == label)
-    events = _events(request, reach, sees, label is None, request.app.state.desk.stopping)
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    stopping = request.app.state.desk.stopping
+    return streamed(request, _events(request, reach, sees, label is None, stopping))
 
 
 async def _events(
     request: Request, reach: Reach, sees: Callable[[str], bool], whole: bool, stopping: asyncio.Event
-) -> AsyncIterator[str]:
+) -> AsyncIterator[bytes]:
     """With `whole` also what waits for a word."""
     told, quiet = None, 0  # the first is always told: a run may have ended since the page was made
     clock = asyncio.get_running_loop().time
@@ -89,9 +89,9 @@ async def _events(
         body = drawn(request, "parts/live.html", live=runs if whole else going)
         if body != told:
             told, quiet = body, 0
-            yield f"event: runs\ndata: {json.dumps(body)}\n\n"
+            yield f"event: runs\ndata: {json.dumps(body)}\n\n".encode()
         elif (quiet := quiet + 1) % QUIET == 0:
-            yield ": still there\n\n"
+            yield b": still there\n\n"
         await heard(stopping, LOOK if going else IDLE)
 
 

@@ -29,9 +29,15 @@ update answers set created_at = :now
 where caller = :caller and name = :name and asked = :asked and status_code is null and created_at < :since
 returning name
 
+-- renew_reply
+update answers set created_at = :now
+where caller = :caller and name = :name and status_code is null
+    and (created_at = :began or created_at = :now)
+returning name
+
 -- keep_reply
 update answers set status_code = :status_code, location = :location, body = :body
-where caller = :caller and name = :name
+where caller = :caller and name = :name and created_at = :began
 
 -- forget_reply
-delete from answers where caller = :caller and name = :name
+delete from answers where caller = :caller and name = :name and created_at = :began

@@ -36,7 +36,7 @@ where id = :number and state = 'waiting' and attempts = :attempts
 -- settle_letter
 update outbox
 set state = :state, next_try_at = :until, error = :error, ended_at = case when :state = 'waiting' then null else :now end
-where id = :number
+where id = :number and state = 'waiting' and attempts = :attempts
 
 -- forget_letters
 delete from outbox where state = 'sent' and ended_at < :before

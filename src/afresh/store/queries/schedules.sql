@@ -18,7 +18,7 @@ delete from schedules where source_id = :source
 -- hold_schedule
 update schedules set held_by = :worker
 where source_id = :source and next_at = :at
-    and (held_by is null or held_by not in (select name from workers))
+    and (held_by is null or held_by = :worker or held_by not in (select name from workers))
 
 -- let_go_schedule
 update schedules set held_by = null where source_id = :source and held_by = :worker

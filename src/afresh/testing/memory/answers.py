@@ -22,12 +22,21 @@ class MemoryAnswers:
         kept[caller, name] = KeptAnswer(asked), now
         return None
 
-    async def keep_answer(self, caller: str, name: str, answer: KeptAnswer) -> None:
-        """Remember the answer."""
-        if (caller, name) in self.tables.kept:
-            before, since = self.tables.kept[caller, name]
-            self.tables.kept[caller, name] = replace(answer, asked=before.asked), since
+    async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
+        """Say that what began then goes on; False if others began anew."""
+        found, since = self.tables.kept.get((caller, name), (None, None))
+        if found is None or found.status is not None or since not in (began, now):
+            return False
+        self.tables.kept[caller, name] = found, now
+        return True
 
-    async def forget_answer(self, caller: str, name: str) -> None:
-        """Let the request be made again: it came to nothing."""
-        self.tables.kept.pop((caller, name), None)
+    async def keep_answer(self, caller: str, name: str, began: datetime, answer: KeptAnswer) -> None:
+        """Remember the answer to what began then."""
+        before, since = self.tables.kept.get((caller, name), (None, None))
+        if before is not None and since == began:
+            self.tables.kept[caller, name] = replace(answer, asked=before.asked), began
+
+    async def forget_answer(self, caller: str, name: str, began: datetime) -> None:
+        """Let the request be made again: what began then came to nothing."""
+        if self.tables.kept.get((caller, name), (None, None))[1] == began:
+            del self.tables.kept[caller, name]

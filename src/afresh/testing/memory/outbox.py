@@ -44,9 +44,9 @@ class MemoryOutbox:
     async def settle_letter(
         self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Note how a try went; what was sent is forgotten after a week."""
+        """Note how a try went, unless another has begun since; what was sent is forgotten after a week."""
         found = self.tables.letters.get(letter.id)
-        if found is not None:
+        if found and (found.state, found.attempts) == (LetterState.WAITING, letter.attempts + 1):
             ended = None if state is LetterState.WAITING else now
             done = replace(found, state=state, next_try_at=again, error=error, ended_at=ended)
             self.tables.letters[letter.id] = done

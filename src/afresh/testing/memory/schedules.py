@@ -44,9 +44,9 @@ class MemorySchedules:
             self.tables.schedules.pop(source, None)
 
     async def hold_appointment(self, source: SourceId, next_at: datetime, worker: str) -> bool:
-        """Whether this worker is the one to use that time; who holds it and is dead does not count."""
+        """Whether this worker is the one to use that time; who is dead holds nothing."""
         row = self.tables.schedules.get(source)
-        if row is None or row.next_at != next_at or not self._is_unheld(row):
+        if row is None or row.next_at != next_at or not (row.held_by == worker or self._is_unheld(row)):
             return False
         self.tables.schedules[source] = replace(row, held_by=worker)
         return True

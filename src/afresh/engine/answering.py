@@ -1,0 +1,72 @@
+"""A request with a name of its own, while it is answered: nobody else answers it, however long that takes."""
+
+import asyncio
+import logging
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from afresh.core.answers import RENEWED, KeptAnswer
+from afresh.core.errors import AfreshError
+from afresh.ports import Clock, Library
+
+log = logging.getLogger(__name__)
+
+
+class Turn:
+    """Ours from `began` on, which is renewed; what comes to nothing is forgotten."""
+
+    def __init__(self, store: Library, clock: Clock, caller: str, name: str, began: datetime) -> None:
+        self._store = store
+        self._clock = clock
+        self._key = caller, name
+        self._began = began
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Begin to renew it."""
+        self._renewing = asyncio.create_task(self._renew())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the request be made again, if it came to nothing."""
+        await self._rest()
+        if error is not None:
+            await self._store.forget_answer(*self._key, self._began)
+
+    async def keep(self, answer: KeptAnswer) -> None:
+        """Remember the answer for a day."""
+        await self._rest()
+        await self._store.keep_answer(*self._key, self._began, answer)
+
+    async def renew(self) -> bool:
+        """Say that it is still being answered; False if others took it for given up."""
+        now = self._clock()
+        if not await self._store.renew_answer(*self._key, self._began, now):
+            return False
+        self._began = now
+        return True
+
+    async def _renew(self) -> None:
+        ours = True
+        while ours:
+            await asyncio.sleep(RENEWED.total_seconds())
+            try:
+                ours = await self.renew()
+            except AfreshError as error:
+                log.warning("an answer under way cannot be renewed: %s", error)
+
+    async def _rest(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.wait({self._renewing})
+            self._renewing = None
+
+
+async def begin(store: Library, clock: Clock, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
+    """What was answered to a request with this name, or the turn to answer it."""
+    now = clock()
+    known = await store.begin_answer(caller, name, asked, now)
+    return known if known is not None else Turn(store, clock, caller, name, now)

@@ -1,0 +1,76 @@
+"""Settings of a source that cannot be meant together: refused, and where they are on record harm no other."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.e2e.library import opened
+
+from afresh.core.errors import ConfigError
+from afresh.core.events import Event, Notice
+from afresh.core.model import Source
+from afresh.kb import KnowledgeBase
+
+WORDS: dict[str, object] = {"embedding.provider": "none"}
+SITE, OTHER = "https://docs.example.org/", "https://other.example.org/"
+WHY = "policy.heartbeat_seconds (25) must be at most half of policy.lease_seconds (10)"
+
+
+async def added(kb: KnowledgeBase, target: str, name: str, **settings: object) -> Source:
+    source, _ = await kb.add(target, name=name, version=None, settings=settings)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "why"),
+    [
+        ({"heartbeat_seconds": 25}, {"lease_seconds": 10}, "heartbeat_seconds"),
+        ({"keywords": {"budget": 1.0}}, {"scorer": "model"}, "links.scorer"),
+        ({"backoff_base_seconds": 0.02}, {"backoff_max_seconds": 0.01}, "backoff_base_seconds"),
+    ],
+)
+async def test_a_setting_that_contradicts_what_the_source_has_is_refused_wherever_it_is_given(
+    tmp_path: Path, first: Mapping[str, object], then: Mapping[str, object], why: str
+) -> None:
+    async with opened(tmp_path / "kb.db", WORDS) as kb:
+        source = await added(kb, SITE, "docs", **first)
+        with pytest.raises(ConfigError, match=why):
+            await kb.change_settings(source, then, [])
+        with pytest.raises(ConfigError, match=why):
+            await kb.add(SITE, name="docs", version=None, settings=then)
+        with pytest.raises(ConfigError, match=why):
+            await kb.crawl(SITE, name="docs", policy=then)
+        with pytest.raises(ConfigError, match=why):
+            await kb.queue_crawl(SITE, name="docs", policy=then)
+        assert (await kb.show("docs")).policy == first, "nothing was written"
+        assert (await kb.change_settings(source, then, list(first))).policy == then
+
+
+async def test_a_source_that_contradicts_the_settings_of_the_machine_is_told_of_and_the_others_work(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path / "kb.db", WORDS) as kb:
+        for target, name in ((SITE, "docs"), (OTHER, "other")):
+            await added(kb, target, name, schedule="every 1h")
+        await kb.change_settings((await kb.all_sources())[0], {"heartbeat_seconds": 25}, [])
+    told: list[Event] = []
+    async with opened(tmp_path / "kb.db", {**WORDS, "policy.lease_seconds": 10}) as kb:
+        views = {view.name: view.trouble for view in await kb.sources()}
+        assert (views["other"], WHY in str(views["docs"])) == (None, True)
+        assert WHY in str((await kb.show("docs")).trouble)
+        assert [bool(each.trouble) for each in (await kb.status()).freshness] == [True, False]
+        glances = await kb.glances(await kb.all_sources())
+        assert [bool(each.view.trouble) for each in glances] == [True, False]
+        assert [WHY in finding.detail for finding in await kb.doctor() if not finding.ok].count(True) == 1
+        assert [each.source for each in await kb.schedules()] == ["other"]
+        assert (await kb.search('"retry"', context=True)).hits == ()
+        for _ in range(2):
+            assert await kb.keep_schedules(once=True, queues=True, listener=told.append)
+        assert [run.source for run in await kb.run_list(None, below=None, limit=9)] == ["other"]
+        assert [WHY in each.text for each in told if isinstance(each, Notice)] == [True, True], "once each"
+        assert [run.source for run in await kb.queue_refresh(due=True)] == ["other"]
+        docs = (await kb.all_sources())[0]
+        with pytest.raises(ConfigError, match="heartbeat"):
+            await kb.schedule_of(docs)
+        await kb.change_settings(docs, {}, ["heartbeat_seconds"])
+        assert {view.trouble for view in await kb.sources()} == {None}

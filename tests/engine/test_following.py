@@ -1,0 +1,47 @@
+"""Syncs that follow runs do not keep those who fell from saying so."""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from tests.e2e.library import opened
+
+from afresh.core.errors import RunBusy, StoreDamaged
+from afresh.engine.endings import Endings
+from afresh.engine.scheduler import Scheduler
+from afresh.kb import KnowledgeBase
+
+PATIENCE = 10
+
+
+@pytest.mark.parametrize("keeps", ["sinks", "schedules"])
+async def test_what_fell_is_told_although_an_external_store_is_busy_for_ever(
+    keeps: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = asyncio.Event()
+
+    async def busy(kb: KnowledgeBase, **given: object) -> None:
+        tried.set()
+        raise RunBusy("another process syncs it")
+
+    async def fell(*given: object) -> set[int] | datetime:
+        if keeps == "sinks" and not tried.is_set():
+            return set()
+        await tried.wait()
+        raise StoreDamaged("torn")
+
+    async def caught_up(scheduler: Scheduler, store: object) -> None:
+        assert scheduler._syncs is not None
+        scheduler._syncs.want(["out"])
+
+    monkeypatch.setattr(KnowledgeBase, "sync", busy)
+    monkeypatch.setattr(Endings, "look", fell)
+    monkeypatch.setattr(Scheduler, "_catch_up", caught_up)
+    monkeypatch.setattr(Scheduler, "_look_around", fell)
+    monkeypatch.setattr("afresh.kb_schedule.LOOK", 0.01)
+    async with opened(tmp_path / "kb.db", {"embedding.provider": "none"}) as kb:
+        work = kb.keep_sinks(["out"]) if keeps == "sinks" else kb.keep_schedules()
+        with pytest.raises(StoreDamaged):
+            async with asyncio.timeout(PATIENCE):
+                await work
