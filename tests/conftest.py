@@ -13,6 +13,7 @@ import pytest
 from tests.postgres import Postgres, running
 from tests.quick import quick
 from tests.rewritten import rewrite_share
+from tests.shares import dealt
 
 from afresh.testing import TinySite
 
@@ -142,9 +143,9 @@ def pytest_configure(config: pytest.Config) -> None:
     rewrite_share(config)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that in the end nobody waits for it alone."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items[:] = dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def pytest_collection_finish() -> None:
@@ -184,5 +185,5 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes for each core: half of the time of a test is waiting, for a thread or a server."""
-    return max(2, 2 * (os.cpu_count() or 1))
+    """Three processes for two cores: a third of the time of a test is waiting, for a thread or a server."""
+    return max(2, 3 * (os.cpu_count() or 1) // 2)

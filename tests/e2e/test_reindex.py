@@ -330,7 +330,7 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the chunker another one when it is called."""
 
     def change() -> None:
-        for place in ("afresh.core.recipe.CHUNKER", "afresh.app.CHUNKER", "afresh.modelling.CHUNKER"):
+        for place in ("afresh.core.recipe.CHUNKER", "afresh.bounds.CHUNKER", "afresh.modelling.CHUNKER"):
             monkeypatch.setattr(place, "sentences-1")
         monkeypatch.setattr("afresh.chunkers.markdown.chunk", by_sentence)
 

@@ -298,9 +298,12 @@ def test_a_search_waits_for_its_filters_and_keeps_the_keyboard(stand: Stand, chr
         page.route("**/search?*part=1", lambda route: held.append(route))
         page.clock.install()
         page.goto("/search?q=install")
+        expect(page.locator("#q")).to_be_focused()
         page.keyboard.press("End")
         page.keyboard.type("er")
         page.clock.run_for(1_000)
+        while not held:
+            page.wait_for_timeout(10)  # until the question is on its way
         page.keyboard.press("ArrowDown")  # to a hit that goes when the answer comes
         assert page.evaluate("document.activeElement.matches('.hit a')")
         [asked] = held
