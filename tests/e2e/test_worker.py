@@ -155,10 +155,12 @@ async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -
             first = program.start("worker")
             await held.arrived(timeout=60)
             status = await kb.status()
+            while status.hosts[0].held != status.workers[0].held:  # counted one after the other
+                status = await kb.status()
             [worker] = status.workers
             assert (worker.pid, worker.runs, worker.held > 0) == (first.pid, (1,), True)
             [host] = status.hosts
-            assert (host.domain in site.url, host.held) == (True, worker.held)
+            assert host.domain in site.url
             assert leave(first) == ""
             assert [(run.run, run.state) for run in (await kb.status()).runs] == [(1, "queued")]
             site.release("/p7")
