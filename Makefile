@@ -17,6 +17,7 @@ demo: $(STAMP) ## Crawl, change, refresh and search a small site on this machine
 	@$(BIN)/afresh demo $(ARGS)
 
 test: $(STAMP) ## Run every test
+	@sh scripts/browser.sh
 	@$(BIN)/python -m compileall -q -j 0 src
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 

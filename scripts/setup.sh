@@ -63,14 +63,5 @@ if ! with_uv; then
     with_pip || { show; exit 1; }
 fi
 
-# Tests show pages in a browser: the system's Chromium, or else Playwright's own.
-for name in chromium chromium-browser google-chrome google-chrome-stable; do
-    if command -v "$name" >/dev/null 2>&1; then browser="$name"; break; fi
-done
-if [ -z "${browser:-}" ]; then
-    say "fetching Chromium for the tests that need a browser"
-    run .venv/bin/python -m playwright install chromium ||
-        say "no Chromium: tests that need one will fail (on Debian: apt install chromium)"
-fi
 pwd >.venv/.installed
 say "ready"
