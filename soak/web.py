@@ -34,6 +34,10 @@ API = (
     "/links?source={s}&limit=50",
     "/changes?source={s}&limit=100",
     "/changes?source={s}&run=7&limit=100",
+    "/changes?source={s}&kind=moved",
+    "/changes?kind=deleted",
+    "/runs/7/attempts",
+    "/runs/7/attempts?outcome=timeout",
     "/runs?source={s}&limit=100",
     "/pages/1",
     "/pages/1/why",
@@ -52,6 +56,7 @@ API = (
 PAGES = (
     "/",
     "/changes",
+    "/changes?kind=moved",
     "/search?q=page+777",
     "/sources/{s}",
     "/sources/{s}?status=error",
@@ -61,6 +66,7 @@ PAGES = (
     "/sources/{s}?text=page-99999",
     "/sources/{s}?text=nothing-like-it",
     "/sources/{s}/changes",
+    "/sources/{s}/changes?kind=deleted",
     "/sources/{s}/links",
     "/sources/{s}/links?least=0.9",
     "/sources/{s}/runs",
@@ -74,6 +80,9 @@ PAGES = (
     "/pages/1/versions",
     "/pages/777",
     "/runs/7",
+    "/runs/7?kind=moved",
+    "/runs/7/attempts",
+    "/runs/7/attempts?outcome=failed",
 )
 
 

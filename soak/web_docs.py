@@ -66,6 +66,7 @@ def places(shown: Shown) -> list[Place]:
             for tab in ("", "passages", "links", "attempts", "versions")
         ),
         *(Place(f"run {number}", f"/runs/{number}") for number in shown.runs),
+        *(Place(f"run {number} attempts", f"/runs/{number}/attempts") for number in shown.runs),
         Place("search", "/search"),
         Place("search typed", "/search", _type),
         Place("search opened", "/", _search_and_open),
@@ -78,7 +79,10 @@ def places(shown: Shown) -> list[Place]:
 
 def _of_source(base: str) -> list[Place]:
     filters = (*(f"status={each}" for each in PageStatus), *FILTERS)
-    plain = ("changes", "links", "links?keyword=replication", "links?least=0.5", "runs", "pictures")
+    plain = (
+        *("changes", "changes?kind=deleted", "links", "links?keyword=replication", "links?least=0.5"),
+        *("runs", "pictures"),
+    )
     return [
         Place("source", base),
         Place("source more", base, lambda page: page.click("text=More")),

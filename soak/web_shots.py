@@ -34,6 +34,7 @@ def places(stand: Stand) -> dict[str, str]:
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
+        "attempts": f"{run}/attempts",
         "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
         "search": "/search?q=how+do+I+install+it",
         "search-empty": "/search",

@@ -8,8 +8,9 @@ from datetime import datetime
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy, Unknown
 from afresh.core.link_score import usual
+from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunState, Source
-from afresh.core.records import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
+from afresh.core.records import ALL_LINKS, AttemptPlace, LinkFilter, LinkPlace, LinkRecord, Sources
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.answering import Turn, begin
@@ -95,6 +96,19 @@ class Records(Work):
         """The attempts of a page, newest first."""
         await page_of(self._store, number)
         return list(await self._store.attempt_records(PageId(number), below=below, limit=limit))
+
+    async def attempts_of_run(
+        self,
+        number: int,
+        *,
+        outcome: Outcome | None = None,
+        after: AttemptPlace | None = None,
+        limit: int,
+    ) -> list[Attempt]:
+        """What a run looked at so far, by outcome: those that went wrong beside each other."""
+        await self.run_source(number)
+        found = self._store.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
+        return list(await found)
 
     async def link_list(
         self,

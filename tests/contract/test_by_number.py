@@ -7,9 +7,9 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy
-from afresh.core.looks import Seen
-from afresh.core.model import ChangeKind, PageId, PageStatus, RunState, SourceId
-from afresh.core.records import ALL_PAGES, LinkFilter, LinkPlace, PageFilter
+from afresh.core.looks import Failed, Gone, Outcome, Seen
+from afresh.core.model import ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
+from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
 from afresh.engine.answering import Turn, begin
 from afresh.ports import Library
 from afresh.testing import FrozenClock
@@ -57,6 +57,41 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
     attempts = await store.attempt_records(first[1].id, limit=10)
     assert [a.id for a in attempts] == sorted((a.id for a in attempts), reverse=True)
     assert await store.attempt_records(first[1].id, below=attempts[-1].id, limit=10) == []
+
+
+async def test_attempts_of_a_run_come_by_outcome_and_changes_by_kind(desk: Desk) -> None:
+    store = desk.store
+    late = Failed(outcome=Outcome.TIMEOUT, reason="too slow", hopeless=True)
+    await desk.crawl({**SITE, "b": late, "c": Gone()})
+    run = (await store.run_records([desk.source.id], limit=1))[0].id
+    told = list(await store.attempts_of_run(run, limit=100))
+    assert [(each.outcome, each.id) for each in told] == sorted((str(each.outcome), each.id) for each in told)
+    assert {each.outcome for each in told} == {Outcome.SUCCESS, Outcome.TIMEOUT, Outcome.GONE}
+    behind, parts = None, []
+    while found := list(await store.attempts_of_run(run, after=behind, limit=2)):
+        parts += found
+        behind = AttemptPlace(str(found[-1].outcome), found[-1].id)
+    assert parts == told  # in parts as at once
+    for outcome in Outcome:
+        rows = [each for each in told if each.outcome is outcome]
+        assert list(await store.attempts_of_run(run, outcome=outcome, limit=9)) == rows
+        for at_most in range(1, len(rows)):
+            place = AttemptPlace(outcome, rows[at_most - 1].id)
+            found = list(await store.attempts_of_run(run, outcome=outcome, after=place, limit=9))
+            assert found == rows[at_most:]
+    assert list(await store.attempts_of_run(RunId(99), limit=9)) == []
+
+    await desk.store.drop_page((await store.page_records([desk.source.id], limit=1))[0].id, desk.clock())
+    changes = list(await store.change_records(None, limit=100))
+    assert {change.kind for change in changes} == {ChangeKind.NEW, ChangeKind.DELETED}
+    for kind in ChangeKind:
+        meant = [each for each in changes if each.kind is kind]
+        for sources in (None, [desk.source.id], [desk.source.id, SourceId(99)]):
+            assert list(await store.change_records(sources, kind=kind, limit=100)) == meant
+            below = meant[0].id if meant else 1
+            assert list(await store.change_records(sources, kind=kind, below=below, limit=100)) == meant[1:]
+            assert list(await store.change_records(sources, kind=kind, limit=1)) == meant[:1]
+        assert list(await store.change_records([SourceId(99)], kind=kind, limit=100)) == []
 
 
 WHICH = [

@@ -398,11 +398,24 @@ class FakeKnowledge:
         waiting = attempt(outcome=None, completed_at=None, status_code=None, reason=None)
         return [waiting, attempt()]
 
+    async def attempts_of_run(
+        self, number: int, *, outcome: Outcome | None = None, limit: int
+    ) -> list[Attempt]:
+        """One that went well."""
+        self._asked("attempts_of_run", number, outcome, limit)
+        return [attempt()]
+
     async def changes(
-        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
+        self,
+        label: str | None = None,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        kind: ChangeKind | None = None,
+        limit: int = 50,
     ) -> list[ChangeView]:
         """The scripted changes."""
-        self._asked("changes", label, run, url, limit)
+        self._asked("changes", label, run, url, kind, limit)
         return self.changes_
 
     async def why(self, url: str, *, within: str | None = None) -> Why:

@@ -61,6 +61,7 @@ def test_single_answers_are_one_object(afresh: Afresh, arguments: list[str], kin
         (["sources"], SourceView),
         (["pages", "a"], PageView),
         (["history", URL], Attempt),
+        (["attempts", "7", "--outcome", "FAILED"], Attempt),
         (["doctor"], Finding),
     ],
 )
@@ -76,12 +77,12 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(afresh: Afresh, kb
         words in shown for words in ("Harbor", "not kept yet", "1 link of the start page", "on another host")
     )
     afresh("pages", "a", "--language", "en", "--depth", "2", "--text", "hooks")
-    afresh("changes", "--url", URL)
+    afresh("changes", "--url", URL, "--kind", "moved")
     assert kb.calls == [
         ("plan", URL),
         ("preview", (URL, True)),
         ("pages", ("a", PageFilter(language="en", depth=2, text="hooks"), None)),
-        ("changes", (None, None, URL, 50)),
+        ("changes", (None, None, URL, "moved", 50)),
     ]
 
 
@@ -129,6 +130,8 @@ def test_with_json_stdout_holds_nothing_else(afresh: Afresh) -> None:
 
 
 def test_changes_without_diff(afresh: Afresh) -> None:
+    assert re.search(r"not modified +304 .*" + re.escape(URL), afresh("attempts", "7").out)
+    assert "expected one of success, not_modified" in afresh("attempts", "7", "--outcome", "odd").err
     assert "+after 5 s" in afresh("changes").out
     assert "+after 5 s" not in afresh("changes", "--no-diff").out
     assert afresh("changes", "--json").document[0]["diff"].startswith("@@")

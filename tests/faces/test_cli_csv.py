@@ -20,6 +20,7 @@ LISTS = {
     "pages harbor": PageView,
     "links harbor": LinkView,
     "history https://docs.example.org/": Attempt,
+    "attempts 7": Attempt,
     "changes": ChangeView,
 }
 FORMULAS = [

@@ -9,8 +9,8 @@ from afresh.faces.cli import main
 from afresh.faces.cli.reference import BLOCKS, helps, renewed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-COMMANDS = """crawl refresh search open find-version sources show pages links history changes why status plan
-remove confirm doctor config demo"""
+COMMANDS = """crawl refresh search open find-version sources show pages links history attempts changes
+why status plan remove confirm doctor config demo"""
 
 
 @pytest.mark.parametrize("name", BLOCKS)

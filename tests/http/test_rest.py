@@ -55,6 +55,14 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         assert all("/guide/" in url for url, _ in told["left_out"])
         attempts = (await client.get(f"{API}/pages/{root['id']}/history"))["items"]
         assert "success" in {attempt["outcome"] for attempt in attempts}
+        looks = (await client.get(f"{API}/runs/{run}/attempts"))["items"]
+        assert len(looks) == ended["checked"] == ended["queued"]
+        some = await client.get(f"{API}/runs/{run}/attempts?outcome=success&limit=3")
+        others = await client.get(f"{API}/runs/{run}/attempts?outcome=success&cursor={some['next']}")
+        both = some["items"] + others["items"]
+        assert both == [look for look in looks if look["outcome"] == "success"]
+        assert len((await client.get(f"{API}/changes?kind=new"))["items"]) == ended["new"]
+        assert (await client.get(f"{API}/sources/{number}/changes?kind=moved"))["items"] == []
         assert (await client.get(f"{API}/pages/{root['id']}/why"))["page"]["id"] == root["id"]
         assert (await client.get(f"{API}/pages/{root['id']}/copies"))["copies"] == []
 
@@ -166,9 +174,17 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
         huge = base64.urlsafe_b64encode(json.dumps([10**400, "x", 1]).encode()).decode().rstrip("=")
         status, told = await client.ask("GET", f"{API}/links?cursor={huge}")
         assert (status, "cursor" in told["detail"]) == (422, True), "no float holds it"
-        for path in ("pages/99", "links/99", "runs/99", "sources/99", "sources/99/pages", "pages?source=99"):
+        for path in (
+            "pages/99",
+            "links/99",
+            "runs/99",
+            "runs/99/attempts",
+            "sources/99",
+            "sources/99/pages",
+            "pages?source=99",
+        ):
             assert (await client.ask("GET", f"{API}/{path}"))[0] == 404, path
-        for path in ("pages/0", "links/9223372036854775808", "runs/x"):
+        for path in ("pages/0", "links/9223372036854775808", "runs/x", "runs/1/attempts?outcome=odd"):
             assert (await client.ask("GET", f"{API}/{path}"))[0] == 422, path
 
         # files of the server are closed unless the settings open them

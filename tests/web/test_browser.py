@@ -35,6 +35,7 @@ def places(stand: Stand) -> list[str]:
     return [
         *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
         *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),
+        *("/changes?kind=moved", f"/runs/{stand.braked}/attempts", f"/runs/{stand.braked}?kind=deleted"),
     ]
 
 
@@ -202,8 +203,10 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, ch
         expect(page.locator(".live .run")).to_contain_text("slowly")
         gate.wait(timeout=60)  # the run cannot end now
         expect(page.locator(".live .numbers")).to_contain_text(
-            re.compile(r"[1-9]\d* checked"), timeout=20_000
+            re.compile(r"[1-9]\d* of 2\d checked"), timeout=20_000
         )
+        bar = page.get_by_role("progressbar", name="How far the run of slowly is")
+        assert 0 < bar.evaluate("(each) => each.position") < 1
         page.goto("/")
         page.get_by_role("button", name="Cancel the run of slowly").click()
         expect(page.locator("h1 + .acts .pill")).to_have_text("stopped early", timeout=20_000)
@@ -334,6 +337,33 @@ def test_the_brake_shows_what_would_go_and_deletes_only_when_told(stand: Stand, 
         page.click("text=Delete 18 pages")
         expect(page.locator("h1 + .acts .pill")).to_have_text("completed")
         expect(page.locator(".timeline .pill.bad")).to_have_count(18)
+
+
+def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
+    stand: Stand, chromium: "Browser"
+) -> None:
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.goto(f"/sources/{stand.harbor}/runs")
+        page.locator("td a").first.click()  # the refresh, in which a page answered 503
+        page.click(".tabs >> text=Attempts")
+        rows = page.locator("table.rows tbody tr")
+        assert rows.count() > 20
+        page.select_option("select[name=outcome]", "blocked_5xx")
+        page.get_by_role("button", name="Filter").click()
+        expect(page).to_have_url(re.compile(r"outcome=blocked_5xx$"))
+        assert set(page.locator("table.rows .pill").all_text_contents()) == {"blocked 5xx"}
+        expect(rows.first).to_contain_text("503")
+        page.locator("td.main a").first.click()
+        expect(page.locator(".why")).to_contain_text("blocked 5xx")
+
+        page.goto(f"/sources/{stand.harbor}/changes")
+        for kind, number in (("New", 20), ("Changed", 2), ("Moved", 0)):
+            page.get_by_role("group", name="Which changes").get_by_role("link", name=kind).click()
+            expect(page.locator(".timeline > li")).to_have_count(number)
+        expect(page.locator(".none")).to_have_text("Nothing of this kind has changed yet.")
+        page.goto("/changes?kind=odd")
+        expect(page.locator("main")).to_contain_text("kind: expected one of new, changed")
 
 
 async def nothing(kb: KnowledgeBase, stand: Stand) -> None:

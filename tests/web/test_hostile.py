@@ -15,13 +15,16 @@ from tests.web.watching import Watched, watched
 
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
-from afresh.core.overview import PassageView
+from afresh.core.overview import Held, HeldPage, PassageView, Preview
 from afresh.core.records import LinkedPage, LinkRecord
-from afresh.core.views import Answer, ChangeView, Hit, OpenedPage, PageView, Why
+from afresh.core.scope import Rules
+from afresh.core.views import Answer, ChangeView, Hit, OpenedPage, PageView, RunReport, Why
+from afresh.faces.web.adding import SCOPES
 from afresh.faces.web.diffs import inline, split
 from afresh.faces.web.frame import templates
 from afresh.faces.web.passage import passage
 from afresh.faces.web.rendered import rendered, safe_address
+from afresh.faces.web.settings import FIELDS
 from afresh.faces.web.words import moment
 from afresh.kb import KnowledgeBase
 
@@ -157,8 +160,40 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         attempts=1,
     )
     page = {"page": page_of(texts[0]), "why": why, "source": source, "tabs": (), "tab": "", "there": None}
-    yield "changes.html", {"listed": {"items": changes[::2], "more": None}, "view": "", "cut": inline}
-    yield "changes.html", {"listed": {"items": changes[1::2], "more": None}, "view": "split", "cut": split}
+    below: dict[str, Any] = {"view": "", "cut": inline, "kind": ""}
+    yield "changes.html", {"listed": {"items": changes[::2], "more": None}, **below}
+    beside = {**below, "view": "split", "cut": split}
+    yield "changes.html", {"listed": {"items": changes[1::2], "more": None}, **beside}
+    report = RunReport(
+        run=RunId(1),
+        source=texts[0],
+        version=texts[1],
+        mode="refresh",
+        state="needs_confirmation",
+        error=texts[2],
+        notes=tuple(texts),
+    )
+    doomed = tuple(HeldPage(id=PageId(1), url=text, title=text, moved_to=text) for text in texts)
+    held = Held(pages=doomed, count=len(doomed))
+    run = {"run": report, "source": source, "held": held, "live": [(source, report)], "tabs": (), "tab": ""}
+    asked = {"outcome": "", "outcomes": list(Outcome), "paged": False}
+    yield "run_attempts.html", {**run, **asked, "listed": {"items": attempts, "more": None}}
+    yield "run_changes.html", {**run, **below, "listed": {"items": changes[:1], "more": None}}
+    preview = Preview(
+        kind="web",
+        url=texts[0],
+        name=texts[1],
+        known=texts[2],
+        plan=None,
+        rules=Rules(root="https://docs.example.org/"),
+        title=texts[0],
+        language=texts[1],
+        belong=tuple(texts[:12]),
+        left_out=tuple((text, text) for text in texts[:6]),
+    )
+    typed = {"target": texts[0], "name": texts[1], "version": texts[2], "include": texts[0]}
+    wrong = {"preview": preview, "wrong": texts[0], "wrong_target": True, "scopes": SCOPES, "filled": typed}
+    yield "add.html", {**wrong, "typed": typed, "fields": FIELDS, "usual": dict.fromkeys(_keys(), texts[1])}
     yield "page_attempts.html", {**page, "listed": {"items": attempts, "more": None}}
     yield "page_passages.html", {**page, "passages": chunks, "many": len(chunks)}
     yield "page_links.html", {**page, "to_it": links[:1], "listed": {"items": links, "more": None}}
@@ -188,6 +223,10 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     for some in (texts[::2], texts[1::2]):  # a whole one would be cut
         body = rendered("\n\n".join(some), "https://docs.example.org/")
         yield "page_text.html", {**page, "opened": opened, "body": body, "missing": None}
+
+
+def _keys() -> list[str]:
+    return [field.key for field in FIELDS]
 
 
 def drawn(name: str, given: dict[str, Any]) -> str:

@@ -78,6 +78,13 @@ class LinkPlace(NamedTuple):
     id: int
 
 
+class AttemptPlace(NamedTuple):
+    """Where a list of the attempts of a run goes on: behind this one."""
+
+    outcome: str
+    id: int
+
+
 class LookPlace(NamedTuple):
     """Where a list of pages that wait goes on: behind this one."""
 

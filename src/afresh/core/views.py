@@ -18,6 +18,7 @@ class RunReport:
     version: str | None
     mode: str
     state: str
+    queued: int = 0  # pages that it took up so far, those that are checked among them
     checked: int = 0
     new: int = 0
     changed: int = 0

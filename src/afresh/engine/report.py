@@ -52,6 +52,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         version=source.version,
         mode=run.mode,
         state=run.state,
+        queued=run.queued,
         seconds=round(seconds_of(run), 3),
         error=run.error,
         notes=run.notes,

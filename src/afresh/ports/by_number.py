@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState, SourceId
 from afresh.core.records import (
     ALL_LINKS,
     LIVE_PAGES,
+    AttemptPlace,
     LinkFilter,
     LinkPlace,
     LinkRecord,
@@ -63,4 +65,12 @@ class Numbered(Protocol):
     ) -> Sequence[Waiting]: ...
     async def attempt_records(
         self, page: PageId, *, below: int | None = None, limit: int
+    ) -> Sequence[Attempt]: ...
+    async def attempts_of_run(
+        self,
+        run: RunId,
+        *,
+        outcome: Outcome | None = None,
+        after: AttemptPlace | None = None,
+        limit: int,
     ) -> Sequence[Attempt]: ...

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState
 from afresh.core.records import (
     ALL_LINKS,
     LIVE_PAGES,
+    AttemptPlace,
     LinkedPage,
     LinkFilter,
     LinkPlace,
@@ -96,9 +98,13 @@ class ByNumber:
         limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
-        asked = {"run": run, "url": url, "kind": kind, "top": below, "limit": limit}
+        asked = {"top": below, "limit": limit}
         async with self.db.read() as tx:
-            return [change_from(row) for row in await tx.all("change_records", **_among(sources), **asked)]
+            if kind is not None and run is None and url is None:  # in the order of an index
+                rows = await _of_kind(tx, sources, kind=kind, **asked)
+            else:
+                rows = await tx.all("change_records", **_among(sources), run=run, url=url, kind=kind, **asked)
+            return [change_from(row) for row in rows]
 
     async def changes_of_run(
         self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
@@ -113,6 +119,30 @@ class ByNumber:
         async with self.db.read() as tx:
             rows = await tx.all("attempt_records", page=page, top=below, limit=limit)
             return [attempt_from(row) for row in rows]
+
+    async def attempts_of_run(
+        self,
+        run: RunId,
+        *,
+        outcome: Outcome | None = None,
+        after: AttemptPlace | None = None,
+        limit: int,
+    ) -> list[Attempt]:
+        """Attempts of a run that are over, by outcome and number."""
+        behind = after or AttemptPlace("", 0)
+        asked = {"run": run, "after": behind.id, "limit": limit}
+        async with self.db.read() as tx:
+            if outcome is None:
+                rows = await tx.all("attempts_of_run", after_outcome=behind.outcome, **asked)
+            else:
+                rows = await tx.all("attempts_with_outcome", outcome=outcome, **asked)
+            return [attempt_from(row) for row in rows]
+
+
+async def _of_kind(tx: Session, sources: Sources, **asked: object) -> Sequence[Row]:
+    if sources is not None and len(sources) == 1:
+        return await tx.all("changes_of_kind", source=sources[0], **asked)
+    return await tx.all("every_change_of_kind", **_among(sources), **asked)
 
 
 def _among(sources: Sources) -> dict[str, object]:

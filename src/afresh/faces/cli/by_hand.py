@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from afresh.core.model import Source
+from afresh.core.looks import Outcome
+from afresh.core.model import Attempt, Source
 from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkRecord, PageFilter, Sources
 from afresh.core.views import PageView, RunReport
 
@@ -41,6 +42,10 @@ class ByHand(Protocol):
     async def set_link(self, number: int, score: float | None, comment: str | None) -> LinkRecord: ...
 
     async def remove_link(self, number: int) -> None: ...
+
+    async def attempts_of_run(
+        self, number: int, *, outcome: Outcome | None = None, limit: int
+    ) -> list[Attempt]: ...
 
     async def runs(self, label: str | None = None) -> list[RunReport]: ...
 

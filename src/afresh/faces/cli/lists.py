@@ -157,6 +157,19 @@ def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:
     return table(columns, (_attempt(row, now) for row in rows), less=("run", "code"), least=WORDS)
 
 
+def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:
+    """What a run looked at, attempt by attempt."""
+    if not rows:
+        return empty("It has looked at no such page.")
+    columns = ("outcome", ">code", "evidence", "*page")
+    return table(columns, map(_attempt_of_run, rows), less=("code",), least=WORDS)
+
+
+def _attempt_of_run(row: Attempt) -> tuple[str | Text, ...]:
+    evidence = text(row.reason or row.error_message)
+    return state(row.outcome), text(row.status_code), evidence, text(row.url)
+
+
 def _attempt(row: Attempt, now: datetime) -> tuple[str | Text, ...]:
     done = row.completed_at is not None
     return (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
-from afresh.core.model import Attempt
+from afresh.core.model import Attempt, ChangeKind
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sync_views import SyncReport
@@ -184,7 +184,13 @@ class Knowledge(ByHand, Protocol):
     async def history(self, url: str, *, within: str | None = None) -> list[Attempt]: ...
 
     async def changes(
-        self, label: str | None = None, *, run: int | None = None, url: str | None = None, limit: int = 50
+        self,
+        label: str | None = None,
+        *,
+        run: int | None = None,
+        url: str | None = None,
+        kind: ChangeKind | None = None,
+        limit: int = 50,
     ) -> list[ChangeView]: ...
 
     async def why(self, url: str, *, within: str | None = None) -> Why: ...

@@ -1,11 +1,14 @@
 """The commands that read: sources, show, pages, links, history, changes, why, status."""
 
 from dataclasses import replace
+from enum import StrEnum
+from typing import TypeVar
 
 import click
 
 from afresh.core.errors import UsageError
-from afresh.core.model import Attempt, PageStatus
+from afresh.core.looks import Outcome
+from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.records import PageFilter
 from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
@@ -13,6 +16,7 @@ from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 
+Word = TypeVar("Word", bound=StrEnum)
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 URL = ("url", "URL", "Address of the page.")
 AT_LEAST_ONE = click.IntRange(min=1, max=2**31 - 1)
@@ -70,7 +74,7 @@ def pages(
 ) -> None:
     """List the pages of a source."""
     which = PageFilter(
-        status=_status(status),
+        status=one_of(PageStatus, "--status", status),
         everything=everything,
         doubtful=doubtful,
         language=language,
@@ -122,6 +126,22 @@ def links(
     session.show(link_lists.links(views, whole=session.verbose > 0))
 
 
+@command("Look into", "afresh attempts 12", "afresh attempts 12 --outcome failed --json")
+@argument("run", "RUN", "The number of the run; `afresh runs` tells it.", type=click.IntRange(min=1))
+@option("--outcome", metavar="OUTCOME", text="Only attempts that ended so, as failed or timeout.")
+@option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Attempts at most.")
+@as_rows
+def attempts(session: Session, run: int, outcome: str | None, limit: int) -> None:
+    """List what a run looked at, by outcome, with the evidence of each."""
+    only = one_of(Outcome, "--outcome", outcome)
+    rows = session.ask(lambda kb: kb.attempts_of_run(run, outcome=only, limit=limit))
+    if session.wrote_rows(rows, Attempt):
+        return
+    from afresh.faces.cli import lists
+
+    session.show(lists.attempts_of_run(rows))
+
+
 @command("Look into", "afresh history https://react.dev/reference/react")
 @argument(*URL)
 @within
@@ -145,14 +165,22 @@ def history(session: Session, url: str, within: str | None) -> None:
 @argument("label", "[LABEL]", "The source; else all.", required=False)
 @option("--run", metavar="N", type=int, text="Only what this run found.")
 @option("--url", metavar="URL", text="Only of the page at this address.")
+@option("--kind", metavar="KIND", text="Only new, changed, deleted or moved pages.")
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Changes at most.")
 @click.option("--diff/--no-diff", default=True, help="Show what changed inside the pages, or only which.")
 @as_rows
 def changes(
-    session: Session, label: str | None, run: int | None, url: str | None, limit: int, diff: bool
+    session: Session,
+    label: str | None,
+    run: int | None,
+    url: str | None,
+    kind: str | None,
+    limit: int,
+    diff: bool,
 ) -> None:
     """Show what is new, changed, deleted or moved, with the difference."""
-    found = session.ask(lambda kb: kb.changes(label, run=run, url=url, limit=limit))
+    only = one_of(ChangeKind, "--kind", kind)
+    found = session.ask(lambda kb: kb.changes(label, run=run, url=url, kind=only, limit=limit))
     views = found if diff else [replace(view, diff=None) for view in found]
     if session.wrote_rows(views, ChangeView):
         return
@@ -204,13 +232,14 @@ def runs(session: Session, label: str | None, limit: int) -> None:
     session.show(lists.runs(found))
 
 
-def _status(word: str | None) -> PageStatus | None:
+def one_of(kind: type[Word], flag: str, word: str | None) -> Word | None:
+    """What was typed as one of the words that there are; None: nothing was."""
     if word is None:
         return None
     try:
-        return PageStatus(word.lower())
+        return kind(word.lower())
     except ValueError:
-        raise UsageError(f"--status: expected one of {', '.join(PageStatus)}, got {word!r}") from None
+        raise UsageError(f"{flag}: expected one of {', '.join(kind)}, got {word!r}") from None
 
 
 COMMANDS = (
@@ -222,6 +251,7 @@ COMMANDS = (
     pages,
     links,
     history,
+    attempts,
     changes,
     why,
     runs,

@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 from fastapi import APIRouter, Query, Request, Response
 
 from afresh.core.masking import one_line
+from afresh.core.model import ChangeKind
 from afresh.core.views import ChangeView
 from afresh.faces.cli.as_json import moment
 from afresh.faces.http.cursors import read_number
@@ -16,6 +17,7 @@ from afresh.faces.http.replies import reply, tagged
 
 router = APIRouter(tags=["changes"])
 Source = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")]
+Kind = Annotated[ChangeKind | None, Query(description="Only changes of this kind.")]
 EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -26,22 +28,29 @@ async def list_changes(
     source: Source = None,
     run: Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this run.")] = None,
     url: Annotated[str | None, Query(max_length=2_000, description="Only of this address.")] = None,
+    kind: Kind = None,
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
     """Changes, newest first, each with its difference."""
+    below = read_number(cursor)
     changes = await reach.kb.change_list(
-        await reach.sources(source), run=run, url=url, below=read_number(cursor), limit=limit + 1
+        await reach.sources(source), run=run, url=url, kind=kind, below=below, limit=limit + 1
     )
     return reply(request, part(changes, limit, by_id))
 
 
 @router.get("/sources/{number}/changes", response_model=Listing[ChangeView])
 async def changes_of_source(
-    request: Request, reach: Reached, number: Id, cursor: Cursor = None, limit: Limit = USUAL
+    request: Request,
+    reach: Reached,
+    number: Id,
+    kind: Kind = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
 ) -> Response:
     """The changes of one source."""
-    return await list_changes(request, reach, number, None, None, cursor, limit)
+    return await list_changes(request, reach, number, None, None, kind, cursor, limit)
 
 
 @router.get(

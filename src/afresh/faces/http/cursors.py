@@ -5,7 +5,8 @@ import json
 from datetime import datetime
 
 from afresh.core.errors import UsageError
-from afresh.core.records import LinkPlace, LookPlace
+from afresh.core.model import Attempt
+from afresh.core.records import AttemptPlace, LinkPlace, LookPlace
 from afresh.core.views import NextLook
 
 LARGEST = 2**63 - 1
@@ -42,6 +43,21 @@ def read_link(cursor: str | None) -> LinkPlace | None:
             abs(score) <= HIGHEST and 0 <= number <= LARGEST
         ):
             return LinkPlace(float(score), url, number)
+    raise UsageError(WRONG)
+
+
+def attempt_cursor(attempt: Attempt) -> str:
+    """A cursor behind an attempt of a run."""
+    return _packed([attempt.outcome, attempt.id])
+
+
+def read_attempt(cursor: str | None) -> AttemptPlace | None:
+    """The outcome and the number that a cursor holds."""
+    if cursor is None:
+        return None
+    match _unpacked(cursor):
+        case [str(outcome), int(number)] if 0 <= number <= LARGEST and not isinstance(number, bool):
+            return AttemptPlace(outcome, number)
     raise UsageError(WRONG)
 
 

@@ -10,11 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from afresh.core.errors import Unknown
-from afresh.core.model import RunMode, RunState
+from afresh.core.looks import Outcome
+from afresh.core.model import Attempt, RunMode, RunState
 from afresh.core.overview import Held
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
-from afresh.faces.http.cursors import number_cursor, read_number
+from afresh.faces.http.cursors import attempt_cursor, number_cursor, read_attempt, read_number
 from afresh.faces.http.listing import Listing, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
@@ -101,6 +102,22 @@ async def held_by_run(request: Request, reach: Reached, number: Id) -> Response:
     """What a run that the brake holds would delete."""
     await reach.run(number)
     return reply(request, await reach.kb.held(number))
+
+
+@router.get("/runs/{number}/attempts", response_model=Listing[Attempt])
+async def attempts_of_run(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    outcome: Annotated[Outcome | None, Query(description="Only attempts that ended so.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """What a run looked at so far, by outcome."""
+    await reach.run(number)
+    after = read_attempt(cursor)
+    found = await reach.kb.attempts_of_run(number, outcome=outcome, after=after, limit=limit + 1)
+    return reply(request, part(found, limit, attempt_cursor))
 
 
 @router.get(

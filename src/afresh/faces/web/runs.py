@@ -1,41 +1,62 @@
-"""One run: how far it is, what it changed, and what the brake holds."""
+"""One run: how far it is, what it changed and looked at, and what the brake holds."""
 
 from contextlib import suppress
 
 from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, RunOver
-from afresh.faces.http.cursors import read_number
+from afresh.core.looks import Outcome
+from afresh.core.model import ChangeKind
+from afresh.faces.http.cursors import attempt_cursor, read_attempt, read_number
 from afresh.faces.http.listing import by_id
 from afresh.faces.http.parts import Id
-from afresh.faces.http.reach import Reached
+from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
-from afresh.faces.web.listing import CHANGES, Cursor, Filter, part
+from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, one_of, part
 from afresh.faces.web.overview import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
+TABS = (("", "Changes"), ("attempts", "Attempts"))
 
 
 @router.get("/runs/{number}")
-async def run(
-    request: Request, reach: Reached, number: Id, view: Filter = "", after: Cursor = None
+async def changes(
+    request: Request, reach: Reached, number: Id, view: Filter = "", kind: Filter = "", after: Cursor = None
 ) -> Response:
-    """What it did so far."""
+    """What it changed so far."""
+    source = await reach.run(number)
+    only, below = one_of(ChangeKind, "kind", kind), read_number(after)
+    found = await reach.kb.change_list([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
+    listed = part(found, by_id, CHANGES)
+    return await _tab(request, reach, number, "", listed=listed, view=view, cut=cut_for(view), kind=kind)
+
+
+@router.get("/runs/{number}/attempts")
+async def attempts(
+    request: Request, reach: Reached, number: Id, outcome: Filter = "", after: Cursor = None
+) -> Response:
+    """What it looked at so far, by outcome."""
+    await reach.run(number)
+    only, behind = one_of(Outcome, "outcome", outcome), read_attempt(after)
+    found = await reach.kb.attempts_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    given = {"outcome": outcome, "outcomes": list(Outcome), "paged": bool(after)}
+    return await _tab(request, reach, number, "attempts", listed=part(found, attempt_cursor), **given)
+
+
+async def _tab(request: Request, reach: Reach, number: int, tab: str, **given: object) -> Response:
     source = await reach.run(number)
     live = await reach.kb.live_runs(lambda label: label == source.label)  # before the run itself
-    report = await reach.kb.run(number)
-    changes = await reach.kb.change_list([source.id], run=number, below=read_number(after), limit=CHANGES + 1)
     return show(
         request,
-        "run.html",
+        f"run_{tab or 'changes'}.html",
         source=source,
-        run=report,
+        run=await reach.kb.run(number),
         held=await reach.kb.held(number),
-        listed=part(changes, by_id, CHANGES),
         live=[each for each in live if is_going(each)],
-        view=view,
-        cut=cut_for(view),
+        tabs=TABS,
+        tab=tab,
+        **given,
     )
 
 

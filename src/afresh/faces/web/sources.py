@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, UsageError
-from afresh.core.model import PageStatus, Source
-from afresh.core.records import LinkFilter, PageFilter
+from afresh.core.model import ChangeKind, PageStatus, Source
+from afresh.core.records import LinkFilter, PageFilter, Sources
 from afresh.core.shown import CONTENT
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
@@ -12,7 +12,7 @@ from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, form_of, show, to
-from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, number_in, part
+from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, number_in, one_of, part
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (
@@ -49,7 +49,7 @@ async def pages(
     """Its pages."""
     source = await reach.source(number)
     which = PageFilter(
-        status=_status(status),
+        status=one_of(PageStatus, "status", status),
         doubtful=bool(doubtful),
         language=language.strip() or None,
         depth=number_in("depth", depth),
@@ -65,14 +65,12 @@ async def pages(
 
 @router.get("/sources/{number}/changes")
 async def changes(
-    request: Request, reach: Reached, number: Id, view: Filter = "", after: Cursor = None
+    request: Request, reach: Reached, number: Id, view: Filter = "", kind: Filter = "", after: Cursor = None
 ) -> Response:
     """What changed in it."""
     source = await reach.source(number)
-    found = await reach.kb.change_list([source.id], below=read_number(after), limit=CHANGES + 1)
-    return await show_tab(
-        request, reach, source, "changes", listed=part(found, by_id, CHANGES), view=view, cut=cut_for(view)
-    )
+    given = await _changes(reach, [source.id], view, kind, after)
+    return await show_tab(request, reach, source, "changes", **given)
 
 
 @router.get("/sources/{number}/links")
@@ -108,11 +106,10 @@ async def copies(
     """How it stands in external stores."""
     source = await reach.source(number)
     sinks = (await reach.kb.show(source.label)).sinks or ()
+    only = one_of(PageStatus, "state", state)
     chosen = sink or (sinks[0].sink if sinks else "")
     found = (
-        await reach.kb.copy_list(
-            source, chosen, state=_status(state), after=read_number(after) or 0, limit=SHOWN + 1
-        )
+        await reach.kb.copy_list(source, chosen, state=only, after=read_number(after) or 0, limit=SHOWN + 1)
         if sinks
         else []
     )
@@ -154,17 +151,19 @@ async def remove(request: Request, reach: Reached, number: Id) -> Response:
 
 
 @router.get("/changes")
-async def every_change(request: Request, reach: Reached, view: Filter = "", after: Cursor = None) -> Response:
+async def every_change(
+    request: Request, reach: Reached, view: Filter = "", kind: Filter = "", after: Cursor = None
+) -> Response:
     """What changed anywhere."""
-    found = await reach.kb.change_list(await reach.sources(), below=read_number(after), limit=CHANGES + 1)
-    return show(request, "changes.html", listed=part(found, by_id, CHANGES), view=view, cut=cut_for(view))
+    return show(request, "changes.html", **await _changes(reach, None, view, kind, after))
 
 
-def _status(typed: str) -> PageStatus | None:
-    try:
-        return PageStatus(typed) if typed else None
-    except ValueError:
-        raise UsageError(f"status: {typed[:50]!r} is none that a page can have") from None
+async def _changes(
+    reach: Reach, sources: Sources, view: str, kind: str, after: str | None
+) -> dict[str, object]:
+    only, below = one_of(ChangeKind, "kind", kind), read_number(after)
+    found = await reach.kb.change_list(sources, kind=only, below=below, limit=CHANGES + 1)
+    return {"listed": part(found, by_id, CHANGES), "view": view, "cut": cut_for(view), "kind": kind}
 
 
 def _score(typed: str) -> float | None:

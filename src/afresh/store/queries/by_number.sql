@@ -74,6 +74,21 @@ where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list
 order by c.id desc
 limit :limit
 
+-- changes_of_kind
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.source_id = :source and c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
+order by c.id desc
+limit :limit
+
+-- every_change_of_kind
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
 -- changes_of_run
 select c.id, c.url, c.kind, c.run_id, c.at, c.old_hash, c.new_hash, null as diff, c.moved_to,
     s.name as source_name, s.version as source_version
@@ -84,3 +99,15 @@ limit :limit
 
 -- attempt_records
 select * from page_crawls where page_id = :page and (:top is null or id < :top) order by id desc limit :limit
+
+-- attempts_of_run
+select * from page_crawls
+where run_id = :run and outcome is not null and (outcome, id) > (:after_outcome, :after)
+order by outcome, id
+limit :limit
+
+-- attempts_with_outcome
+select * from page_crawls
+where run_id = :run and outcome = :outcome and id > :after
+order by id
+limit :limit

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from afresh.core.link_score import Worth
+from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, Run, RunId, RunState, SourceId
 from afresh.core.records import (
     ALL_LINKS,
     LIVE_PAGES,
+    AttemptPlace,
     LinkedPage,
     LinkFilter,
     LinkPlace,
@@ -130,6 +132,24 @@ class MemoryByNumber:
         rows = [row for row in self.tables.crawls.values() if row.page_id == page]
         rows = [row for row in rows if below is None or row.id < below]
         return sorted(rows, key=lambda row: -row.id)[:limit]
+
+    async def attempts_of_run(
+        self,
+        run: RunId,
+        *,
+        outcome: Outcome | None = None,
+        after: AttemptPlace | None = None,
+        limit: int,
+    ) -> list[Attempt]:
+        """Attempts of a run that are over, by outcome and number."""
+        rows = [row for row in self.tables.crawls.values() if row.run_id == run and row.outcome is not None]
+        rows = [row for row in rows if outcome in (None, row.outcome)]
+        rows = [row for row in rows if after is None or _outcome_and_number(row) > after]
+        return sorted(rows, key=_outcome_and_number)[:limit]
+
+
+def _outcome_and_number(attempt: Attempt) -> AttemptPlace:
+    return AttemptPlace(str(attempt.outcome), attempt.id)
 
 
 def _is_among(source: SourceId, sources: Sources) -> bool:

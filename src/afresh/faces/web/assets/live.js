@@ -17,8 +17,8 @@ function swap(html) {
 
 // Numbers alone move, so that nobody loses the button under the hand.
 function count(run, newer) {
-  const numbers = newer.querySelector(".numbers");
-  if (numbers) run.querySelector(".numbers").replaceWith(numbers);
+  const counted = newer.querySelector(".counted");
+  if (counted) run.querySelector(".counted").replaceWith(counted);
 }
 
 // Whoever works with keys stays where they are: on what does the same in the newer part, or at its beginning.

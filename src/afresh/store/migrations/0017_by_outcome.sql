@@ -1,0 +1,3 @@
+create index page_crawls_by_outcome on page_crawls (run_id, outcome, id) where outcome is not null;
+create index changes_by_kind on changes (source_id, kind, id);
+create index changes_of_kind on changes (kind, id);
