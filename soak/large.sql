@@ -70,3 +70,9 @@ insert into changes (source_id, page_id, url, kind, run_id, at, new_hash, diff)
 -- hosts
 insert into hosts (domain, next_allowed_at)
 {n} select 'h' || i || '.example.org', {ahead} from n
+
+-- copies
+insert into copies (sink, source_id, source, page_id, url, state, wanted_hash, held_hash, remote_id, error, created_at, updated_at)
+select 'mirror', {source}, 'large', id, url, case when id % 30 = 1 then 'error' when id % 40 = 2 then 'processing' else 'active' end,
+    content_hash, content_hash, 'doc-' || id, case when id % 30 = 1 then 'refused' end, checked_at, checked_at
+from pages where content_hash is not null and id % 500 <> 3

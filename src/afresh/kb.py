@@ -306,7 +306,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
-        return replace(status, sinks=await self._sink_views(await self._store.sources()))
+        return replace(status, sinks=await self.sink_views(await self._store.sources()))
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""

@@ -1,5 +1,6 @@
 """The use cases of those who look on: sources at a glance, and what runs now."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -35,8 +36,7 @@ class Glances(Work):
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
         alive = await self._alive()
-        known = await self._store.sources()
-        return [await view_of(self._store, self._tools, source, alive) for source in known]
+        return await self._counted(await self._store.sources(), alive)
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""
@@ -49,7 +49,7 @@ class Glances(Work):
 
     async def _shown(self, source: Source, alive: set[str], serving: Model | None) -> SourceView:
         view = await whole_view_of(self._store, self._tools, source, alive, serving)
-        view = replace(view, sinks=await self._sink_views([source]))
+        view = replace(view, sinks=await self.sink_views([source]))
         if view.trouble is not None:
             return view
         return replace(view, next_time=await self._next_time(source), keywords=self._tools.keywords(source))
@@ -57,10 +57,18 @@ class Glances(Work):
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
-        due = await due_of(self._store, self._tools, sources, now)
         serving = await self._store.serving_model()
         model = serving.name if serving else None
-        return [await self._glance(source, alive, now, model, due[source.id]) for source in sources]
+        due, views = await asyncio.gather(  # both count many rows: a store may do so at once
+            due_of(self._store, self._tools, sources, now), self._counted(sources, alive)
+        )
+        return [
+            await self._glance(source, alive, now, replace(view, model=model), due[source.id])
+            for source, view in zip(sources, views, strict=True)
+        ]
+
+    async def _counted(self, sources: Sequence[Source], alive: set[str]) -> list[SourceView]:
+        return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
@@ -79,10 +87,9 @@ class Glances(Work):
         return glance.receipt
 
     async def _glance(
-        self, source: Source, alive: set[str], now: datetime, model: str | None, tally: DueTally
+        self, source: Source, alive: set[str], now: datetime, view: SourceView, tally: DueTally
     ) -> SourceGlance:
         last = await self._store.last_runs(source.id, LAST)
-        view = replace(await view_of(self._store, self._tools, source, alive), model=model)
         if view.trouble is None:
             view = replace(view, next_time=await self._next_time(source))
         return SourceGlance(

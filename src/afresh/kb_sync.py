@@ -46,7 +46,7 @@ class Syncing:
         self, source: Source, *, to: Sequence[str] = (), dry_run: bool = False, verify: bool = False
     ) -> list[SyncReport]:
         """Bring external stores in line with the pages of one source, those named or all that hold it."""
-        return await self._synced([source], to or self.sinks_of(source), dry_run, verify, ignore)
+        return await self._synced([source], to or self._at_least_one(source), dry_run, verify, ignore)
 
     async def _synced(
         self,
@@ -61,9 +61,12 @@ class Syncing:
                 return await syncs.preview(outlets, only, verify=verify)
             return await syncs.sync(outlets, only, verify=verify)
 
-    def sinks_of(self, source: Source) -> list[str]:
-        """The names of the external stores that are to hold a source; UsageError if there are none."""
-        names = list(self._tools.sinks_of(source))
+    def sink_names(self, source: Source) -> list[str]:
+        """The names of the external stores that are to hold a source."""
+        return sorted(self._tools.sinks_of(source))
+
+    def _at_least_one(self, source: Source) -> list[str]:
+        names = self.sink_names(source)
         if not names:
             raise UsageError(f"no external store is to hold {source.label}: sinks in the settings names them")
         return names
@@ -72,7 +75,7 @@ class Syncing:
         self, source: Source, sink: str, *, state: PageStatus | None = None, after: int = 0, limit: int
     ) -> list[PageCopy]:
         """The pages of a source and how each stands in a store that is to hold them."""
-        if sink not in self.sinks_of(source):
+        if sink not in self._at_least_one(source):
             raise UsageError(f"{sink} is no external store that is to hold {source.label}")
         return list(await self._store.pages_copied(sink, source.id, state=state, after=after, limit=limit))
 
@@ -148,7 +151,7 @@ class Syncing:
         sinks = {source.id: list(self._tools.sinks_of(source))} if source is not None else {}
         return (await self._with_copies(sinks, [view]))[0]
 
-    async def _sink_views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
+    async def sink_views(self, sources: Sequence[Source]) -> tuple[SinkView, ...]:
         """How the pages of sources stand in each store that is to hold them."""
         kinds: dict[str, str] = {}
         attached: dict[str, list[SourceId]] = {}
@@ -169,7 +172,7 @@ class Syncing:
 
     async def _with_sinks(self, source: Source, report: RunReport) -> RunReport:
         """What a run did, and how the documents of its source stand."""
-        return replace(report, sinks=await self._sink_views([source]) or None)
+        return replace(report, sinks=await self.sink_views([source]) or None)
 
 
 def in_usual_words(which: PageFilter) -> PageFilter:

@@ -64,6 +64,19 @@ async def test_a_large_source_is_told_as_it_was_counted_and_its_runs_as_they_are
     assert ((await kept.source_view(desk.source)).pages, store.counted) == (60_000, 2)
 
 
+async def test_who_asks_while_it_is_counted_for_the_first_time_waits_for_the_same_count() -> None:
+    store, kept, desk, _ = await stand()
+    store.open.clear()
+    first, second, third = (asyncio.create_task(kept.source_view(desk.source)) for _ in range(3))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()  # who leaves takes the count from nobody
+    store.open.set()
+    assert [(await each).pages for each in (second, third)] == [50_000, 50_000]
+    assert store.counted == 1
+    assert first.cancelled()
+
+
 async def test_what_is_old_is_waited_for() -> None:
     store, kept, desk, now = await stand()
     await kept.source_view(desk.source)

@@ -96,6 +96,11 @@ class KeptNumbers:
         sources = () if source is None else (source,)
         return await self._told("lack", (model, source), lambda: self._store.lack(model, source), *sources)
 
+    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> Mapping[str, int]:
+        """Pages of sources by the state of their copies in a store."""
+        key = (sink, tuple(sources))
+        return await self._told("copies", key, lambda: self._store.count_copies(sink, sources), *sources)
+
     async def close(self) -> None:
         """Stop counting, and close the store."""
         tasks = list(self._counting.values())
@@ -110,6 +115,9 @@ class KeptNumbers:
         """The number as it was last counted, where that is worth it; of some sources, or of all."""
         key = (name, of)
         kept = self._numbers.get(key)
+        if kept is None and (self._is_large(sources) or self._is_unknown(sources)):
+            task = self._counting.get(key) or self._count_aside(key, count, sources)
+            return cast("T", await asyncio.shield(task))  # one count for all who ask
         if kept is None or not self._is_large(sources):
             return await self._count(key, count, sources)
         age = self._clock() - kept.at

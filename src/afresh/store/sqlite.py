@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -158,8 +158,9 @@ class SqliteDatabase:
         self.open_seconds = open_seconds
         self._threads = {role: ThreadPoolExecutor(1, f"sqlite-{role}") for role in ("write", *READERS)}
         self._connections: dict[str, sqlite3.Connection] = {}
-        self._locks = {role: asyncio.Lock() for role in self._threads}
-        self._in_line = dict.fromkeys(self._threads, 0)  # sessions that run or wait
+        self._writing = asyncio.Lock()
+        self._reading = asyncio.Semaphore(len(READERS))
+        self._idle = list(READERS)  # readers that nobody uses
         self.news = News()  # a file tells nobody: who waits looks again
         self._place: tuple[int, int] | None = None  # device and number of the file that is written to
 
@@ -261,39 +262,39 @@ class SqliteDatabase:
         turn = call if role == "write" else _at_once  # to begin and to end a read is no work for a thread
         at = failpoint if role == "write" else _nothing  # a read that ends early leaves no trace
 
-        async with self._turn(role):
-            try:
-                await turn(partial(start, connection))
-                at("sql.begin")
-                yield SqliteSession(connection, call, at, frozenset() if role == "write" else QUICK)
-                at("sql.commit")
-                if role == "write":
-                    self._check_place()
-                await asyncio.shield(turn(lambda: connection.execute("commit")))
-                at("sql.done")
-            except sqlite3.Error as error:
-                await asyncio.shield(call(connection.rollback))
-                raise explain(error, self.path) from error
-            except BaseException:
-                await asyncio.shield(call(connection.rollback))
-                raise
+        try:
+            await turn(partial(start, connection))
+            at("sql.begin")
+            yield SqliteSession(connection, call, at, frozenset() if role == "write" else QUICK)
+            at("sql.commit")
+            if role == "write":
+                self._check_place()
+            await asyncio.shield(turn(lambda: connection.execute("commit")))
+            at("sql.done")
+        except sqlite3.Error as error:
+            await asyncio.shield(call(connection.rollback))
+            raise explain(error, self.path) from error
+        except BaseException:
+            await asyncio.shield(call(connection.rollback))
+            raise
 
     @asynccontextmanager
-    async def _turn(self, role: str) -> AsyncIterator[None]:
-        self._in_line[role] += 1
-        try:
-            async with self._locks[role]:
-                yield
-        finally:
-            self._in_line[role] -= 1
-
-    def write(self, source: int | None = None) -> AbstractAsyncContextManager[Session]:
+    async def write(self, source: int | None = None) -> AsyncIterator[Session]:
         """One transaction that is whole or absent; no other is under way."""
-        return self._session("write", partial(begin, seconds=self.wait_seconds))
+        start = partial(begin, seconds=self.wait_seconds)
+        async with self._writing, self._session("write", start) as session:
+            yield session
 
-    def read(self) -> AbstractAsyncContextManager[Session]:
-        """A consistent snapshot."""
-        return self._session(min(READERS, key=self._in_line.__getitem__), _begin_to_read)
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Session]:
+        """A consistent snapshot, by the reader that is free first."""
+        async with self._reading:
+            role = self._idle.pop()
+            try:
+                async with self._session(role, _begin_to_read) as session:
+                    yield session
+            finally:
+                self._idle.append(role)
 
     async def size_bytes(self) -> int:
         """The file and its log on disk."""

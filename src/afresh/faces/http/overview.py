@@ -72,8 +72,7 @@ async def find_version(
 async def copies_of_source(request: Request, reach: Reached, number: Id) -> Response:
     """How the pages of a source stand in external stores."""
     source = await reach.source(number)
-    view = await reach.kb.show(source.label)
-    return reply(request, {"source_id": source.id, "sinks": view.sinks or ()})
+    return reply(request, {"source_id": source.id, "sinks": await reach.kb.sink_views([source])})
 
 
 @router.get("/sources/{number}/copies/pages", response_model=Listing[PageCopy])

@@ -1,6 +1,6 @@
 """Lists in parts, as pages show them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
@@ -16,8 +16,11 @@ Filter = Annotated[str, Query(max_length=500)]
 Cursor = Annotated[str | None, Query(max_length=4_000)]
 
 
-def part(items: Sequence[Item], cursor_of: Callable[[Item], str], shown: int = SHOWN) -> dict[str, object]:
+async def part(
+    found: Awaitable[Sequence[Item]], cursor_of: Callable[[Item], str], shown: int = SHOWN
+) -> dict[str, object]:
     """What is shown of a list that was asked for one item more, and where it goes on."""
+    items = await found
     here = list(items[:shown])
     return {"items": here, "more": cursor_of(here[-1]) if len(items) > shown else None}
 

@@ -67,19 +67,19 @@ async def passages(request: Request, reach: Reached, number: Id) -> Response:
 async def links(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
     """Where it leads, and what leads to it."""
     page, source = await reach.page(number)
-    found = await reach.kb.link_list(
-        [source.id], LinkFilter(page=page.id), after=read_link(after), limit=SHOWN + 1
-    )
+    which, behind = LinkFilter(page=page.id), read_link(after)
+    listed = await part(reach.kb.link_list([source.id], which, after=behind, limit=SHOWN + 1), by_worth)
     to_it = await reach.kb.link_list([source.id], LinkFilter(url=page.url), limit=1)
-    return await _tab(request, reach, page, source, "links", listed=part(found, by_worth), to_it=to_it)
+    return await _tab(request, reach, page, source, "links", listed=listed, to_it=to_it)
 
 
 @router.get("/pages/{number}/attempts")
 async def attempts(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
     """Every attempt to look at it, newest first."""
     page, source = await reach.page(number)
-    found = await reach.kb.attempts(number, below=read_number(after), limit=SHOWN + 1)
-    return await _tab(request, reach, page, source, "attempts", listed=part(found, by_id))
+    below = read_number(after)
+    listed = await part(reach.kb.attempts(number, below=below, limit=SHOWN + 1), by_id)
+    return await _tab(request, reach, page, source, "attempts", listed=listed)
 
 
 @router.get("/pages/{number}/versions")
@@ -88,8 +88,9 @@ async def versions(
 ) -> Response:
     """How it changed."""
     page, source = await reach.page(number)
-    found = await reach.kb.change_list([source.id], url=page.url, below=read_number(after), limit=CHANGES + 1)
-    listed = part(found, by_id, CHANGES)
+    below = read_number(after)
+    found = reach.kb.change_list([source.id], url=page.url, below=below, limit=CHANGES + 1)
+    listed = await part(found, by_id, CHANGES)
     return await _tab(request, reach, page, source, "versions", listed=listed, view=view, cut=cut_for(view))
 
 

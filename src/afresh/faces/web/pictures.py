@@ -2,8 +2,10 @@
 
 from fastapi import APIRouter, Request, Response
 
+from afresh.core.model import Source
+from afresh.core.views import RunReport
 from afresh.faces.http.parts import Id
-from afresh.faces.http.reach import Reached
+from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute
 from afresh.faces.web.sources import show_tab
 
@@ -16,22 +18,23 @@ LISTED = 200  # pages of the map that are also a list
 async def pictures(request: Request, reach: Reached, number: Id) -> Response:
     """When it changed, what runs found, and what comes next."""
     source = await reach.source(number)
+    looked_up = {
+        "days": reach.kb.calendar([source.id]),
+        "reports": _runs(reach, source),
+        "looks": reach.kb.looks_ahead(source),
+        "manners": reach.kb.politeness(source),
+    }
+    return await show_tab(request, reach, source, "pictures", looked_up)
+
+
+async def _runs(reach: Reach, source: Source) -> list[RunReport]:
+    """Those that looked at something, oldest first."""
     reports = await reach.kb.run_list([source.id], below=None, limit=RUNS)
-    return await show_tab(
-        request,
-        reach,
-        source,
-        "pictures",
-        days=await reach.kb.calendar([source.id]),
-        reports=[report for report in reversed(reports) if report.checked],
-        looks=await reach.kb.looks_ahead(source),
-        manners=await reach.kb.politeness(source),
-    )
+    return [report for report in reversed(reports) if report.checked]
 
 
 @router.get("/sources/{number}/map")
 async def site_map(request: Request, reach: Reached, number: Id) -> Response:
     """The map of its pages; the data is fetched by the page."""
     source = await reach.source(number)
-    listed = await reach.kb.site_map(source, limit=LISTED)
-    return await show_tab(request, reach, source, "map", map=listed)
+    return await show_tab(request, reach, source, "map", {"map": reach.kb.site_map(source, limit=LISTED)})

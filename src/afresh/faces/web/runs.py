@@ -27,8 +27,8 @@ async def changes(
     """What it changed so far."""
     source = await reach.run(number)
     only, below = one_of(ChangeKind, "kind", kind), read_number(after)
-    found = await reach.kb.change_list([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
-    listed = part(found, by_id, CHANGES)
+    found = reach.kb.change_list([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
+    listed = await part(found, by_id, CHANGES)
     return await _tab(request, reach, number, "", listed=listed, view=view, cut=cut_for(view), kind=kind)
 
 
@@ -39,9 +39,10 @@ async def attempts(
     """What it looked at so far, by outcome."""
     await reach.run(number)
     only, behind = one_of(Outcome, "outcome", outcome), read_attempt(after)
-    found = await reach.kb.attempts_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    found = reach.kb.attempts_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    listed = await part(found, attempt_cursor)
     given = {"outcome": outcome, "outcomes": list(Outcome), "paged": bool(after)}
-    return await _tab(request, reach, number, "attempts", listed=part(found, attempt_cursor), **given)
+    return await _tab(request, reach, number, "attempts", listed=listed, **given)
 
 
 async def _tab(request: Request, reach: Reach, number: int, tab: str, **given: object) -> Response:

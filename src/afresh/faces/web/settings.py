@@ -114,9 +114,8 @@ async def _shown(
     status: int = 200,
 ) -> Response:
     usual = {field.key: everywhere(request, field) for field in FIELDS}
-    answer = await show_tab(
-        request, reach, source, "settings", fields=FIELDS, typed=typed, usual=usual, saved=saved, wrong=wrong
-    )
+    given = {"fields": FIELDS, "typed": typed, "usual": usual, "saved": saved, "wrong": wrong}
+    answer = await show_tab(request, reach, source, "settings", {}, **given)
     answer.status_code = status
     return answer
 

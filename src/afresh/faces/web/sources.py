@@ -1,5 +1,8 @@
 """One source: its pages, changes, links, runs and copies."""
 
+import asyncio
+from collections.abc import Awaitable, Mapping
+
 from fastapi import APIRouter, Request, Response
 
 from afresh.core.errors import RunBusy, UsageError
@@ -27,11 +30,19 @@ TABS = (
 )
 
 
-async def show_tab(request: Request, reach: Reach, source: Source, tab: str, **given: object) -> Response:
-    """A tab of a source inside its frame."""
-    [glance] = await reach.kb.glances([source])
+async def show_tab(
+    request: Request,
+    reach: Reach,
+    source: Source,
+    tab: str,
+    looked_up: Mapping[str, Awaitable[object]],
+    **given: object,
+) -> Response:
+    """A tab of a source inside its frame; what is looked up for it is so at once."""
+    glances, found = await asyncio.gather(reach.kb.glances([source]), asyncio.gather(*looked_up.values()))
+    given |= {"glance": glances[0], **dict(zip(looked_up, found, strict=True))}
     template = f"source_{tab or 'pages'}.html"
-    return show(request, template, source=source, glance=glance, tabs=TABS, tab=tab, **given)
+    return show(request, template, source=source, tabs=TABS, tab=tab, **given)
 
 
 @router.get("/sources/{number}")
@@ -55,12 +66,11 @@ async def pages(
         depth=number_in("depth", depth),
         text=text.strip() or None,
     )
-    found = await reach.kb.page_list([source.id], which, after=read_number(after) or 0, limit=SHOWN + 1)
     asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
-    listed = part(found, by_id)
-    return await show_tab(
-        request, reach, source, "", listed=listed, asked=asked, statuses=list(PageStatus), paged=bool(after)
-    )
+    given = {"asked": asked, "statuses": list(PageStatus), "paged": bool(after)}
+    behind = read_number(after) or 0
+    found = reach.kb.page_list([source.id], which, after=behind, limit=SHOWN + 1)
+    return await show_tab(request, reach, source, "", {"listed": part(found, by_id)}, **given)
 
 
 @router.get("/sources/{number}/changes")
@@ -69,8 +79,8 @@ async def changes(
 ) -> Response:
     """What changed in it."""
     source = await reach.source(number)
-    given = await _changes(reach, [source.id], view, kind, after)
-    return await show_tab(request, reach, source, "changes", **given)
+    listed = {"listed": _changes(reach, [source.id], kind, after)}
+    return await show_tab(request, reach, source, "changes", listed, view=view, cut=cut_for(view), kind=kind)
 
 
 @router.get("/sources/{number}/links")
@@ -85,18 +95,19 @@ async def links(
     """Its links, best first."""
     source = await reach.source(number)
     which = LinkFilter(keyword=keyword.strip() or None, min_score=_score(least))
-    found = await reach.kb.link_list([source.id], which, after=read_link(after), limit=SHOWN + 1)
-    asked = {"keyword": keyword, "least": least}
-    return await show_tab(request, reach, source, "links", listed=part(found, by_worth), asked=asked)
+    behind, asked = read_link(after), {"keyword": keyword, "least": least}
+    found = reach.kb.link_list([source.id], which, after=behind, limit=SHOWN + 1)
+    return await show_tab(request, reach, source, "links", {"listed": part(found, by_worth)}, asked=asked)
 
 
 @router.get("/sources/{number}/runs")
 async def runs(request: Request, reach: Reached, number: Id, after: Cursor = None) -> Response:
     """Its runs, newest first."""
     source = await reach.source(number)
-    found = await reach.kb.run_list([source.id], below=read_number(after), limit=SHOWN + 1)
+    below = read_number(after)
+    found = reach.kb.run_list([source.id], below=below, limit=SHOWN + 1)
     listed = part(found, lambda run: number_cursor(run.run))
-    return await show_tab(request, reach, source, "runs", listed=listed)
+    return await show_tab(request, reach, source, "runs", {"listed": listed})
 
 
 @router.get("/sources/{number}/copies")
@@ -105,26 +116,15 @@ async def copies(
 ) -> Response:
     """How it stands in external stores."""
     source = await reach.source(number)
-    sinks = (await reach.kb.show(source.label)).sinks or ()
-    only = one_of(PageStatus, "state", state)
-    chosen = sink or (sinks[0].sink if sinks else "")
-    found = (
-        await reach.kb.copy_list(source, chosen, state=only, after=read_number(after) or 0, limit=SHOWN + 1)
-        if sinks
-        else []
-    )
-    return await show_tab(
-        request,
-        reach,
-        source,
-        "copies",
-        sinks=sinks,
-        chosen=chosen,
-        state=state,
-        states=CONTENT,
-        listed=part(found, by_id),
-        paged=bool(after),
-    )
+    only, behind = one_of(PageStatus, "state", state), read_number(after) or 0
+    names = reach.kb.sink_names(source)
+    chosen = sink or (names[0] if names else "")
+    looked_up: dict[str, Awaitable[object]] = {"sinks": reach.kb.sink_views([source])}
+    if names:
+        found = reach.kb.copy_list(source, chosen, state=only, after=behind, limit=SHOWN + 1)
+        looked_up["listed"] = part(found, by_id)
+    given = {"chosen": chosen, "state": state, "states": CONTENT, "paged": bool(after)}
+    return await show_tab(request, reach, source, "copies", looked_up, **given)
 
 
 @router.post("/sources/{number}/refresh")
@@ -155,15 +155,15 @@ async def every_change(
     request: Request, reach: Reached, view: Filter = "", kind: Filter = "", after: Cursor = None
 ) -> Response:
     """What changed anywhere."""
-    return show(request, "changes.html", **await _changes(reach, None, view, kind, after))
+    listed = await _changes(reach, None, kind, after)
+    return show(request, "changes.html", listed=listed, view=view, cut=cut_for(view), kind=kind)
 
 
-async def _changes(
-    reach: Reach, sources: Sources, view: str, kind: str, after: str | None
-) -> dict[str, object]:
+async def _changes(reach: Reach, sources: Sources, kind: str, after: str | None) -> dict[str, object]:
     only, below = one_of(ChangeKind, "kind", kind), read_number(after)
-    found = await reach.kb.change_list(sources, kind=only, below=below, limit=CHANGES + 1)
-    return {"listed": part(found, by_id, CHANGES), "view": view, "cut": cut_for(view), "kind": kind}
+    return await part(
+        reach.kb.change_list(sources, kind=only, below=below, limit=CHANGES + 1), by_id, CHANGES
+    )
 
 
 def _score(typed: str) -> float | None:

@@ -38,6 +38,12 @@ TONES = {  # how a state is coloured
     "deleted": "bad",
     "success": "good",
     "not_modified": "good",
+    "gone": "bad",
+    "timeout": "bad",
+    "blocked_4xx": "bad",
+    "blocked_5xx": "bad",
+    "blocked_robots": "warn",
+    "abandoned": "warn",
 }
 
 
