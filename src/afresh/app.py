@@ -23,6 +23,7 @@ from afresh.core.kb_pages import LINKS as LINKS_OF_KB
 from afresh.core.link_list import LINKS
 from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
+from afresh.core.overview import Contents
 from afresh.core.pictures import Politeness
 from afresh.core.scope import Rules
 from afresh.core.sweep import brake_holds
@@ -210,6 +211,17 @@ class Workshop(Outlets, Naming):
                 return await glance(web, extract, url, self.clock, manners)
             finally:
                 await web.close()
+
+    async def contents(self, source: Source) -> Contents:
+        """What a source of files or links lists now; no page is read."""
+        own = self._own(source)
+        async with self._glances, self._borrowed() as offload:
+            web, lister = Looking(own, rules_for(source, own), self.clock, offload, None).at(source.kind)
+            try:
+                urls = tuple([each.url async for each in lister.list()])
+            finally:
+                await web.close()
+        return Contents(urls=urls, dropped=dict(lister.dropped), errors=tuple(lister.listing_errors))
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""

@@ -24,6 +24,9 @@ from afresh.engine.which import exact_source
 from afresh.kb_work import Work
 
 BEGINS = 600  # characters of the start page that a preview shows
+MOST_LISTED = 200  # files that a preview names one by one
+PATIENCE = 20.0  # seconds for a preview to list them
+LISTED = ("folder", "file", "archive", "links")  # kinds that list all they have, on this machine
 MOST_HELD = 200  # pages that are named one by one
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 
@@ -130,7 +133,26 @@ class Glances(Work):
             plan=await plan_of(self._store, source, rules, policy, now, wanted) if known else None,
             rules=rules,
         )
-        return await self._with_start(made) if kind == "web" else made
+        if kind == "web":
+            return await self._with_start(made)
+        return await self._with_contents(made, source) if kind in LISTED else made
+
+    async def _with_contents(self, preview: Preview, source: Source) -> Preview:
+        """A preview with what the source lists by itself."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                found = await self._tools.contents(source)
+        except TimeoutError:
+            return replace(preview, trouble=f"it is not listed within {PATIENCE:g} s; a run has more time")
+        except (SourceError, UsageError) as error:
+            return replace(preview, trouble=str(error))
+        return replace(
+            preview,
+            listed=len(found.urls),
+            belong=found.urls[:MOST_LISTED],
+            dropped=found.dropped,
+            trouble=found.errors[0] if found.errors else None,
+        )
 
     async def _with_start(self, preview: Preview) -> Preview:
         """A preview with what its start page shows."""

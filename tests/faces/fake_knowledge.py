@@ -461,8 +461,20 @@ class FakeKnowledge:
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> Preview:
-        """A site with two links."""
+        """A site with two links, or a folder with twelve files."""
         self._asked("preview", target, here)
+        if "://" not in target:
+            return Preview(
+                kind="folder",
+                url=target,
+                name="notes",
+                known=None,
+                plan=None,
+                rules=Rules(root=target),
+                belong=tuple(f"{target}/{number}.md" for number in range(12)),
+                listed=12,
+                dropped={"too large": 3},
+            )
         return Preview(
             kind="web",
             url=target,
@@ -478,7 +490,7 @@ class FakeKnowledge:
     async def plan(self, label: str) -> Plan:
         """A refresh of 1,000 pages."""
         self._asked("plan", label)
-        if "://" in label:
+        if "/" in label:
             raise UsageError(f"there is no source {label}")
         return Plan(
             source="harbor",

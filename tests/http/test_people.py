@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
@@ -133,6 +134,39 @@ async def test_what_was_typed_to_add_a_source_stays_and_what_is_wrong_is_marked(
         reads: App = make_app(kb, config, works=False, read_only=True)
         assert_page(await ask(reads, "GET", "/add", HTML), 403, "only reads")
         assert b'href="/add"' not in (await ask(reads, "GET", "/", HTML)).body
+    finally:
+        await kb.close()
+
+
+async def test_a_preview_lists_files_and_links_and_keeps_nothing(tmp_path: Path) -> None:
+    notes, links = tmp_path / "notes", tmp_path / "links.txt"
+    notes.mkdir()
+    for number in range(15):
+        (notes / f"note-{number:02}.md").write_text(f"# Note {number}\n", "utf-8")
+    (notes / "photo.jpg").write_bytes(b"\xff\xd8\xff")
+    links.write_text("https://docs.example.org/a\nhttps://docs.example.org/b\n", "utf-8")
+    config = settings(tmp_path / "kb.db", {"server.allowed_roots": [str(tmp_path)]})
+    kb = await build(config)
+    try:
+        app: App = make_app(kb, config, works=False)
+
+        async def shown(target: Path, more: str = "") -> str:
+            body = f"do=preview&target={quote(str(target), safe='')}{more}".encode()
+            page = LexborHTMLParser((await ask(app, "POST", "/add", FORM, body=body)).body)
+            return " ".join(" ".join(node.text(separator=" ") for node in page.css(".preview")).split())
+
+        files = await shown(notes)
+        assert "15 files to read" in files
+        assert "note-00.md" in files
+        assert "and 3 more" in files
+        assert "Left out 1 " in files
+        assert "5 files to read" in await shown(notes, "&include=note-0[0-4].md")
+        named = "https://docs.example.org/a https://docs.example.org/b"
+        assert f"2 addresses listed {named}" in await shown(links)
+        assert "1 file to read" in await shown(notes / "note-00.md")
+        links.write_text("nothing that leads anywhere\n", "utf-8")
+        assert "cannot be listed now" in await shown(links)
+        assert not await kb.all_sources()
     finally:
         await kb.close()
 

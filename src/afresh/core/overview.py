@@ -1,6 +1,7 @@
 """What an overview shows of a source: its numbers, how fresh it is, and how its last run went."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.model import PageId
@@ -41,7 +42,18 @@ class Preview:
     begins: str = ""  # its text
     belong: tuple[str, ...] = ()  # addresses that it leads to and that would be read
     left_out: tuple[tuple[str, str], ...] = ()  # those that would not, each with the reason
-    trouble: str | None = None  # why the start page cannot be read just now
+    trouble: str | None = None  # why the start page or the list of files cannot be read just now
+    listed: int | None = None  # files or addresses that would be read, where a source lists them
+    dropped: Mapping[str, int] = field(default_factory=dict)  # those that would not: why, and how many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a source lists by itself."""
+
+    urls: tuple[str, ...]
+    dropped: Mapping[str, int]  # what is left out: why, and how many
+    errors: tuple[str, ...]  # what could not be listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

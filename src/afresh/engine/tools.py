@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
     from afresh.core.glimpse import Glimpse
     from afresh.core.outbox import Target
+    from afresh.core.overview import Contents
     from afresh.core.pictures import Politeness
     from afresh.core.timing import Schedule
     from afresh.engine.postman import Postman
@@ -123,6 +124,10 @@ class Tools(Protocol):
 
     async def glance(self, url: str) -> "Glimpse":
         """The text at a web address as it is now; SourceError says why there is none."""
+        ...
+
+    async def contents(self, source: Source) -> "Contents":
+        """What a source of files or links lists now; SourceError says why nothing."""
         ...
 
     def lookout(self, source: Source) -> Lookout:

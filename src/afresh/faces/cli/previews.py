@@ -51,19 +51,29 @@ def preview(view: Preview) -> RenderableType:
     if view.kind == "web":
         far = f"up to {count(rules.max_depth, 'link')} away"
         pairs.append(("reads", f"{rules.scope}, at most {count(rules.max_pages, 'page')}, {far}"))
+    elif view.kind == "links":
+        pairs.append(("reads", "every address that it lists"))
     else:
         pairs.append(("reads", f"at most {count(rules.max_pages, 'page')} of its files"))
     if view.trouble:
         pairs.append(("trouble", Text(clean(view.trouble), "red")))
     elif view.kind == "web":
-        pairs.append(("belong", _listed(view.belong)))
-        pairs.append(("left out", _listed([f"{url} ({why})" for url, why in view.left_out])))
+        pairs.append(("belong", _links(view.belong)))
+        pairs.append(("left out", _links([f"{url} ({why})" for url, why in view.left_out])))
+    if view.listed is not None:
+        things = ("address", "addresses") if view.kind == "links" else ("file", "files")
+        pairs.append(("lists", _listed(view.belong, count(view.listed, *things), view.listed)))
+        pairs += [("left out", clean(f"{count(number)} {why}")) for why, number in view.dropped.items()]
     name = clean(view.known or view.url)
     how = f"afresh refresh {name}" if view.known else f"afresh crawl {name}"
     return Group(head, facts(pairs), Text(f"  Nothing was kept. `{how}` reads it.", style="dim"))
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _links(lines: Sequence[str]) -> str:
     head = count(len(lines), "link of the start page", "links of the start page")
-    more = [f"and {count(len(lines) - SHOWN)} more"] if len(lines) > SHOWN else []
+    return _listed(lines, head, len(lines))
+
+
+def _listed(lines: Sequence[str], head: str, number: int) -> str:
+    more = [f"and {count(number - SHOWN)} more"] if number > SHOWN else []
     return "\n".join([head, *(f"  {clean(line)}" for line in lines[:SHOWN]), *more])
