@@ -51,10 +51,8 @@ def preview(view: Preview) -> RenderableType:
     if view.kind == "web":
         far = f"up to {count(rules.max_depth, 'link')} away"
         pairs.append(("reads", f"{rules.scope}, at most {count(rules.max_pages, 'page')}, {far}"))
-    elif view.kind == "links":
-        pairs.append(("reads", "every address that it lists"))
     else:
-        pairs.append(("reads", f"at most {count(rules.max_pages, 'page')} of its files"))
+        pairs.append(("reads", "every address that it lists" if view.kind == "links" else "its files"))
     if view.trouble:
         pairs.append(("trouble", Text(clean(view.trouble), "red")))
     elif view.kind == "web":
