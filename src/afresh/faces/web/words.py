@@ -9,6 +9,7 @@ from afresh.core.pictures import Receipt
 from afresh.core.views import RunReport
 from afresh.faces.cli.wording import ago, count, due, duration, percent, size
 from afresh.faces.web.passage import passage
+from afresh.faces.web.rendered import safe_address
 
 STATES = {
     RunState.QUEUED: "waits for a worker",
@@ -106,6 +107,7 @@ def plain(text: object) -> str:
 
 
 FILTERS = {
+    "address": safe_address,
     "count": count,
     "duration": duration,
     "passage": passage,
