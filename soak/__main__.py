@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-PRIVATE = ("__init__", "__main__", "site", "generated", "gauge", "large", "documentation")
+PRIVATE = ("__init__", "__main__", "site", "generated", "gauge", "large", "documentation", "month")
 
 
 def names() -> list[str]:

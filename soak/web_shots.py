@@ -1,12 +1,16 @@
-"""Pictures of every web page, in light, dark and narrow: `python -m soak web_shots FOLDER`."""
+"""Pictures of every web page after a month of changes, in light, dark and narrow."""
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.web.showroom import Stand, browser, standing
+
+from afresh.testing import TinySite
+from soak.month import Month
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -34,7 +38,7 @@ def places(stand: Stand) -> dict[str, str]:
         "copies": f"{source}/copies",
         "settings": f"{source}/settings",
         "brake": run,
-        "attempts": "/runs/2/attempts",  # of the refresh in which a page failed
+        "attempts": f"/runs/{stand.braked - 2}/attempts",  # of the refresh in which a page failed
         "page": "/open?in=harbor&url=" + stand.site.url + "getting-started/install/",
         "search": "/search?q=how+do+I+install+it",
         "search-empty": "/search",
@@ -51,9 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="pages whose name holds this")
     given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)
+    month = Month()
     with (
         tempfile.TemporaryDirectory() as folder,
-        standing(Path(folder) / "store.db") as stand,
+        standing(Path(folder) / "store.db", month.pass_by, clock=month.clock) as stand,
         browser() as open_browser,
     ):
         return _take(open_browser, stand, given.folder, given.only, whole=not given.window)
@@ -61,6 +66,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _take(browser: "Browser", stand: Stand, folder: Path, only: str, *, whole: bool) -> int:
     wrong = 0
+    with _slowly(browser, stand):
+        for look, options in LOOKS.items():
+            context = browser.new_context(base_url=stand.url, **options)
+            if only in "live":
+                wrong += _shot(context.new_page(), "/", folder / f"live-{look}.png", whole)
+            context.close()
     for look, options in LOOKS.items():
         context = browser.new_context(base_url=stand.url, **options)
         page = context.new_page()
@@ -70,6 +81,24 @@ def _take(browser: "Browser", stand: Stand, folder: Path, only: str, *, whole: b
         context.close()
     print(f"pictures are in {folder}")
     return int(wrong > 0)
+
+
+@contextmanager
+def _slowly(browser: "Browser", stand: Stand) -> Iterator[None]:
+    """While a site is read that takes its time."""
+    with TinySite.docs() as site:
+        gate = site.hold("/reference/metrics/")
+        context = browser.new_context()
+        answer = context.request.post(
+            f"{stand.url}/api/v1/sources", data={"target": site.url, "name": "lantern"}
+        )
+        assert answer.status == 201, answer.text()
+        number = answer.json()["id"]
+        gate.wait(timeout=60)
+        yield
+        site.release("/reference/metrics/")
+        context.request.delete(f"{stand.url}/api/v1/sources/{number}")
+        context.close()
 
 
 def _shot(page: "Page", place: str, file: Path, whole: bool) -> bool:

@@ -15,8 +15,9 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import settings
 from tests.http.served import served
 
-from afresh.app import build
+from afresh.app import build, utc_now
 from afresh.kb import KnowledgeBase
+from afresh.ports import Clock
 from afresh.testing import TinySite
 
 if TYPE_CHECKING:
@@ -80,9 +81,12 @@ Fill = Callable[[KnowledgeBase, Stand], Awaitable[None]]
 
 @contextmanager
 def standing(
-    store: Path, fill: Fill = everything, flags: Mapping[str, object] | None = None
+    store: Path,
+    fill: Fill = everything,
+    flags: Mapping[str, object] | None = None,
+    clock: Clock = utc_now,
 ) -> Iterator[Stand]:
-    """A server over a store that was filled, in a thread of its own."""
+    """A server over a store that was filled by a clock, in a thread of its own."""
     mirror = store.parent / "mirror"
     kept = {"embedding.provider": "none", "sinks.mirror.kind": "folder", "sinks.mirror.path": str(mirror)}
     config = settings(store, {**kept, "sinks.mirror.sources": ["harbor"], **(flags or {})})
@@ -90,7 +94,7 @@ def standing(
         stand, over = Stand("", site, atlas, mirror), asyncio.Event()
 
         async def serve(up: threading.Event) -> None:
-            kb = await build(config)
+            kb = await build(config, clock=clock)
             try:
                 await fill(kb, stand)
             finally:
