@@ -8,6 +8,7 @@ import pytest
 from soak.locks import Tally, search, write
 from tests.contract.desk import Desk
 
+from afresh.store import sqlite
 from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.sqlite_turn import begin, pause
@@ -30,6 +31,34 @@ async def test_F15_P9_sixteen_writers_and_eight_readers_never_meet_a_lock(sqlite
     assert (await store.totals())["pages"] == sum(tally.written for tally in tallies)
     assert await store.integrity() is None
     await store.close()
+
+
+ENDLESS = "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+
+async def test_a_reader_that_is_cancelled_again_and_again_is_free_only_when_it_is_done(
+    sqlite_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a client leaves a stream: whoever serves it is cancelled at every turn of the loop."""
+    database = SqliteDatabase(sqlite_file)
+    await database.open()
+    known = sqlite.statement
+    monkeypatch.setattr(sqlite, "statement", lambda name: ENDLESS if name == "endless" else known(name))
+
+    async def read(name: str) -> int:
+        async with database.read() as tx:
+            return len(await tx.all(name))
+
+    for _ in range(5):
+        left = [asyncio.create_task(read("endless")) for _ in sqlite.READERS]
+        await asyncio.sleep(0.01)
+        while not all(task.done() for task in left):
+            for task in left:
+                task.cancel()
+            await asyncio.sleep(0)
+        assert all(task.cancelled() for task in left)
+        assert await asyncio.gather(*(read("sources") for _ in range(6))) == [0] * 6
+    await database.close()
 
 
 class Held:

@@ -1,6 +1,7 @@
 """What a person types is a search, never an error (F105)."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afresh.core.analysis import ENGLISH, analysed
-from afresh.core.query import MAX_WORDS, Query, match_all, match_any, parse
+from afresh.core.query import MAX_WORDS, Query, _names, match_all, match_any, parse
 
 TEXTS = (
     "How json.dumps() writes a dict, and json.loads() reads it",
@@ -240,3 +241,10 @@ def test_a_question_without_spaces_is_bounded() -> None:
     expression = match_any(parse("".join(chr(0x4E00 + n) for n in range(500))))
     assert expression is not None
     assert expression.count(" OR ") == MAX_WORDS - 1
+
+
+@given(st.text(alphabet="ab_.: é-", max_size=12))
+def test_names_in_code_are_words_that_signs_join(text: str) -> None:
+    """The pattern says what is meant, in quadratic time; what is used reads a text once."""
+    meant = re.compile(r"\w+(?:[._:]+\w+)+|\w*_\w+")
+    assert list(_names(text)) == [found[0] for found in meant.finditer(text)]

@@ -21,7 +21,8 @@ MAX_CHARS = 10_000  # of a query that are looked at, far more than its words can
 LONGEST_NAME = 12  # characters of a run that may be one word or a few: データベースエンジン
 SHORT_QUERY = 3  # up to so many words every word is meant: "for loop", "is not"
 
-_NAME = re.compile(r"\w+(?:[._:]+\w+)+|\w*_\w+")
+_RUN = re.compile(r"[\w.:]+")  # that may be a name in code, which is one if signs join its parts
+_JOINED = re.compile(r"[.:]|_\w")
 _PART = re.compile(r'"([^"]*)"|“([^“”]*)”|([^\s"“”]+)')
 
 
@@ -53,7 +54,7 @@ def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
     compounds: dict[tuple[str, ...], None] = {}
     prefixes: dict[str, None] = {}
     runs: dict[str, None] = {}
-    names = {tuple(words_in(name[0])) for name in _NAME.finditer(query[:MAX_CHARS])}
+    names = {tuple(words_in(name)) for name in _names(query[:MAX_CHARS])}
     for words, quoted, starred in _parts(query):
         if quoted:
             phrases[words] = None
@@ -69,6 +70,12 @@ def _parsed(query: str, spoken: tuple[str, ...]) -> Query:
     stop = stop_words({*terms, *(word for words in compounds for word in words)}, spoken)
     named = tuple(words for words in compounds if words in names)
     return Query(tuple(terms), tuple(phrases), tuple(compounds), named, tuple(prefixes), tuple(runs), stop)
+
+
+def _names(text: str) -> Iterator[str]:
+    """The names in code that a text holds."""
+    runs = (run.strip(".:") for run in _RUN.findall(text))
+    return (run for run in runs if _JOINED.search(run))
 
 
 def words_of(query: str) -> tuple[str, ...]:

@@ -133,8 +133,23 @@ def _as_json(rows: Sequence[Mapping[str, object]]) -> str:
     return json.dumps(rows, default=write_time)
 
 
-async def _at_once(work: Callable[[], object]) -> object:
-    return work()
+def _at_once(work: Callable[[], object]) -> "asyncio.Future[object]":
+    done = asyncio.get_running_loop().create_future()
+    done.set_result(work())
+    return done
+
+
+async def _until_done(work: "asyncio.Future[object]") -> None:
+    """Wait until a thread is done, however often we are cancelled: only then its connection is free."""
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            cancelled = True
+    work.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _begin_to_read(connection: sqlite3.Connection) -> None:
@@ -269,13 +284,15 @@ class SqliteDatabase:
             at("sql.commit")
             if role == "write":
                 self._check_place()
-            await asyncio.shield(turn(lambda: connection.execute("commit")))
+            await _until_done(turn(lambda: connection.execute("commit")))
             at("sql.done")
         except sqlite3.Error as error:
-            await asyncio.shield(call(connection.rollback))
+            await _until_done(call(connection.rollback))
             raise explain(error, self.path) from error
         except BaseException:
-            await asyncio.shield(call(connection.rollback))
+            if role != "write":
+                connection.interrupt()  # what nobody waits for any more holds up nobody else
+            await _until_done(call(connection.rollback))
             raise
 
     @asynccontextmanager
