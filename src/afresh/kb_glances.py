@@ -181,7 +181,8 @@ class Glances(Work):
             HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
             for page in pages[:MOST_HELD]
         )
-        return Held(pages=shown, count=len(pages))
+        policy = self._tools.bounds(source)[1]
+        return Held(pages=shown, count=len(pages), percent=policy.brake_percent, allowed=policy.brake_pages)
 
     async def passages(self, page: int) -> list[PassageView]:
         """The pieces of a page that are searched, in the order of its text."""

@@ -3,8 +3,10 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
+from tests.http.served import served
 
 from afresh.app import build
 from afresh.core.access import Scope
@@ -53,3 +55,24 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
         assert tried[-1] == 429  # whoever guesses waits
     finally:
         await kb.close()
+
+
+async def test_F102_a_stream_of_events_ends_with_the_token_that_opened_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.faces.http.streams.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("afresh.faces.http.runs.LOOK", 0.001)
+    config = settings(tmp_path / "kb.db")
+    async with served(tmp_path / "kb.db", works=False, config=config) as client:
+        kb = await build(config)
+        try:
+            source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+            run = await kb.start(source)  # that waits for a worker, for ever
+            made = await kb.create_token(Scope.READ)
+            bearer = {"authorization": f"Bearer {made.token}"}
+            async with client.session.get(f"/api/v1/runs/{run.run}/events", headers=bearer) as watched:
+                assert await watched.content.readline() == b"event: progress\n"
+                await kb.revoke_token(made.id)
+                assert b"event: end" not in await watched.read()  # it is over, the run is not
+        finally:
+            await kb.close()

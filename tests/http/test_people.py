@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from pathlib import Path
+from unittest.mock import AsyncMock
 from urllib.parse import quote
 
 import pytest
@@ -12,6 +13,7 @@ from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.app import build
 from afresh.core.access import Scope
+from afresh.core.errors import StoreBusy
 from afresh.core.model import RunMode
 from afresh.faces.http.access import SURPRISE
 from afresh.faces.http.app import make_app
@@ -121,14 +123,16 @@ async def test_what_was_typed_to_add_a_source_stays_and_what_is_wrong_is_marked(
                 False,
             ),
             (b"do=add&target=ftp%3A%2F%2Fx&name=ab&version=2", "ftp://x", "ab", True),
-            (b"do=preview&target=%2Fetc", "/etc", None, True),
+            (b"do=add&target=%2Fetc", "/etc", "", True),
+            (b"do=add&target=%2Fa%00b", "/a\ufffdb", "", True),
+            (b"do=add&target=", "", "", True),
         ):
             page = (await ask(app, "POST", "/add", FORM, body=body)).body.decode()
             told = LexborHTMLParser(page)
             inputs = [node.attributes for node in told.css("input[name]")]
             typed = {each["name"]: each.get("value") for each in inputs}
             assert (typed["target"], typed.get("name")) == (target, name), body
-            assert typed.get("version") == ("2" if name else None)
+            assert typed.get("version") == ("2" if name else "")
             assert bool(told.css("#target[aria-invalid]")) is marked, body
             assert "target:" not in told.css_first("#wrong").text(), body  # type: ignore[union-attr]
         reads: App = make_app(kb, config, works=False, read_only=True)
@@ -151,8 +155,8 @@ async def test_a_preview_lists_files_and_links_and_keeps_nothing(tmp_path: Path)
         app: App = make_app(kb, config, works=False)
 
         async def shown(target: Path, more: str = "") -> str:
-            body = f"do=preview&target={quote(str(target), safe='')}{more}".encode()
-            page = LexborHTMLParser((await ask(app, "POST", "/add", FORM, body=body)).body)
+            place = f"/add?do=preview&target={quote(str(target), safe='')}{more}"
+            page = LexborHTMLParser((await ask(app, "GET", place, HTML)).body)
             return " ".join(" ".join(node.text(separator=" ") for node in page.css(".preview")).split())
 
         files = await shown(notes)
@@ -237,5 +241,70 @@ async def test_what_nobody_expected_is_told_guarded_and_counted(
             ("GET", "/", "500"),
             ("HEAD", "/health", "200"),
         }
+    finally:
+        await kb.close()
+
+
+async def test_F14_a_store_that_is_away_is_no_wrong_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+        app: App = make_app(kb, config, works=False)
+        away = AsyncMock(side_effect=StoreBusy("another process keeps the store locked"))
+        for name in ("change_settings", "add"):
+            monkeypatch.setattr(KnowledgeBase, name, away)
+        for place, body in (
+            (f"/sources/{source.id}/settings", b"max_pages=9"),
+            ("/add", b"do=add&target=docs.example.org"),
+        ):
+            told = await ask(app, "POST", place, FORM, body=body)
+            assert_page(told, 503, "keeps the store locked")
+            assert told.headers["retry-after"] == "5"
+    finally:
+        await kb.close()
+
+
+async def test_whoever_is_lost_is_led_back(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+        app: App = make_app(kb, config, works=False)
+        wrong, base = f"/sources/{source.id}?depth=abc", "http://127.0.0.1:8000"
+        for came, back in (
+            (f"{base}/sources/{source.id}?text=a", f'href="/sources/{source.id}?text=a"'),
+            (f"{base}{wrong}", 'href="/"'),
+            ("https://evil.example/sources/1", 'href="/"'),
+            (f"{base}//evil.example/", 'href="/"'),
+        ):
+            page = await ask(app, "GET", wrong, {**HTML, "referer": came})
+            assert_page(page, 422, "depth: expected a whole number")
+            [first] = re.findall(r'<p><a class="button[^"]*" (href="[^"]*")', page.body.decode())
+            assert unescape(first) == back, came
+        assert_page(await ask(app, "GET", "/sources/abc", HTML), 404, "nothing at /sources/abc")
+    finally:
+        await kb.close()
+
+
+async def test_another_site_has_nothing_read_by_a_preview(tmp_path: Path) -> None:
+    config = settings(tmp_path / "kb.db", {"server.allowed_roots": [str(tmp_path)]})
+    (tmp_path / "a.md").write_text("# A\n", "utf-8")
+    kb = await build(config)
+    try:
+        app: App = make_app(kb, config, works=False)
+        place = f"/add?do=preview&target={quote(str(tmp_path / 'a.md'))}"
+        link = {**HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}  # that somebody follows
+        for site, ours in {
+            "same-origin": True,
+            "none": True,
+            "cross-site": False,
+            "same-site": False,
+        }.items():
+            page = await ask(app, "GET", place, {**link, "sec-fetch-site": site})
+            assert (page.status, b'aria-label="Preview"' in page.body) == (200, ours), site
+            assert str(tmp_path / "a.md") in page.body.decode()
     finally:
         await kb.close()

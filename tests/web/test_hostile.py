@@ -16,15 +16,16 @@ from tests.web.watching import Watched, watched
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
 from afresh.core.overview import Held, HeldPage, PassageView, Preview
+from afresh.core.pictures import Receipt
 from afresh.core.records import LinkedPage, LinkRecord
 from afresh.core.scope import Rules
 from afresh.core.views import Answer, ChangeView, Hit, OpenedPage, PageView, RunReport, Why
 from afresh.faces.web.adding import SCOPES
 from afresh.faces.web.diffs import inline, split
+from afresh.faces.web.fields import FIELDS, Wrong
 from afresh.faces.web.frame import templates
 from afresh.faces.web.passage import passage
 from afresh.faces.web.rendered import rendered, safe_address
-from afresh.faces.web.settings import FIELDS
 from afresh.faces.web.words import moment
 from afresh.kb import KnowledgeBase
 
@@ -175,8 +176,10 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     )
     doomed = tuple(HeldPage(id=PageId(1), url=text, title=text, moved_to=text) for text in texts)
     held = Held(pages=doomed, count=len(doomed))
+    told = Receipt(pages=1, fresh=1, oldest_check=None, run=report)
     run = {"run": report, "source": source, "held": held, "live": [(source, report)], "tabs": (), "tab": ""}
-    asked = {"outcome": "", "outcomes": list(Outcome), "paged": False}
+    run |= {"receipt": told}
+    asked = {"outcome": "", "outcomes": list(Outcome)}
     yield "run_attempts.html", {**run, **asked, "listed": {"items": attempts, "more": None}}
     yield "run_changes.html", {**run, **below, "listed": {"items": changes[:1], "more": None}}
     preview = Preview(
@@ -192,7 +195,7 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         left_out=tuple((text, text) for text in texts[:6]),
     )
     typed = {"target": texts[0], "name": texts[1], "version": texts[2], "include": texts[0]}
-    wrong = {"preview": preview, "wrong": texts[0], "wrong_target": True, "scopes": SCOPES, "filled": typed}
+    wrong = {"preview": preview, "wrong": Wrong(texts[0], "target"), "scopes": SCOPES, "filled": typed}
     yield "add.html", {**wrong, "typed": typed, "fields": FIELDS, "usual": dict.fromkeys(_keys(), texts[1])}
     yield "page_attempts.html", {**page, "listed": {"items": attempts, "more": None}}
     yield "page_passages.html", {**page, "passages": chunks, "many": len(chunks)}
@@ -231,9 +234,9 @@ def _keys() -> list[str]:
 
 def drawn(name: str, given: dict[str, Any]) -> str:
     """A template as the server draws it."""
-    common = {"here": "/", "may_write": True, "everywhere": True, "logged_in": True, "now": NOW}
+    common = dict.fromkeys(("may_write", "everywhere", "logged_in"), True)
     helpers = {"ago": partial(moment, now=NOW), "with_query": lambda **_: "?"}
-    return templates().get_template(name).render(**common, **helpers, **given)
+    return templates().get_template(name).render(here="/", now=NOW, paged=False, **common, **helpers, **given)
 
 
 def test_F104_no_payload_becomes_an_element_an_attribute_or_a_script_address(payloads: list[str]) -> None:

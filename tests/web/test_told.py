@@ -8,7 +8,8 @@ from afresh.core.model import RunId
 from afresh.core.pictures import LooksAhead
 from afresh.core.views import RunReport
 from afresh.faces.web.drawing import _short, ahead, paces, runs
-from afresh.faces.web.settings import _text
+from afresh.faces.web.fields import _text
+from afresh.faces.web.rendered import LARGEST, rendered
 
 RUN = RunReport(
     run=RunId(3), source="docs", version=None, mode="refresh", state="completed", seconds=60.0, checked=1
@@ -48,3 +49,11 @@ def test_keywords_are_typed_back_as_they_were_meant() -> None:
     keywords = {"std:vector": 1.0, "contact": 0.5, "budget": 1.0, "a:b": 0.25}
     assert _text(keywords) == "std:vector:1, contact:0.5, budget, a:b:0.25"
     assert parse_keywords(_text(keywords)) == keywords
+
+
+def test_F104_links_make_no_page_of_any_size() -> None:
+    base = "https://docs.example.org/" + "/".join(9 * ["part" * 45]) + "/"
+    html = str(rendered("[a](../b) " * 39_000, base))
+    assert LARGEST < len(html) < 3 * LARGEST
+    assert html.count("<a href") < 39_000
+    assert html.count("a") > 39_000, "what is no link any more is still there"

@@ -9,7 +9,8 @@ from afresh.core.freshness import Rhythm
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.views import RunReport
 
-MONTH = 30 * 86_400.0
+DAY = 86_400.0
+MONTH = 30 * DAY
 
 
 class DayCount(NamedTuple):
@@ -64,7 +65,7 @@ class MapNode:
     depth: int
     doubtful: bool
     changes: int
-    changes_per_month: float | None  # None: not looked at twice yet
+    changes_per_month: float | None  # None: not watched for a day yet
     parent: PageId | None
 
 
@@ -199,7 +200,7 @@ def _node(page: MapPage, parent: PageId | None) -> MapNode:
 
 def _per_month(rhythm: Rhythm) -> float | None:
     seconds = rhythm.quiet + rhythm.spans
-    return round(rhythm.changes / seconds * MONTH, 2) if seconds > 0 else None
+    return round(rhythm.changes / seconds * MONTH, 2) if seconds >= DAY else None
 
 
 def ahead_of(due: int, hours: Mapping[datetime, int], now: datetime, wanted: int) -> LooksAhead:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import is_file_url, path_of
@@ -27,6 +28,10 @@ def recognise_from_afar(
 
 
 def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> Target:
+    if not typed:
+        raise UsageError("name a web address, a repository or a path")
+    if "\0" in unquote(typed):  # which no path can hold
+        raise UsageError(f"{typed[:200]!r} cannot be an address or a path: it holds a NUL")
     if is_file_url(typed) or typed.startswith(("/", "~", ".", "\\")):
         path = os.path.realpath(path_of(typed) if is_file_url(typed) else typed)
         if not os.path.isabs(typed if not is_file_url(typed) else path) or not is_below(path, roots):

@@ -8,6 +8,7 @@ A browser may bring a login (`logins.py`) instead of a token; who has neither is
 
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -129,7 +130,8 @@ class Door:
             await self._hooks(scope, replayed(body, receive), send)
             return
         allowed = await self._allowed(scope, has_tokens=has_tokens)
-        scope.setdefault("state", {}).update(allowed=allowed, asked=False)
+        state = {"allowed": allowed, "asked": False, "holds": partial(self._holds, scope)}
+        scope.setdefault("state", {}).update(state)
         if allowed.sources is not None:
             send.only_if_asked = scope["state"]
         if scope["method"] == "HEAD":
@@ -203,6 +205,16 @@ class Door:
             raise Refused(403, "a browser that is logged in changes things only from a page of this server")
         scope.setdefault("state", {})["login"] = True
         return allowed
+
+    async def _holds(self, scope: Scope) -> bool:
+        """Whether the token or login that a request came with is still good."""
+        text, cookie = _bearer(scope), cookie_of(scope)
+        try:
+            if text is not None:
+                return await self._keeper.admitted(text) is not None
+            return cookie is None or await self._keeper.logged_in(cookie) is not None
+        except StoreError:
+            return True  # which is told elsewhere
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         return await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from afresh.core.errors import Unknown
+from afresh.core.errors import StoreError, Unknown
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, RunMode, RunState
 from afresh.core.overview import Held
@@ -139,6 +139,8 @@ async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIt
         except Unknown:
             yield b'event: end\ndata: {"state":"removed"}\n\n'
             return
+        except StoreError:
+            return  # whoever watches asks again
         body = as_json(replace(run, seconds=0.0))
         if run.state not in GOING:
             yield b"event: end\ndata: " + as_json(run) + b"\n\n"

@@ -1,5 +1,6 @@
 """Server-sent events, and how many streams of them one caller may have."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from fastapi import Request
@@ -10,6 +11,7 @@ from afresh.faces.http.wire import Refused
 
 MOST = 50  # of one token, or of this machine: each asks the store now and then as long as it is open
 WAIT_SECONDS = "20"
+AGAIN_SECONDS = 30.0  # after which it is looked at again whether the token still holds
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -20,10 +22,17 @@ def streamed(request: Request, events: AsyncIterator[bytes]) -> StreamingRespons
         why = f"{MOST} streams of events are open with this token: close some, or wait"
         raise Refused(429, why, retry_after=WAIT_SECONDS)
 
+    holds, clock = request.scope["state"]["holds"], asyncio.get_running_loop().time
+
     async def counted() -> AsyncIterator[bytes]:
         open_now[who] += 1
+        asked = clock()
         try:
             async for event in events:
+                if clock() - asked > AGAIN_SECONDS:
+                    if not await holds():
+                        return
+                    asked = clock()
                 yield event
         finally:
             open_now[who] -= 1

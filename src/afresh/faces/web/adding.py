@@ -1,20 +1,19 @@
 """Adding a source: one field, a preview of what would be read, and the settings that matter."""
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import AfreshError, Forbidden, RunBusy
-from afresh.core.link_score import KeywordError
-from afresh.core.masking import mask_secrets
+from afresh.core.errors import Forbidden, RunBusy
 from afresh.core.model import RunMode
 from afresh.core.overview import Preview
 from afresh.faces.http.reach import Reach, Reached
+from afresh.faces.web.fields import WRONG, Wrong, fields_for, read_settings, usual_values, wrong_with
 from afresh.faces.web.frame import PageRoute, form_of, show, to
-from afresh.faces.web.settings import FIELDS, everywhere, read_settings
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-TARGET = "target: "  # how a sentence about the first field begins
+OURS = ("same-origin", "none")  # whence a browser says that somebody comes: from a page of ours, or by typing
 SCOPES = {
     "subpages": "pages below the start address",
     "hostname": "pages on the same host",
@@ -23,29 +22,34 @@ SCOPES = {
 
 
 @router.get("/add")
-async def ask(request: Request, reach: Reached, target: str = "") -> Response:
-    """The form."""
+async def ask(request: Request, reach: Reached) -> Response:
+    """The form, and what would be read of what it names; another site can have nothing read."""
     _check(request, reach)
-    return _shown(request, {"target": target[:2_000]})
+    form = {key: text.strip()[:2_000] for key, text in request.query_params.items()}
+    if form.get("do") != "preview" or request.headers.get("sec-fetch-site", "none") not in OURS:
+        return _shown(request, form)
+    try:
+        return _shown(request, form, await reach.kb.preview(form.get("target", ""), read_settings(form)))
+    except WRONG as error:
+        return _shown(request, form, wrong=wrong_with(error))
 
 
 @router.post("/add")
 async def add(request: Request, reach: Reached) -> Response:
-    """Show what would be read, or read it."""
+    """Add it, and start to read it."""
     _check(request, reach)
     form = {key: text.strip() for key, text in (await form_of(request)).items()}
+    if form.get("do") != "add":
+        return to(f"/add?{urlencode({**form, 'do': 'preview'})}")
+    name, version = form.get("name") or None, form.get("version") or None
     try:
-        settings = read_settings({key: text for key, text in form.items() if key != "target"})
-        if form.get("do") != "add":
-            preview = await reach.kb.preview(form.get("target", ""), settings)
-            return _shown(request, form, preview)
-        name, version = form.get("name") or None, form.get("version") or None
+        settings = read_settings(form)
         source, _ = await reach.kb.add(form.get("target", ""), name=name, version=version, settings=settings)
         run = await reach.kb.start(source, RunMode.CRAWL)
     except RunBusy as busy:
         return to(f"/runs/{busy.run}") if busy.run else to("/")
-    except (AfreshError, KeywordError) as error:
-        return _shown(request, form, wrong=mask_secrets(str(error)), status=422)
+    except WRONG as error:
+        return _shown(request, form, wrong=wrong_with(error))
     return to(f"/runs/{run.run}")
 
 
@@ -57,23 +61,17 @@ def _check(request: Request, reach: Reach) -> None:
 
 
 def _shown(
-    request: Request,
-    typed: Mapping[str, str],
-    preview: Preview | None = None,
-    wrong: str | None = None,
-    status: int = 200,
+    request: Request, typed: Mapping[str, str], preview: Preview | None = None, wrong: Wrong | None = None
 ) -> Response:
-    usual = {field.key: everywhere(request, field) for field in FIELDS}
     return show(
         request,
         "add.html",
-        status,
+        422 if wrong else 200,
         typed=typed,
         filled=[key for key, text in typed.items() if text],
-        fields=FIELDS,
-        usual=usual,
+        fields=fields_for(preview.kind if preview else None),
+        usual=usual_values(request),
         preview=preview,
-        wrong=wrong and wrong.removeprefix(TARGET),
-        wrong_target=bool(wrong and wrong.startswith(TARGET)),
+        wrong=wrong,
         scopes=SCOPES,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from http import HTTPStatus
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -33,6 +33,7 @@ HEADERS = {
 }
 SHORT = 4_000  # bytes, which are sent as they are
 LONGEST = 2_000  # characters of an error
+RETRY_SECONDS = "5"
 TITLES = {  # what went wrong, for people who never heard of statuses
     401: "You are not logged in",
     403: "That is not allowed",
@@ -85,6 +86,7 @@ def drawn(request: Request, template: str, /, **given: object) -> str:
             ago=partial(moment, now=now),
             now=now,
             with_query=partial(with_query, request),
+            paged="after" in request.query_params,
             **given,
         )
     )
@@ -120,7 +122,24 @@ def trouble(request: Request, status: int, detail: str) -> Response:
     """A page that says what went wrong."""
     told = one_line(mask_secrets(detail))[:LONGEST]
     title = TITLES.get(status) or HTTPStatus(status).phrase
-    return show(request, "error.html", status, code=status, title=title, detail=told)
+    back = _way_back(request)
+    answer = show(request, "error.html", status, code=status, title=title, detail=told, back=back)
+    if status == 503:
+        answer.headers["retry-after"] = RETRY_SECONDS
+    return answer
+
+
+def _way_back(request: Request) -> str | None:
+    """The page of ours from which somebody came, if it is another one."""
+    came = urlsplit(request.headers.get("referer", ""))
+    place = f"{came.path}?{came.query}" if came.query else came.path
+    here = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+    return place if came.netloc == request.url.netloc and is_ours(place) and place != here else None
+
+
+def is_ours(place: str) -> bool:
+    """Whether a place is a page of this server: `//x` and `/\\x` are others."""
+    return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()
 
 
 class PageRoute(APIRoute):
@@ -136,6 +155,8 @@ class PageRoute(APIRoute):
             except AfreshError as error:
                 return trouble(request, status_of(error, request.url.path), str(error))
             except RequestValidationError as error:
+                if any(each["loc"][0] == "path" for each in error.errors()):
+                    return trouble(request, 404, f"there is nothing at {request.url.path[:200]}")
                 return trouble(request, 422, told_of_fields(error))
 
         return told

@@ -9,7 +9,7 @@ from afresh.faces.http.limits import Buckets, caller, too_many
 from afresh.faces.http.logins import cookie_header, cookie_of
 from afresh.faces.http.names import peer_of
 from afresh.faces.http.parts import Kb
-from afresh.faces.web.frame import PageRoute, form_of, show, to
+from afresh.faces.web.frame import PageRoute, form_of, is_ours, show, to
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 UNKNOWN = "This token is unknown, expired or revoked."
@@ -19,7 +19,10 @@ UNKNOWN = "This token is unknown, expired or revoked."
 async def ask(
     request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/"
 ) -> Response:
-    """Where a token is asked for."""
+    """Where a token is asked for; who has shown one goes on."""
+    cookie = cookie_of(request.scope)
+    if cookie and await kb.logged_in(cookie) is not None:
+        return to(place if is_ours(place) else "/")
     return show(request, "login.html", place=place, wrong=None, any_token=await kb.has_tokens())
 
 
@@ -36,7 +39,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
         if wait := guesses.take(peer):
             raise too_many(wait)
         return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
-    answer = to(place if _is_ours(place) else "/")
+    answer = to(place if is_ours(place) else "/")
     answer.headers["set-cookie"] = cookie_header(request.scope, login)
     return answer
 
@@ -51,8 +54,3 @@ async def log_out(request: Request, kb: Kb) -> Response:
     answer = to("/login")
     answer.headers["set-cookie"] = cookie_header(request.scope, "")
     return answer
-
-
-def _is_ours(place: str) -> bool:
-    """Whether a place is a page of this server: `//x` and `/\\x` are others."""
-    return place.startswith("/") and place[1:2] not in ("/", "\\") and place.isascii() and place.isprintable()

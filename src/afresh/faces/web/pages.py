@@ -1,6 +1,7 @@
 """One page: its text, passages, links, attempts and versions, and why it is as it is."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -33,13 +34,15 @@ async def find(
     url: Annotated[Address, Query()],
     within: Annotated[Label, Query(alias="in")],
     part: Literal["", "versions"] = "",
+    view: Filter = "",
 ) -> Response:
     """Where the page with an address stands."""
     sources = [each.id for each in await reach.visible() if each.label == within]
     found = await reach.kb.page_list(sources, ALL_PAGES, url=url, limit=1) if sources else []
     if not found:
         raise Unknown(f"{within} holds no page {url}")
-    return to(f"/pages/{found[0].id}/{part}" if part else f"/pages/{found[0].id}")
+    place = f"/pages/{found[0].id}/{part}".rstrip("/")
+    return to(f"{place}?{urlencode({'view': view})}" if view else place)
 
 
 @router.get("/pages/{number}")

@@ -12,6 +12,7 @@ import pyromark
 from markupsafe import Markup, escape
 
 LONGEST = 400_000  # characters; the rest is left out
+LARGEST = 2_000_000  # characters of addresses: written out whole, they can make much of little
 DEEPEST = 30  # levels of lists and quotes; what lies deeper is shown at that level
 SCHEMES = ("http://", "https://", "mailto:")
 OPTIONS = (
@@ -52,6 +53,7 @@ class Writer:
         self._depth = 0
         self._in_head = False
         self._link: tuple[int, str] | None = None  # one that is open: where its text begins, its address
+        self._room = LARGEST  # for addresses
         self._headings: list[str] = []  # those above and the last one, as their author numbered them
 
     def read(self, markdown: str) -> None:
@@ -121,8 +123,9 @@ class Writer:
     def _link_to(self, target: str) -> tuple[str, str]:
         """A link, if it leads to where links may lead and stands in no other; else just its text."""
         address = safe_address(target, self.base)
-        if address is None or self._link:
+        if address is None or self._link or len(address) > self._room:
             return "", ""
+        self._room -= len(address)
         self._link = len(self.out) + 1, address
         return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow">', "</a>"
 

@@ -14,7 +14,7 @@ from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, one_of, part
-from afresh.faces.web.overview import is_going
+from afresh.faces.web.live import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (("", "Changes"), ("attempts", "Attempts"))
@@ -41,7 +41,7 @@ async def attempts(
     only, behind = one_of(Outcome, "outcome", outcome), read_attempt(after)
     found = reach.kb.attempts_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
     listed = await part(found, attempt_cursor)
-    given = {"outcome": outcome, "outcomes": list(Outcome), "paged": bool(after)}
+    given = {"outcome": outcome, "outcomes": list(Outcome)}
     return await _tab(request, reach, number, "attempts", listed=listed, **given)
 
 
@@ -54,6 +54,7 @@ async def _tab(request: Request, reach: Reach, number: int, tab: str, **given: o
         source=source,
         run=await reach.kb.run(number),
         held=await reach.kb.held(number),
+        receipt=await reach.kb.receipt(source),
         live=[each for each in live if is_going(each)],
         tabs=TABS,
         tab=tab,

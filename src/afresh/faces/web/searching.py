@@ -75,11 +75,12 @@ def _copies(request: Request, q: str, asked: dict[str, str], found: Answer) -> d
     names = {"in": "in", "language": "language", "path": "path", "changed": "changed_within", "mode": "mode"}
     fields = {"q": q, "limit": HITS} | {names[key]: text for key, text in asked.items() if text}
     url = f"{request.url.scheme}://{request.url.netloc}/api/v1/search?{urlencode(fields)}"
-    arguments = {"query": q} | ({"library": asked["in"]} if asked["in"] else {})
+    arguments = {"query": q, "limit": HITS} | ({"library": asked["in"]} if asked["in"] else {})
+    token = '-H "Authorization: Bearer $AFRESH_TOKEN" ' if request.scope["state"].get("login") else ""
     call = {"method": "tools/call", "params": {"name": "search_docs", "arguments": arguments}}
     return {
         "Markdown": "\n\n".join(map(_as_markdown, found.hits)),
-        "cURL": f'curl -H "Authorization: Bearer $AFRESH_TOKEN" {quote(url)}',
+        "cURL": f"curl {token}{quote(url)}",
         "MCP call": json.dumps({"jsonrpc": "2.0", "id": 1, **call}, ensure_ascii=False, indent=2),
     }
 

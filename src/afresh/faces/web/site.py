@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from afresh.faces.web import (
     adding,
     assets,
+    live,
     login,
     overview,
     pages,
@@ -21,6 +22,7 @@ __all__ = ["OPEN", "ROUTERS", "trouble"]
 OPEN: tuple[APIRouter, ...] = (assets.router, login.router)  # without a token
 ROUTERS: tuple[APIRouter, ...] = (
     overview.router,
+    live.router,
     adding.router,
     sources.router,
     settings.router,

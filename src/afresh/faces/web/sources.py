@@ -14,8 +14,9 @@ from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.diffs import cut_for
-from afresh.faces.web.frame import PageRoute, form_of, show, to
+from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, number_in, one_of, part
+from afresh.faces.web.live import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (
@@ -39,8 +40,10 @@ async def show_tab(
     **given: object,
 ) -> Response:
     """A tab of a source inside its frame; what is looked up for it is so at once."""
+    live = await reach.kb.live_runs(lambda label: label == source.label)  # before the source itself
     glances, found = await asyncio.gather(reach.kb.glances([source]), asyncio.gather(*looked_up.values()))
     given |= {"glance": glances[0], **dict(zip(looked_up, found, strict=True))}
+    given["live"] = [each for each in live if is_going(each)]
     template = f"source_{tab or 'pages'}.html"
     return show(request, template, source=source, tabs=TABS, tab=tab, **given)
 
@@ -67,7 +70,7 @@ async def pages(
         text=text.strip() or None,
     )
     asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
-    given = {"asked": asked, "statuses": list(PageStatus), "paged": bool(after)}
+    given = {"asked": asked, "statuses": list(PageStatus)}
     behind = read_number(after) or 0
     found = reach.kb.page_list([source.id], which, after=behind, limit=SHOWN + 1)
     return await show_tab(request, reach, source, "", {"listed": part(found, by_id)}, **given)
@@ -123,7 +126,7 @@ async def copies(
     if names:
         found = reach.kb.copy_list(source, chosen, state=only, after=behind, limit=SHOWN + 1)
         looked_up["listed"] = part(found, by_id)
-    given = {"chosen": chosen, "state": state, "states": CONTENT, "paged": bool(after)}
+    given = {"chosen": chosen, "state": state, "states": CONTENT}
     return await show_tab(request, reach, source, "copies", looked_up, **given)
 
 
@@ -138,16 +141,6 @@ async def refresh(reach: Reached, number: Id) -> Response:
             raise
         number = busy.run
     return to(f"/runs/{number}")
-
-
-@router.post("/sources/{number}/remove")
-async def remove(request: Request, reach: Reached, number: Id) -> Response:
-    """Delete it, once its name was typed."""
-    source = await reach.source(number)
-    if (await form_of(request)).get("name", "").strip() != source.label:
-        raise UsageError(f"type {source.label} to delete it with its pages: nothing was deleted")
-    await reach.kb.remove(source.label)
-    return to("/")
 
 
 @router.get("/changes")

@@ -38,6 +38,10 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// What one came for is in sight on a narrow screen: the tab that is open, and the newest part of a picture.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+for (const picture of document.querySelectorAll(".picture[tabindex]")) picture.scrollLeft = picture.scrollWidth;
+
 async function words(button) {
   if (!button.dataset.copyUrl) return button.dataset.copy;
   const answer = await fetch(button.dataset.copyUrl, { headers: { accept: "application/json" } }).catch(() => null);

@@ -1,18 +1,23 @@
 // What runs now: one stream for the page, closed while nobody looks at it.
 
 const panel = document.querySelector("[data-live]");
-let stream = null;
+const FOLLOW = 4_000;  // after which what is told of a run below its numbers follows them
+const LOST = 6_000;  // after which a stream that broke off is a server that is away
+let stream = null, following = 0, lost = 0;
 
 const going = () => [...panel.querySelectorAll("[data-going]")].map((run) => run.dataset.going);
 
 const runs = (part) => [...part.querySelectorAll("article")];
+const keys = (part) => [...runs(part).map((run) => run.dataset.key), part.querySelector("[data-more]")?.textContent].join();
 
 function swap(html) {
   const newer = document.createElement("template");
   newer.innerHTML = html;
+  found();
+  if (keys(panel) !== keys(newer.content)) { replace(newer.content); return; }
   const [shown, next] = [runs(panel), runs(newer.content)];
-  const same = shown.length === next.length && shown.every((run, at) => run.dataset.key === next[at].dataset.key);
-  if (same) shown.forEach((run, at) => count(run, next[at])); else replace(newer.content);
+  shown.forEach((run, at) => count(run, next[at]));
+  if (shown.length) follow();
 }
 
 // Numbers alone move, so that nobody loses the button under the hand.
@@ -21,14 +26,18 @@ function count(run, newer) {
   if (counted) run.querySelector(".counted").replaceWith(counted);
 }
 
+function follow() {
+  following ||= setTimeout(() => { following = 0; freshen("[data-moves][id]").catch(() => {}); }, FOLLOW);
+}
+
 // Whoever works with keys stays where they are: on what does the same in the newer part, or at its beginning.
 function keepPlace(older, put) {
   const held = older.contains(document.activeElement) ? document.activeElement : null;
   const does = (element) => element.id || element.getAttribute("href") || element.form?.getAttribute("action") || element.name;
   put();
   if (!held) return;
-  let newer = [...document.querySelectorAll(`#${older.id} :is(a, button, input)`)].find((each) => does(each) === does(held));
-  if (newer && held.matches("input")) {  // with what was typed so far
+  let newer = [...document.querySelectorAll(`#${older.id} :is(a, button, input, select)`)].find((each) => does(each) === does(held));
+  if (newer && held.matches("input, select")) {  // with what was typed or chosen so far
     newer.replaceWith(held);
     newer = held;
   }
@@ -38,21 +47,18 @@ function keepPlace(older, put) {
 function replace(content) {
   const before = going();
   keepPlace(panel, () => panel.replaceChildren(content));
-  const now = going();
-  if (before.some((run) => !now.includes(run))) ended();
-}
-
-function ended() {
-  document.getElementById("said").textContent = "A run has ended";  // heard, not seen
+  if (before.some((run) => !going().includes(run))) {
+    document.getElementById("said").textContent = "A run has ended";  // heard, not seen
+  }
   freshen().catch(() => {});
 }
 
-async function freshen() {
+async function freshen(parts = "[data-fresh][id]") {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (answer.redirected || answer.status === 404) { location.reload(); return; }  // the login ended, or it was removed
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of document.querySelectorAll("[data-fresh][id]")) {
+  for (const part of document.querySelectorAll(parts)) {
     const newer = page.getElementById(part.id);
     if (newer) keepPlace(part, () => part.replaceWith(newer));
   }
@@ -61,11 +67,20 @@ async function freshen() {
 function open() {
   stream = new EventSource(panel.dataset.live);
   stream.addEventListener("runs", (event) => swap(JSON.parse(event.data)));
-  stream.addEventListener("error", again);
+  stream.addEventListener("open", found);
+  stream.addEventListener("error", broken);
 }
 
-// After a refusal a browser gives up: the page itself may say why, or the store or the server be back later.
-function again() {
+function found() {
+  clearTimeout(lost);
+  lost = 0;
+  panel.classList.remove("lost");
+}
+
+// Streams end now and then, and a browser asks anew. After a refusal it gives up: then the page itself may say why,
+// or the store or the server be back later.
+function broken() {
+  lost ||= setTimeout(() => panel.classList.add("lost"), LOST);
   if (stream?.readyState !== EventSource.CLOSED) return;
   stream = null;
   freshen().catch(() => {});
@@ -75,6 +90,7 @@ function again() {
 function close() {
   stream?.close();
   stream = null;
+  found();
 }
 
 if (panel) {

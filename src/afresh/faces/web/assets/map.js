@@ -33,8 +33,14 @@ function place(root, first, last, ring) {
 function arrange(data) {
   nodes = data.nodes.map((node) => ({ ...node, children: [], leaves: 0 }));
   byId = new Map(nodes.map((node) => [node.id, node]));
-  const top = nodes[0];
-  for (const node of nodes.slice(1)) (byId.get(node.parent) ?? top).children.push(node);
+  // Files and lists have no root: then nothing stands in the middle, and no line leads there.
+  const top = panel.dataset.kind === "web" ? nodes[0] : { children: [], leaves: 0 };
+  for (const node of nodes) {
+    if (node === top) continue;
+    const parent = byId.get(node.parent);
+    node.loose = !parent;
+    (parent ?? top).children.push(node);
+  }
   const order = [top];
   for (let at = 0; at < order.length; at += 1) order.push(...order[at].children);
   for (const node of order.reverse()) {
@@ -114,7 +120,7 @@ function draw() {
   const dots = window.devicePixelRatio || 1;
   pen.setTransform(dots, 0, 0, dots, 0, 0);
   pen.clearRect(0, 0, wide, high);
-  lines(nodes.flatMap((node) => node.children.map((child) => [node, child])), nodes.length > 400 && view.zoom < 1 ? 0.1 : 0.35, 1);
+  lines(nodes.flatMap((node) => node.children.filter((child) => !child.loose).map((child) => [node, child])), nodes.length > 400 && view.zoom < 1 ? 0.1 : 0.35, 1);
   if (document.getElementById("map-links").checked) lines(links, 0.1, 0.7);
   if (chosen) lines(ends.get(chosen) ?? [], 0.8, 1.2);
   for (const node of nodes) {
@@ -284,11 +290,15 @@ function listen() {
   for (const button of panel.querySelectorAll("[data-zoom]")) {
     button.addEventListener("click", () => ({ in: () => zoom(1.4), out: () => zoom(1 / 1.4), fit })[button.dataset.zoom]());
   }
-  document.getElementById("map-colour").addEventListener("change", (event) => {
-    for (const kind of ["status", "rate"]) document.getElementById(`map-${kind}`).hidden = event.target.value !== kind;
-    redraw();
-  });
+  document.getElementById("map-colour").addEventListener("change", legend);
   document.getElementById("map-links").addEventListener("change", redraw);
+}
+
+function legend() {
+  for (const kind of ["status", "rate"]) {
+    document.getElementById(`map-${kind}`).hidden = document.getElementById("map-colour").value !== kind;
+  }
+  redraw();
 }
 
 function pinch(held, event) {
@@ -315,6 +325,7 @@ async function start() {
   new MutationObserver(recolour).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   listen();
+  legend();  // a browser that goes back keeps what was chosen
   if (data.pages_left_out) {
     const number = (value) => value.toLocaleString("en");
     document.getElementById("map-size").textContent =
