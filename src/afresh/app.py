@@ -213,7 +213,7 @@ class Workshop(Outlets, Naming):
                 await web.close()
 
     async def contents(self, source: Source) -> Contents:
-        """What a source of files or links lists now; no page is read."""
+        """What a source of files, links or a repository lists now; no page is made of it."""
         own = self._own(source)
         async with self._glances, self._borrowed() as offload:
             web, lister = Looking(own, rules_for(source, own), self.clock, offload, None).at(source.kind)

@@ -26,7 +26,7 @@ from afresh.kb_work import Work
 BEGINS = 600  # characters of the start page that a preview shows
 MOST_LISTED = 200  # files that a preview names one by one
 PATIENCE = 20.0  # seconds for a preview to list them
-LISTED = ("folder", "file", "archive", "links")  # kinds that list all they have, on this machine
+LISTED = ("folder", "file", "archive", "links", "git", "github")  # kinds that list all they have
 MOST_HELD = 200  # pages that are named one by one
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
 

@@ -258,7 +258,7 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
     verdict = judge(replace(CALM, failed=3, unembedded=2, embedder=down))
     assert (verdict.state, verdict.may_delete, verdict.may_miss) == (RunState.PARTIAL, True, False)
     assert verdict.error == (
-        "1 page could not be read and will be tried again; "
+        "1 page could not be read and will be tried again with the next run; "
         f"2 pages could not be embedded and will be tried again ({down})"
     )
     only = judge(replace(CALM, failed=1, unembedded=1))

@@ -192,3 +192,16 @@ async def test_P19_a_password_in_an_address_reaches_no_store(kb: KnowledgeBase, 
 
 def bytes_of(store: Path) -> bytes:
     return b"".join(file.read_bytes() for file in store.parent.glob(f"{store.name}*"))
+
+
+async def test_a_preview_of_a_repository_lists_its_files(
+    repo: Repo, server: GitServer, tmp_path: Path, work: type[InProcess]
+) -> None:
+    repo.commit({"a.md": b"# A", "docs/b.md": b"# B", "logo.png": b"\x89PNG\0"})
+    async with opened(tmp_path / "kept.db", WORDS) as kb:
+        preview = await kb.preview(server.at("r.git"))
+        assert (preview.kind, preview.listed, preview.trouble) == ("git", 2, None)
+        assert [url.rpartition("/")[2] for url in preview.belong] == ["a.md", "b.md"]
+        missing = await kb.preview(server.at("nothing.git"))
+        assert (missing.listed, bool(missing.trouble)) == (None, True)
+        assert await kb.sources() == []

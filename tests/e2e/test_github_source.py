@@ -61,6 +61,17 @@ async def test_A19_A27_a_repository_is_read_and_found(
     assert_sound(store)
 
 
+async def test_a_preview_of_a_repository_lists_its_files(hub: KnowledgeBase, server: GithubServer) -> None:
+    server.push({**FILES, "logo.png": b"\x89PNG"})
+    preview = await hub.preview("octo/docs")
+    assert (preview.kind, preview.listed, preview.trouble) == ("github", len(FILES), None)
+    assert set(preview.belong) == {server.page(path) for path in FILES}
+    assert preview.dropped == {"binary": 1}
+    missing = await hub.preview("octo/nothing")
+    assert (missing.listed, bool(missing.trouble)) == (None, True)
+    assert await hub.sources() == []
+
+
 async def test_A19_an_unchanged_refresh_is_one_request(hub: KnowledgeBase, server: GithubServer) -> None:
     await hub.crawl("octo/docs", name="docs")
     server.forget()

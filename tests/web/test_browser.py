@@ -248,8 +248,8 @@ def test_a_source_is_added_with_a_preview_watched_and_cancelled(stand: Stand, ch
         expect(page.locator("#name")).to_be_focused()
         page.fill("#name", "slowly")
         page.click("button:has-text('Delete')")
-        page.wait_for_url(stand.url + "/")
-        expect(page.locator("main")).not_to_contain_text("slowly")
+        expect(page.locator(".note.good")).to_have_text("slowly was deleted.")
+        expect(page.locator(".cards")).not_to_contain_text("slowly")
 
 
 def test_pages_are_filtered_and_searched_by_keyboard_alone(stand: Stand, chromium: "Browser") -> None:

@@ -65,7 +65,7 @@ def _left(evidence: Evidence) -> str:
     """What is left to do, and who is to blame."""
     unread, said = evidence.failed - evidence.unembedded, []
     if unread:
-        said.append(f"{_pages(unread)} could not be read and will be tried again")
+        said.append(f"{_pages(unread)} could not be read and will be tried again with the next run")
     if evidence.unembedded:
         why = f" ({evidence.embedder})" if evidence.embedder else ""
         said.append(f"{_pages(evidence.unembedded)} could not be embedded and will be tried again{why}")

@@ -127,7 +127,7 @@ class Tools(Protocol):
         ...
 
     async def contents(self, source: Source) -> "Contents":
-        """What a source of files or links lists now; SourceError says why nothing."""
+        """What a source of files, links or a repository lists now; SourceError says why nothing."""
         ...
 
     def lookout(self, source: Source) -> Lookout:

@@ -13,7 +13,9 @@ SHOWN = 24  # sources of one part: each is looked up by itself, and some kilobyt
 
 
 @router.get("/")
-async def overview(request: Request, reach: Reached, text: Filter = "", after: Cursor = None) -> Response:
+async def overview(
+    request: Request, reach: Reached, text: Filter = "", removed: Filter = "", after: Cursor = None
+) -> Response:
     """Every source at a glance, those of one part at a time."""
     live = await reach.kb.live_runs(reach.allowed.sees)  # first: what ends meanwhile is seen to have ended
     visible = await reach.visible()
@@ -39,6 +41,7 @@ async def overview(request: Request, reach: Reached, text: Filter = "", after: C
         number=len(visible),
         listed={"items": glances, "more": more},
         text=text,
+        removed="" if any(each.label == removed for each in visible) else removed,
     )
 
 

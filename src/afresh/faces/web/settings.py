@@ -1,6 +1,7 @@
 """The settings of a source: what differs from those of all, in a form; and its end."""
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
@@ -54,7 +55,7 @@ async def remove(request: Request, reach: Reached, number: Id) -> Response:
         wrong = Wrong(f"Type {source.label} to delete it with its pages: nothing was deleted.", NAME)
         return await _shown(request, reach, source, typed_of(source), wrong=wrong)
     await reach.kb.remove(source.label)
-    return to("/")
+    return to(f"/?{urlencode({'removed': source.label})}")
 
 
 async def _shown(
