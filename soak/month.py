@@ -33,7 +33,6 @@ class Month:
             if rng.random() < 0.2:
                 name = f"/guide/tip-{day}/"
                 site.put(name, f"<title>Tip {day}</title><main><h1>Tip {day}</h1><p>Word {day}.</p></main>")
-                site.edit("/", add_paragraph=f'<a href="{name}">Tip {day}</a>')
             await kb.refresh(["harbor"])
         self._ago = timedelta(0)
         await everything(kb, stand)

@@ -27,6 +27,7 @@ function count(run, newer) {
 }
 
 function follow() {
+  if (!document.querySelector("[data-moves]")) return;
   following ||= setTimeout(() => { following = 0; freshen("[data-moves][id]").catch(() => {}); }, FOLLOW);
 }
 
