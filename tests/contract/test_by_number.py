@@ -1,5 +1,6 @@
 """Records by their numbers: lists in parts, changes by hand, and answers that are given again."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -105,6 +106,35 @@ WHICH = [
     for depth in (None, 0, 1)
     for text in (None, "", "PAGE", "/b", "_")
 ]
+CASES = (
+    "École",
+    "ÉCOLE",
+    "école",
+    "éCoLE",
+    "ecole",
+    "Äpfel und öl",
+    "ÄPFEL UND ÖL",
+    "äPFEL",
+    "Σοφός",
+    "ΣΟΦΌΣ",
+    "дом",
+    "ДОМ",
+    "straße",
+    "[é",
+    "É*",
+    "É?",
+    "100%",
+    "100!",
+    "%",
+    "!",
+    "*",
+    "?",
+    "[",
+    "]",
+    "^",
+    "\\",
+    "日本",
+)
 
 
 async def test_every_store_finds_the_pages_that_a_filter_fits(desk: Desk) -> None:
@@ -117,6 +147,35 @@ async def test_every_store_finds_the_pages_that_a_filter_fits(desk: Desk) -> Non
     for which in WHICH:
         assert await store.page_records(here, which, limit=10) == [each for each in pages if which.fits(each)]
         assert await store.pages(desk.source.id, which) == [each for each in nearest if which.fits(each)]
+
+
+async def test_every_store_finds_pages_in_any_case_of_any_script(desk: Desk) -> None:
+    titles = {
+        "": "Root",
+        "a": "École [École] 100% *",
+        "b": "ÉCOLE? Über Äpfel und Öl!",
+        "c": "Σοφός ΣΟΦΌΣ Дом Straße 日本",
+    }
+    await desk.crawl({path: read(path, "a", "b", "c", title=title) for path, title in titles.items()})
+    here, store = [desk.source.id], desk.store
+    pages = await store.page_records(here, limit=10)
+    assert {each.title for each in pages} == set(titles.values())
+    for text in CASES:
+        which = PageFilter(text=text)
+        fits = [each.id for each in pages if which.fits(each)]
+        assert [each.id for each in await store.page_records(here, which, limit=10)] == fits, text
+        assert sorted(each.id for each in await store.pages(desk.source.id, which)) == fits, text
+        status = replace(which, status=PageStatus.READY_FOR_INDEXING)
+        copied = await store.pages_by_copies(["out"], here, status, after=0, limit=10)
+        assert [each.id for each in copied] == fits, text
+    assert {text for text in CASES if not any(PageFilter(text=text).fits(each) for each in pages)} == {
+        "ecole",
+        "É*",
+        "É?",
+        "100!",
+        "^",
+        "\\",
+    }
 
 
 async def test_links_come_with_their_pages_and_best_first(desk: Desk) -> None:

@@ -2,8 +2,9 @@
 
 `queries/reads.sql` is for every dialect, `queries/reads.sqlite.sql` for one of them: what it has to say in
 words of its own stands there, and nowhere else. `{list x}` is the members of the list parameter x,
-`{rows a b}` a table with these columns that is handed over whole, `{for update}` and
-`{for update skip locked}` say who waits for whom where several may write at once.
+`{rows a b}` a table with these columns that is handed over whole, `{holds x}` whether a column holds a text
+in any case, `{for update}` and `{for update skip locked}` say who waits for whom where several may write at
+once.
 """
 
 import re
