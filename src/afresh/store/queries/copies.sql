@@ -108,7 +108,8 @@ where c.page_id in {list pages} order by c.page_id, c.sink
 -- pages_by_copies
 select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
 where p.id > :after and +p.source_id in {list sources} -- in the order of numbers, until there are enough
-    and :status = coalesce(case when p.content_hash is not null then (
+    and (:status is not null or :everything = 1 or p.status <> 'deleted')
+    and (:status is null or :status = coalesce(case when p.content_hash is not null then (
         select case
             when max(w.weight) = 3 then 'error'
             when max(w.weight) = 2 or count(*) < :number then 'ready_for_indexing'
@@ -121,7 +122,7 @@ where p.id > :after and +p.source_id in {list sources} -- in the order of number
                 else 2 end as weight
             from copies c where c.page_id = p.id and c.sink in {list sinks}
         ) w
-    ) end, p.status)
+    ) end, p.status))
     and (:doubtful = 0 or p.doubt is not null)
     and (:language is null or p.language = :language)
     and (:depth is null or p.depth = :depth)
