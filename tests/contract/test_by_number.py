@@ -8,7 +8,7 @@ from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy
-from afresh.core.looks import Failed, Gone, Outcome, Seen
+from afresh.core.looks import WORST_FIRST, Failed, Gone, Outcome, Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
 from afresh.engine.answering import Turn, begin
@@ -61,25 +61,25 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
 
 
 async def test_attempts_of_a_run_come_by_outcome_and_changes_by_kind(desk: Desk) -> None:
+    assert sorted(WORST_FIRST) == sorted(Outcome), "none is left out"
     store = desk.store
     late = Failed(outcome=Outcome.TIMEOUT, reason="too slow", hopeless=True)
-    await desk.crawl({**SITE, "b": late, "c": Gone()})
+    down = Failed(outcome=Outcome.FAILED, reason="down", hopeless=True)
+    await desk.crawl({**SITE, "": read("Root", "b", "a", "c", "d"), "b": late, "c": Gone(), "d": down})
     run = (await store.run_records([desk.source.id], limit=1))[0].id
     told = list(await store.attempts_of_run(run, limit=100))
-    assert [(each.outcome, each.id) for each in told] == sorted((str(each.outcome), each.id) for each in told)
-    assert {each.outcome for each in told} == {Outcome.SUCCESS, Outcome.TIMEOUT, Outcome.GONE}
-    behind, parts = None, []
-    while found := list(await store.attempts_of_run(run, after=behind, limit=2)):
-        parts += found
-        behind = AttemptPlace(str(found[-1].outcome), found[-1].id)
-    assert parts == told  # in parts as at once
+    places = [AttemptPlace(each.outcome, each.id) for each in told if each.outcome]
+    order = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.GONE, Outcome.SUCCESS)
+    assert list(dict.fromkeys(place.outcome for place in places)) == list(order), "what went wrong first"
+    assert places == sorted(places, key=lambda place: (order.index(place.outcome), place.id))
+    for number, place in enumerate(places, 1):  # in parts as at once
+        assert list(await store.attempts_of_run(run, after=place, limit=2)) == told[number : number + 2]
+        for outcome in Outcome:
+            behind = [each for each in told[number:] if each.outcome is outcome]
+            assert list(await store.attempts_of_run(run, outcome=outcome, after=place, limit=9)) == behind
     for outcome in Outcome:
         rows = [each for each in told if each.outcome is outcome]
         assert list(await store.attempts_of_run(run, outcome=outcome, limit=9)) == rows
-        for at_most in range(1, len(rows)):
-            place = AttemptPlace(outcome, rows[at_most - 1].id)
-            found = list(await store.attempts_of_run(run, outcome=outcome, after=place, limit=9))
-            assert found == rows[at_most:]
     assert list(await store.attempts_of_run(RunId(99), limit=9)) == []
 
     await desk.store.drop_page((await store.page_records([desk.source.id], limit=1))[0].id, desk.clock())

@@ -15,6 +15,7 @@ from afresh.core.records import (
     LinkRecord,
     PageFilter,
     Sources,
+    parts_of_run,
 )
 from afresh.core.views import ChangeView, PageView
 from afresh.store.dialect import Database, Row, Session
@@ -128,14 +129,13 @@ class ByNumber:
         after: AttemptPlace | None = None,
         limit: int,
     ) -> list[Attempt]:
-        """Attempts of a run that are over, by outcome and number."""
-        behind = after or AttemptPlace("", 0)
-        asked = {"run": run, "after": behind.id, "limit": limit}
+        """Attempts of a run that are over, those that went wrong first, and by number."""
+        rows: list[Row] = []
         async with self.db.read() as tx:
-            if outcome is None:
-                rows = await tx.all("attempts_of_run", after_outcome=behind.outcome, **asked)
-            else:
-                rows = await tx.all("attempts_with_outcome", outcome=outcome, **asked)
+            for part in parts_of_run(outcome, after):
+                if (left := limit - len(rows)) > 0:
+                    asked = {"outcome": part.outcome, "after": part.id, "limit": left}
+                    rows += await tx.all("attempts_with_outcome", run=run, **asked)
             return [attempt_from(row) for row in rows]
 
 

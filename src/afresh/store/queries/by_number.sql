@@ -100,12 +100,6 @@ limit :limit
 -- attempt_records
 select * from page_crawls where page_id = :page and (:top is null or id < :top) order by id desc limit :limit
 
--- attempts_of_run
-select * from page_crawls
-where run_id = :run and outcome is not null and (outcome, id) > (:after_outcome, :after)
-order by outcome, id
-limit :limit
-
 -- attempts_with_outcome
 select * from page_crawls
 where run_id = :run and outcome = :outcome and id > :after
