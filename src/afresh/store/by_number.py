@@ -21,6 +21,7 @@ from afresh.core.views import ChangeView, PageView
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, asked_pages, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
+from afresh.store.sql import of_sources
 
 
 class ByNumber:
@@ -32,14 +33,9 @@ class ByNumber:
         self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> list[PageView]:
         """Pages with a number above `after`, in the order of their numbers."""
+        name, among = of_sources("page_records", sources)
         async with self.db.read() as tx:
-            rows = await tx.all(
-                "page_records",
-                **_among(sources),
-                **asked_pages(which),
-                after=after,
-                limit=limit,
-            )
+            rows = await tx.all(name, **among, **asked_pages(which), after=after, limit=limit)
             return [page_view(row) for row in rows]
 
     async def page_record(self, page: PageId) -> PageView | None:

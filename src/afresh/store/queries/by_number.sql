@@ -1,6 +1,6 @@
 -- page_records
 select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
-where p.id > :after and (:everywhere = 1 or p.source_id in {list sources})
+where p.id > :after and {of sources}
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
     and (:doubtful = 0 or p.doubt is not null)
