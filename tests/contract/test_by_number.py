@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
+from typing import Any
 
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
@@ -93,6 +95,19 @@ async def test_attempts_of_a_run_come_by_outcome_and_changes_by_kind(desk: Desk)
             assert list(await store.change_records(sources, kind=kind, below=below, limit=100)) == meant[1:]
             assert list(await store.change_records(sources, kind=kind, limit=1)) == meant[:1]
         assert list(await store.change_records([SourceId(99)], kind=kind, limit=100)) == []
+
+    for run_id, url, kind in product((None, run, 99), (None, at("a"), at("none")), (None, *ChangeKind)):
+        asked: dict[str, Any] = {"run": run_id, "url": url, "kind": kind}
+        meant = [
+            each
+            for each in changes
+            if run_id in (None, each.run) and url in (None, each.url) and kind in (None, each.kind)
+        ]
+        for sources in (None, [desk.source.id], [desk.source.id, SourceId(99)]):
+            assert list(await store.change_records(sources, **asked, limit=100)) == meant, asked
+            below = meant[0].id if meant else 1
+            assert list(await store.change_records(sources, **asked, below=below, limit=1)) == meant[1:2]
+        assert list(await store.change_records([SourceId(99)], **asked, limit=100)) == []
 
 
 WHICH = [

@@ -17,6 +17,13 @@ BY_INDEX = {
     "pages_copied": "p USING INDEX pages_by_number (source_id=? AND id>?)",
     "page_records": "p USING INTEGER PRIMARY KEY (rowid>?)",
     "pages_by_copies": "p USING INTEGER PRIMARY KEY (rowid>?)",
+    "change_records": "c USING INTEGER PRIMARY KEY (rowid<?)",
+    "changes_of_source": "c USING INDEX changes_by_source (source_id=? AND id<?)",
+    "changes_of_kind": "c USING INDEX changes_by_kind (source_id=? AND kind=? AND id<?)",
+    "every_change_of_kind": "c USING INDEX changes_of_kind (kind=? AND id<?)",
+    "changes_in_run": "c USING INDEX changes_by_run (run_id=? AND id<?)",
+    "changes_of_kind_in_run": "c USING INDEX changes_by_run_and_kind (run_id=? AND kind=? AND id<?)",
+    "changes_of_url": "c USING INDEX changes_of_url (url=? AND id<?)",
     "attempts_with_outcome": f"page_crawls USING INDEX {_OUTCOMES}",
 }
 

@@ -95,13 +95,11 @@ class ByNumber:
         limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
-        asked = {"top": below, "limit": limit}
+        one = sources[0] if sources is not None and len(sources) == 1 else None
+        asked = {"source": one, "run": run, "url": url, "kind": kind, "top": below, "limit": limit}
+        name = _by_index(run=run, url=url, kind=kind, one=one is not None)
         async with self.db.read() as tx:
-            if kind is not None and run is None and url is None:  # in the order of an index
-                rows = await _of_kind(tx, sources, kind=kind, **asked)
-            else:
-                rows = await tx.all("change_records", **_among(sources), run=run, url=url, kind=kind, **asked)
-            return [change_from(row) for row in rows]
+            return [change_from(row) for row in await tx.all(name, **_among(sources), **asked)]
 
     async def changes_of_run(
         self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
@@ -135,10 +133,15 @@ class ByNumber:
             return [attempt_from(row) for row in rows]
 
 
-async def _of_kind(tx: Session, sources: Sources, **asked: object) -> Sequence[Row]:
-    if sources is not None and len(sources) == 1:
-        return await tx.all("changes_of_kind", source=sources[0], **asked)
-    return await tx.all("every_change_of_kind", **_among(sources), **asked)
+def _by_index(*, run: int | None, url: str | None, kind: ChangeKind | None, one: bool) -> str:
+    """The statement that finds changes in the order of an index; `one`: of one source."""
+    if url is not None:
+        return "changes_of_url"
+    if run is not None:
+        return "changes_in_run" if kind is None else "changes_of_kind_in_run"
+    if kind is not None:
+        return "changes_of_kind" if one else "every_change_of_kind"
+    return "changes_of_source" if one else "change_records"
 
 
 def _among(sources: Sources) -> dict[str, object]:

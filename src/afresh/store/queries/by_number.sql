@@ -67,10 +67,15 @@ limit :limit
 -- change_records
 select c.*, s.name as source_name, s.version as source_version
 from changes c join sources s on s.id = c.source_id
-where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list sources})
-    and (:run is null or c.run_id = :run)
-    and (:url is null or c.url = :url)
-    and (:kind is null or c.kind = :kind)
+where c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_source
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.source_id = :source and c.id < coalesce(:top, 9223372036854775807)
 order by c.id desc
 limit :limit
 
@@ -86,6 +91,31 @@ select c.*, s.name as source_name, s.version as source_version
 from changes c join sources s on s.id = c.source_id
 where c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
     and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_in_run
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.run_id = :run and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_kind_in_run
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.run_id = :run and c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_url
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.url = :url and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+    and (:run is null or c.run_id = :run) and (:kind is null or c.kind = :kind)
 order by c.id desc
 limit :limit
 
