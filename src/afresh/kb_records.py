@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.core.answers import KeptAnswer
-from afresh.core.errors import RunBusy, Unknown
+from afresh.core.errors import RunBusy, Unknown, UsageError
 from afresh.core.link_score import usual
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunState, Source
@@ -105,8 +105,10 @@ class Records(Work):
         after: AttemptPlace | None = None,
         limit: int,
     ) -> list[Attempt]:
-        """What a run looked at so far, by outcome: those that went wrong beside each other."""
+        """What a run looked at so far, by outcome: those that went wrong first."""
         await self.run_source(number)
+        if after is not None and outcome not in (None, after.outcome):
+            raise UsageError(f"cursor: it is one of {after.outcome}: ask for that outcome, or leave it out")
         found = self._store.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 

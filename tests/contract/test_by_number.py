@@ -1,13 +1,16 @@
 """Records by their numbers: lists in parts, changes by hand, and answers that are given again."""
 
+from dataclasses import replace
 from datetime import timedelta
+from itertools import product
+from typing import Any
 
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy
-from afresh.core.looks import Failed, Gone, Outcome, Seen
+from afresh.core.looks import WORST_FIRST, Failed, Gone, Outcome, Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
 from afresh.engine.answering import Turn, begin
@@ -60,25 +63,25 @@ async def test_lists_go_on_where_they_ended_whatever_is_written_meanwhile(desk: 
 
 
 async def test_attempts_of_a_run_come_by_outcome_and_changes_by_kind(desk: Desk) -> None:
+    assert sorted(WORST_FIRST) == sorted(Outcome), "none is left out"
     store = desk.store
     late = Failed(outcome=Outcome.TIMEOUT, reason="too slow", hopeless=True)
-    await desk.crawl({**SITE, "b": late, "c": Gone()})
+    down = Failed(outcome=Outcome.FAILED, reason="down", hopeless=True)
+    await desk.crawl({**SITE, "": read("Root", "b", "a", "c", "d"), "b": late, "c": Gone(), "d": down})
     run = (await store.run_records([desk.source.id], limit=1))[0].id
     told = list(await store.attempts_of_run(run, limit=100))
-    assert [(each.outcome, each.id) for each in told] == sorted((str(each.outcome), each.id) for each in told)
-    assert {each.outcome for each in told} == {Outcome.SUCCESS, Outcome.TIMEOUT, Outcome.GONE}
-    behind, parts = None, []
-    while found := list(await store.attempts_of_run(run, after=behind, limit=2)):
-        parts += found
-        behind = AttemptPlace(str(found[-1].outcome), found[-1].id)
-    assert parts == told  # in parts as at once
+    places = [AttemptPlace(each.outcome, each.id) for each in told if each.outcome]
+    order = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.GONE, Outcome.SUCCESS)
+    assert list(dict.fromkeys(place.outcome for place in places)) == list(order), "what went wrong first"
+    assert places == sorted(places, key=lambda place: (order.index(place.outcome), place.id))
+    for number, place in enumerate(places, 1):  # in parts as at once
+        assert list(await store.attempts_of_run(run, after=place, limit=2)) == told[number : number + 2]
+        for outcome in Outcome:
+            behind = [each for each in told[number:] if each.outcome is outcome]
+            assert list(await store.attempts_of_run(run, outcome=outcome, after=place, limit=9)) == behind
     for outcome in Outcome:
         rows = [each for each in told if each.outcome is outcome]
         assert list(await store.attempts_of_run(run, outcome=outcome, limit=9)) == rows
-        for at_most in range(1, len(rows)):
-            place = AttemptPlace(outcome, rows[at_most - 1].id)
-            found = list(await store.attempts_of_run(run, outcome=outcome, after=place, limit=9))
-            assert found == rows[at_most:]
     assert list(await store.attempts_of_run(RunId(99), limit=9)) == []
 
     await desk.store.drop_page((await store.page_records([desk.source.id], limit=1))[0].id, desk.clock())
@@ -93,6 +96,19 @@ async def test_attempts_of_a_run_come_by_outcome_and_changes_by_kind(desk: Desk)
             assert list(await store.change_records(sources, kind=kind, limit=1)) == meant[:1]
         assert list(await store.change_records([SourceId(99)], kind=kind, limit=100)) == []
 
+    for run_id, url, kind in product((None, run, 99), (None, at("a"), at("none")), (None, *ChangeKind)):
+        asked: dict[str, Any] = {"run": run_id, "url": url, "kind": kind}
+        meant = [
+            each
+            for each in changes
+            if run_id in (None, each.run) and url in (None, each.url) and kind in (None, each.kind)
+        ]
+        for sources in (None, [desk.source.id], [desk.source.id, SourceId(99)]):
+            assert list(await store.change_records(sources, **asked, limit=100)) == meant, asked
+            below = meant[0].id if meant else 1
+            assert list(await store.change_records(sources, **asked, below=below, limit=1)) == meant[1:2]
+        assert list(await store.change_records([SourceId(99)], **asked, limit=100)) == []
+
 
 WHICH = [
     PageFilter(
@@ -105,6 +121,35 @@ WHICH = [
     for depth in (None, 0, 1)
     for text in (None, "", "PAGE", "/b", "_")
 ]
+CASES = (
+    "École",
+    "ÉCOLE",
+    "école",
+    "éCoLE",
+    "ecole",
+    "Äpfel und öl",
+    "ÄPFEL UND ÖL",
+    "äPFEL",
+    "Σοφός",
+    "ΣΟΦΌΣ",
+    "дом",
+    "ДОМ",
+    "straße",
+    "[é",
+    "É*",
+    "É?",
+    "100%",
+    "100!",
+    "%",
+    "!",
+    "*",
+    "?",
+    "[",
+    "]",
+    "^",
+    "\\",
+    "日本",
+)
 
 
 async def test_every_store_finds_the_pages_that_a_filter_fits(desk: Desk) -> None:
@@ -117,6 +162,35 @@ async def test_every_store_finds_the_pages_that_a_filter_fits(desk: Desk) -> Non
     for which in WHICH:
         assert await store.page_records(here, which, limit=10) == [each for each in pages if which.fits(each)]
         assert await store.pages(desk.source.id, which) == [each for each in nearest if which.fits(each)]
+
+
+async def test_every_store_finds_pages_in_any_case_of_any_script(desk: Desk) -> None:
+    titles = {
+        "": "Root",
+        "a": "École [École] 100% *",
+        "b": "ÉCOLE? Über Äpfel und Öl!",
+        "c": "Σοφός ΣΟΦΌΣ Дом Straße 日本",
+    }
+    await desk.crawl({path: read(path, "a", "b", "c", title=title) for path, title in titles.items()})
+    here, store = [desk.source.id], desk.store
+    pages = await store.page_records(here, limit=10)
+    assert {each.title for each in pages} == set(titles.values())
+    for text in CASES:
+        which = PageFilter(text=text)
+        fits = [each.id for each in pages if which.fits(each)]
+        assert [each.id for each in await store.page_records(here, which, limit=10)] == fits, text
+        assert sorted(each.id for each in await store.pages(desk.source.id, which)) == fits, text
+        status = replace(which, status=PageStatus.READY_FOR_INDEXING)
+        copied = await store.pages_by_copies(["out"], here, status, after=0, limit=10)
+        assert [each.id for each in copied] == fits, text
+    assert {text for text in CASES if not any(PageFilter(text=text).fits(each) for each in pages)} == {
+        "ecole",
+        "É*",
+        "É?",
+        "100!",
+        "^",
+        "\\",
+    }
 
 
 async def test_links_come_with_their_pages_and_best_first(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from afresh.core.copies import Copy, Wanted
 from afresh.core.errors import RunBusy
 from afresh.core.looks import Moved, Seen
 from afresh.core.model import PageStatus
-from afresh.core.records import ALL_PAGES, PageFilter
+from afresh.core.records import ALL_PAGES, LIVE_PAGES, PageFilter
 from afresh.core.shown import CONTENT, copy_state, with_copies
 from afresh.core.sync_views import CopyView
 from afresh.core.text import content_hash
@@ -93,7 +93,8 @@ async def check_status_of_pages(desk: Desk) -> None:
             page.id: with_copies(page, sinks, [each for each in copies if each.copy.page_id == page.id])
             for page in pages
         }
-        for which in [*map(_with_status, PageStatus), PageFilter(status=PageStatus.ERROR, text="a", depth=1)]:
+        some = PageFilter(status=PageStatus.ERROR, text="a", depth=1)
+        for which in [*map(_with_status, PageStatus), some, LIVE_PAGES, ALL_PAGES]:
             found = await desk.store.pages_by_copies(sinks, here, which, after=0, limit=9)
             assert found == [page for page in pages if which.fits(shown[page.id])], (sinks, which)
             part = await desk.store.pages_by_copies(sinks, here, which, after=first, limit=1)

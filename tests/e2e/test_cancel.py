@@ -69,6 +69,28 @@ async def test_a_glance_reads_any_web_page_and_keeps_nothing(
                 await kb.glance(site.at("/p0"))
 
 
+async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setattr("afresh.engine.glance._PATIENCE_SECONDS", 0.01)
+    with TinySite() as site:
+        lay(site, star(1))
+        site.move("/old", "/p0")
+        site.put("/robots.txt", "User-agent: *\nCrawl-delay: 0.2")
+        async with opened(tmp_path / "kb.db") as kb:
+            assert (await kb.glance(site.at("/old"))).url == site.at("/p0")
+        old, new = (each.at for each in site.requests if each.path in ("/old", "/p0"))
+        assert new - old >= 0.2
+
+        site.put("/robots.txt", "User-agent: *\nCrawl-delay: 60")
+        site.requests.clear()
+        async with opened(tmp_path / "kb.db") as kb:
+            with pytest.raises(SourceError, match=f"asked once in 60 s: try {site.at('/p0')} in 60 s"):
+                await kb.glance(site.at("/old"))
+        assert [each.path for each in site.requests if each.path != "/robots.txt"] == ["/old"]
+
+
 async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import opened
 
-from afresh.core.errors import ConfigError
+from afresh.core.errors import ConfigError, UsageError
 from afresh.core.events import Event, Notice
 from afresh.core.model import Source
 from afresh.kb import KnowledgeBase
@@ -74,3 +74,14 @@ async def test_a_source_that_contradicts_the_settings_of_the_machine_is_told_of_
             await kb.schedule_of(docs)
         await kb.change_settings(docs, {}, ["heartbeat_seconds"])
         assert {view.trouble for view in await kb.sources()} == {None}
+
+
+async def test_an_unknown_address_that_such_a_source_links_to_is_told_of_too(tmp_path: Path) -> None:
+    async with opened(tmp_path / "kb.db", WORDS) as kb:
+        docs = await added(kb, SITE, "docs", heartbeat_seconds=25)
+        page = await kb.add_page(docs, f"{SITE}a")
+        await kb.add_link(page.id, f"{SITE}b", "b")
+    async with opened(tmp_path / "kb.db", {**WORDS, "policy.lease_seconds": 10}) as kb:
+        for ask in (kb.open, kb.why):
+            with pytest.raises(UsageError, match=f"b is linked from {SITE}a, but the settings of docs are"):
+                await ask(f"{SITE}b")

@@ -8,7 +8,9 @@ import pytest
 from tests.e2e.library import opened
 
 from afresh.core.errors import RunBusy, StoreDamaged
+from afresh.core.sync_views import SyncReport
 from afresh.engine.endings import Endings
+from afresh.engine.following import Following
 from afresh.engine.scheduler import Scheduler
 from afresh.kb import KnowledgeBase
 
@@ -45,3 +47,13 @@ async def test_what_fell_is_told_although_an_external_store_is_busy_for_ever(
         with pytest.raises(StoreDamaged):
             async with asyncio.timeout(PATIENCE):
                 await work
+
+
+async def test_what_is_left_before_its_first_step_is_drained() -> None:
+    async def sync(name: str) -> list[SyncReport]:
+        raise AssertionError("it was left")
+
+    syncs = Following(sync, asyncio.Event(), tell=lambda report: None, listener=lambda event: None)
+    syncs.want(["out"])
+    syncs.leave()
+    await syncs.drain()

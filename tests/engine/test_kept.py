@@ -111,6 +111,18 @@ async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_neede
     assert kept.numbers_kept == 1
 
 
+async def test_a_large_source_that_is_gone_no_longer_keeps_the_numbers_of_the_others_old() -> None:
+    store, kept, desk, _ = await stand()
+    await kept.source_view(desk.source)
+    assert (await kept.totals())["sources"] == 1
+    await store.remove_source(desk.source.id, desk.clock())  # by whatever process
+    assert (await kept.totals())["sources"] == 1, "as it was counted a moment ago"
+    assert await kept.sources("docs") == []
+    assert (await kept.totals())["sources"] == 1, "it may have another name"
+    assert await kept.sources() == []
+    assert (await kept.totals())["sources"] == 0
+
+
 async def test_trouble_is_told_to_who_asks_next_and_closing_ends_the_counting() -> None:
     store, kept, desk, now = await stand()
     await kept.source_view(desk.source)

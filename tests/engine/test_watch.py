@@ -272,6 +272,14 @@ async def test_a_source_that_is_removed_is_no_longer_watched() -> None:
             await at.task
 
 
+async def test_a_source_that_is_removed_while_its_settings_are_wrong_is_no_longer_watched() -> None:
+    async with scene(rules={"bogus": 1}) as at:
+        await at.notice()
+        await at.store.remove_source(at.source.id, NOW)
+        assert await at.notice() == "docs: it was removed, so it is no longer watched"
+        await at.task
+
+
 async def test_what_is_heard_during_a_look_is_looked_at_next() -> None:
     async with scene() as at:
         await at.look()

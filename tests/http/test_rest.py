@@ -61,6 +61,10 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         others = await client.get(f"{API}/runs/{run}/attempts?outcome=success&cursor={some['next']}")
         both = some["items"] + others["items"]
         assert both == [look for look in looks if look["outcome"] == "success"]
+        odd = base64.urlsafe_b64encode(b'["odd",1]').decode()
+        for wrong in (f"outcome=failed&cursor={some['next']}", f"cursor={odd}"):
+            status, told = await client.ask("GET", f"{API}/runs/{run}/attempts?{wrong}")
+            assert (status, told["detail"].split(":")[0]) == (422, "cursor"), wrong
         assert len((await client.get(f"{API}/changes?kind=new"))["items"]) == ended["new"]
         assert (await client.get(f"{API}/sources/{number}/changes?kind=moved"))["items"] == []
         assert (await client.get(f"{API}/pages/{root['id']}/why"))["page"]["id"] == root["id"]

@@ -23,6 +23,21 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
 
 
+WORST_FIRST = (  # the order in which the attempts of a run are told
+    Outcome.TIMEOUT,
+    Outcome.FAILED,
+    Outcome.BLOCKED_5XX,
+    Outcome.BLOCKED_4XX,
+    Outcome.BLOCKED_ROBOTS,
+    Outcome.ABANDONED,
+    Outcome.CANCELLED,
+    Outcome.GONE,
+    Outcome.MOVED,
+    Outcome.SUCCESS,
+    Outcome.NOT_MODIFIED,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
     """What lets the next look ask "has it changed?" instead of "give me everything"."""

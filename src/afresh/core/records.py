@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from afresh.core.looks import WORST_FIRST, Outcome
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.views import PageView
 
@@ -81,8 +82,18 @@ class LinkPlace(NamedTuple):
 class AttemptPlace(NamedTuple):
     """Where a list of the attempts of a run goes on: behind this one."""
 
-    outcome: str
+    outcome: Outcome
     id: int
+
+
+def parts_of_run(outcome: Outcome | None, after: AttemptPlace | None) -> list[AttemptPlace]:
+    """The places behind which attempts of a run are found in turn, one for each outcome that is left."""
+    left = WORST_FIRST[WORST_FIRST.index(after.outcome) :] if after else WORST_FIRST
+    return [
+        after if after and after.outcome is each else AttemptPlace(each, 0)
+        for each in left
+        if outcome in (None, each)
+    ]
 
 
 class LookPlace(NamedTuple):

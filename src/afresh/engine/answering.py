@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from datetime import datetime
 from types import TracebackType
 from typing import Self
 
 from afresh.core.answers import RENEWED, KeptAnswer
 from afresh.core.errors import AfreshError
+from afresh.engine.pause import heard
 from afresh.ports import Clock, Library
 
 log = logging.getLogger(__name__)
@@ -21,6 +23,7 @@ class Turn:
         self._clock = clock
         self._key = caller, name
         self._began = began
+        self._over = asyncio.Event()
         self._renewing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -32,9 +35,7 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let the request be made again, if it came to nothing."""
-        await self._rest()
-        if error is not None:
-            await self._store.forget_answer(*self._key, self._began)
+        await _to_its_end(self._end(forget=error is not None))
 
     async def keep(self, answer: KeptAnswer) -> None:
         """Remember the answer for a day."""
@@ -51,18 +52,36 @@ class Turn:
 
     async def _renew(self) -> None:
         ours = True
-        while ours:
-            await asyncio.sleep(RENEWED.total_seconds())
+        while ours and not await heard(self._over, RENEWED.total_seconds()):
             try:
                 ours = await self.renew()
             except AfreshError as error:
                 log.warning("an answer under way cannot be renewed: %s", error)
 
+    async def _end(self, *, forget: bool) -> None:
+        await self._rest()
+        if forget:
+            await self._store.forget_answer(*self._key, self._began)
+
     async def _rest(self) -> None:
+        """Renew no more; a renewal under way ends first, as it may have moved the beginning already."""
+        self._over.set()
         if self._renewing is not None:
-            self._renewing.cancel()
             await asyncio.wait({self._renewing})
-            self._renewing = None
+
+
+async def _to_its_end(work: Coroutine[None, None, None]) -> None:
+    """Do it, however often we are cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as told:
+            cancelled = told
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 async def begin(store: Library, clock: Clock, caller: str, name: str, asked: str) -> KeptAnswer | Turn:

@@ -56,6 +56,8 @@ class Following:
         """Wait for what is under way; once told to stop it ends soon."""
         while self._going:
             await asyncio.wait(list(self._going.values()))
+            # who was cancelled before its first step could not take itself out
+            self._going = {name: task for name, task in self._going.items() if not task.done()}
 
     async def _keep(self, name: str) -> None:
         """Sync a store until it is in line and nobody asks for more."""

@@ -1,5 +1,6 @@
 """A look at one address that belongs to no run: fetched, read, and not kept."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from afresh.ports import Clock
 
 _MAX_MOVES = 5
 _PATIENCE_SECONDS = 5.0  # that a glance waits for its turn at a host
+_LONGER_SECONDS = 30.0  # that it waits in all where an address moved, which nobody could know before
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Manners:
     delay_seconds: float
 
     @asynccontextmanager
-    async def turn(self, web: Web, url: str) -> AsyncIterator[None]:
-        """A turn at the host of an address; SourceError if it rests for long."""
+    async def turn(self, web: Web, url: str, patience: float, then: str) -> AsyncIterator[None]:
+        """A turn at the host of an address; SourceError says what to try `then` if it rests for longer."""
         domain = domain_of(url)
         delay = max(self.delay_seconds, await web.crawl_delay(url) or 0.0)
         if not delay:  # nothing is remembered of hosts that ask for nothing
@@ -33,8 +35,8 @@ class Manners:
             return
         self.hosts.learn(domain, delay)
         rest = self.hosts.rest_of(domain)
-        if rest > _PATIENCE_SECONDS or not await self.hosts.enter(domain, _PATIENCE_SECONDS):
-            raise SourceError(f"{domain} is asked once in {delay:g} s: try again in {max(1, round(rest))} s")
+        if rest > patience or not await self.hosts.enter(domain, patience):
+            raise SourceError(f"{domain} is asked once in {delay:g} s: try {then} in {max(1, round(rest))} s")
         try:
             yield
         finally:
@@ -45,13 +47,15 @@ async def glance(
     web: Web, extract: Callable[[Body], Awaitable[Document]], asked: str, clock: Clock, manners: Manners
 ) -> Glimpse:
     """The text at an address, wherever it moved to; SourceError says why there is none."""
-    url = asked
+    url, patience, then = asked, _PATIENCE_SECONDS, "again"
+    until = asyncio.get_running_loop().time() + _LONGER_SECONDS
     for _ in range(_MAX_MOVES + 1):
-        async with manners.turn(web, url):
+        async with manners.turn(web, url, patience, then):
             seen = await web.fetch(Request(url=url))
         match seen:
             case Moved(to=to):
-                url = to
+                url, then = to, to
+                patience = max(_PATIENCE_SECONDS, until - asyncio.get_running_loop().time())
             case Body():
                 document = await extract(seen)
                 return Glimpse(

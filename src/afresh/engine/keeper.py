@@ -87,8 +87,18 @@ class Keeper:
         except ConfigError as wrong:
             self._say(f"{wrong}; it is watched when its settings are right")
             await self._until(self._loop.time() + self._times.tick)
-            self._source = await self._store.source_by_id(self._source.id) or self._source
+            await self._look_up()
             return None
+
+    async def _look_up(self) -> Source | None:
+        """The source as it is now; None ends the watch: it was removed."""
+        source = await self._store.source_by_id(self._source.id)
+        if source is None:
+            self._removed = True
+            self._say("it was removed, so it is no longer watched")
+        else:
+            self._source = source
+        return source
 
     def _goes_on(self) -> bool:
         return not self._removed and not self._stopping.is_set()
@@ -161,12 +171,9 @@ class Keeper:
 
     async def _looked(self, due: Due, lookout: Lookout) -> RunReport | None:
         """Have what is due looked at; None if there was nothing to look at after all."""
-        source = await self._store.source_by_id(self._source.id)
+        source = await self._look_up()
         if source is None:
-            self._removed = True
-            self._say("it was removed, so it is no longer watched")
             return None
-        self._source = source
         pages: Sequence[Listed] = ()
         if not due.everything:
             sifted = await asyncio.to_thread(lookout.sift, due.paths)

@@ -46,6 +46,14 @@ class KeptNumbers:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    async def sources(self, name: str | None = None) -> Sequence[Source]:
+        """The sources; the size of one that is gone no longer counts."""
+        found = await self._store.sources(name)
+        if name is None:
+            there = {source.id for source in found}
+            self._sizes = {source: size for source, size in self._sizes.items() if source in there}
+        return found
+
     async def source_view(self, source: Source) -> SourceView:
         """A source with its numbers; settings and the last run are told as they are."""
         view = await self._told("view", source.id, lambda: self._measured(source), source.id)

@@ -11,7 +11,7 @@ from afresh.core.nearness import clues, nearest
 from afresh.core.traps import pattern_of, shown
 from afresh.core.versions import is_newer
 from afresh.core.views import OpenedPage, PageView
-from afresh.engine.settled import if_settled
+from afresh.engine.settled import if_settled, trouble_with
 from afresh.engine.tools import Tools
 from afresh.ports import Library
 
@@ -90,9 +90,11 @@ async def why_unknown(
         other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
         return f"{url} is not on record; {other}"
     source, page, depth, follow, belongs = link
-    rules, _ = tools.bounds(source)
     if source.kind == LINKS:
         return f"{url} is linked from {page}, but {source.label} is a list of links: what it names is read"
+    if wrong := trouble_with(tools, source):
+        return f"{url} is linked from {page}, but the settings of {source.label} are wrong: {wrong}"
+    rules, _ = tools.bounds(source)
     reason = rules.refusal(url, depth + 1)
     if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
         reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"

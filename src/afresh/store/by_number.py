@@ -15,11 +15,13 @@ from afresh.core.records import (
     LinkRecord,
     PageFilter,
     Sources,
+    parts_of_run,
 )
 from afresh.core.views import ChangeView, PageView
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, asked_pages, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
+from afresh.store.sql import of_sources
 
 
 class ByNumber:
@@ -31,14 +33,9 @@ class ByNumber:
         self, sources: Sources, which: PageFilter = LIVE_PAGES, *, after: int = 0, limit: int
     ) -> list[PageView]:
         """Pages with a number above `after`, in the order of their numbers."""
+        name, among = of_sources("page_records", sources)
         async with self.db.read() as tx:
-            rows = await tx.all(
-                "page_records",
-                **_among(sources),
-                **asked_pages(which),
-                after=after,
-                limit=limit,
-            )
+            rows = await tx.all(name, **among, **asked_pages(which), after=after, limit=limit)
             return [page_view(row) for row in rows]
 
     async def page_record(self, page: PageId) -> PageView | None:
@@ -98,13 +95,11 @@ class ByNumber:
         limit: int,
     ) -> list[ChangeView]:
         """Changes with a number below, newest first."""
-        asked = {"top": below, "limit": limit}
+        one = sources[0] if sources is not None and len(sources) == 1 else None
+        asked = {"source": one, "run": run, "url": url, "kind": kind, "top": below, "limit": limit}
+        name = _by_index(run=run, url=url, kind=kind, one=one is not None)
         async with self.db.read() as tx:
-            if kind is not None and run is None and url is None:  # in the order of an index
-                rows = await _of_kind(tx, sources, kind=kind, **asked)
-            else:
-                rows = await tx.all("change_records", **_among(sources), run=run, url=url, kind=kind, **asked)
-            return [change_from(row) for row in rows]
+            return [change_from(row) for row in await tx.all(name, **_among(sources), **asked)]
 
     async def changes_of_run(
         self, run: RunId, kinds: Sequence[ChangeKind], *, limit: int
@@ -128,21 +123,25 @@ class ByNumber:
         after: AttemptPlace | None = None,
         limit: int,
     ) -> list[Attempt]:
-        """Attempts of a run that are over, by outcome and number."""
-        behind = after or AttemptPlace("", 0)
-        asked = {"run": run, "after": behind.id, "limit": limit}
+        """Attempts of a run that are over, those that went wrong first, and by number."""
+        rows: list[Row] = []
         async with self.db.read() as tx:
-            if outcome is None:
-                rows = await tx.all("attempts_of_run", after_outcome=behind.outcome, **asked)
-            else:
-                rows = await tx.all("attempts_with_outcome", outcome=outcome, **asked)
+            for part in parts_of_run(outcome, after):
+                if (left := limit - len(rows)) > 0:
+                    asked = {"outcome": part.outcome, "after": part.id, "limit": left}
+                    rows += await tx.all("attempts_with_outcome", run=run, **asked)
             return [attempt_from(row) for row in rows]
 
 
-async def _of_kind(tx: Session, sources: Sources, **asked: object) -> Sequence[Row]:
-    if sources is not None and len(sources) == 1:
-        return await tx.all("changes_of_kind", source=sources[0], **asked)
-    return await tx.all("every_change_of_kind", **_among(sources), **asked)
+def _by_index(*, run: int | None, url: str | None, kind: ChangeKind | None, one: bool) -> str:
+    """The statement that finds changes in the order of an index; `one`: of one source."""
+    if url is not None:
+        return "changes_of_url"
+    if run is not None:
+        return "changes_in_run" if kind is None else "changes_of_kind_in_run"
+    if kind is not None:
+        return "changes_of_kind" if one else "every_change_of_kind"
+    return "changes_of_source" if one else "change_records"
 
 
 def _among(sources: Sources) -> dict[str, object]:

@@ -15,6 +15,7 @@ from afresh.core.views import PageView
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.reads import asked_pages
 from afresh.store.records import at, certain, page_view
+from afresh.store.sql import of_sources
 
 
 class CopyRecords:
@@ -164,9 +165,10 @@ class CopyRecords:
     ) -> list[PageView]:
         """Pages in the order of their numbers, where the status asked for is that of their copies."""
         held = {"sinks": list(sinks), "number": len(sinks)}
-        asked = {**asked_pages(which), "sources": list(sources), "after": after, "limit": limit}
+        name, among = of_sources("pages_by_copies", sources)
+        asked = {**asked_pages(which), "after": after, "limit": limit}
         async with self.db.read() as tx:
-            return [page_view(row) for row in await tx.all("pages_by_copies", **held, **asked)]
+            return [page_view(row) for row in await tx.all(name, **among, **held, **asked)]
 
     @asynccontextmanager
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Session]:

@@ -9,7 +9,9 @@ from afresh.store.sql import queries
 
 _LIST = re.compile(r"\{list (\w+)\}")
 _ROWS = re.compile(r"\{rows ([\w ]+)\}")
+_HOLDS = re.compile(r"\{holds ([\w.]+)\}")
 _LOCK = re.compile(r"\{(for update[\w ]*)\}")
+_HELD = r"translate(lower(\1), :capitals, :smalls) like :part escape '!'"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 
 _NUMBERS = """
@@ -55,7 +57,7 @@ class Statement:
 @cache
 def statement(name: str) -> Statement:
     """A named statement as the server takes it."""
-    sql = _LOCK.sub(r"\1", queries("postgres")[name])
+    sql = _LOCK.sub(r"\1", _HOLDS.sub(_HELD, queries("postgres")[name]))
     if (rows := _ROWS.search(sql)) is not None:
         columns = tuple(rows[1].split())
         return Statement(_ROWS.sub(_table(columns), sql), (), columns)

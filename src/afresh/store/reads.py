@@ -11,6 +11,7 @@ from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, So
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness, sketch_of
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.store.cases import in_any_case
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
 
@@ -251,16 +252,8 @@ def asked_pages(which: PageFilter) -> dict[str, object]:
         "doubtful": int(which.doubtful),
         "language": which.language,
         "depth": which.depth,
-        "part": _part_of(which.text),
+        **in_any_case(which.text),
     }
-
-
-def _part_of(text: str | None) -> str | None:
-    """What `like` takes for texts that hold this one, whatever the case of its letters."""
-    if not text:
-        return None
-    plain = text.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{plain}%"
 
 
 def change_from(row: Row) -> ChangeView:

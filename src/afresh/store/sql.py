@@ -2,14 +2,22 @@
 
 `queries/reads.sql` is for every dialect, `queries/reads.sqlite.sql` for one of them: what it has to say in
 words of its own stands there, and nowhere else. `{list x}` is the members of the list parameter x,
-`{rows a b}` a table with these columns that is handed over whole, `{for update}` and
-`{for update skip locked}` say who waits for whom where several may write at once.
+`{rows a b}` a table with these columns that is handed over whole, `{holds x}` whether a column holds a text
+in any case, `{for update}` and `{for update skip locked}` say who waits for whom where several may write at
+once. `{of sources}` is whether a page is one of them: the statement NAME finds those of some sources or all
+in the order of their numbers, until there are enough, and NAME_of_one those of one, by its index.
 """
 
 import re
 from functools import cache
 from importlib.resources import files
 
+from afresh.core.records import Sources
+
+_OF_SOURCES = {  # by the end of the statement's name
+    "": "(:everywhere = 1 or +p.source_id in {list sources})",
+    "_of_one": "p.source_id = :source",
+}
 _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
 
@@ -26,7 +34,17 @@ def queries(dialect: str) -> dict[str, str]:
             if name in found:
                 raise ValueError(f"two statements are called {name}")
             found[name] = text.strip().rstrip(";")
+    for name in [name for name, text in found.items() if "{of sources}" in text]:
+        text = found[name]
+        found |= {name + end: text.replace("{of sources}", words) for end, words in _OF_SOURCES.items()}
     return found
+
+
+def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
+    """Which form of a statement with `{of sources}` is meant, and what it is told of them."""
+    if sources is not None and len(sources) == 1:
+        return f"{name}_of_one", {"source": sources[0]}
+    return name, {"everywhere": int(sources is None), "sources": list(sources or ())}
 
 
 def migrations(dialect: str) -> list[tuple[int, str]]:

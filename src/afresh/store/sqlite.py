@@ -40,6 +40,7 @@ PRAGMAS = (
 )
 _LIST = re.compile(r"\{list (\w+)\}")
 _ROWS = re.compile(r"\{rows ([\w ]+)\}")
+_HOLDS = re.compile(r"\{holds ([\w.]+)\}")
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
 
 
@@ -61,7 +62,7 @@ def statement(name: str) -> str:
     A table of rows is one step of SQLite for a batch, so that its thread holds no other one up.
     """
     sql = _LIST.sub(r"(select value from json_each(:\1))", _LOCK.sub("", queries("sqlite")[name]))
-    return _ROWS.sub(_table, sql)
+    return _HOLDS.sub(r"lower(\1) glob :glob", _ROWS.sub(_table, sql))
 
 
 def _table(match: re.Match[str]) -> str:

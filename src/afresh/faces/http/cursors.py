@@ -5,6 +5,7 @@ import json
 from datetime import datetime
 
 from afresh.core.errors import UsageError
+from afresh.core.looks import Outcome
 from afresh.core.model import Attempt
 from afresh.core.records import AttemptPlace, LinkPlace, LookPlace
 from afresh.core.views import NextLook
@@ -56,8 +57,10 @@ def read_attempt(cursor: str | None) -> AttemptPlace | None:
     if cursor is None:
         return None
     match _unpacked(cursor):
-        case [str(outcome), int(number)] if 0 <= number <= LARGEST and not isinstance(number, bool):
-            return AttemptPlace(outcome, number)
+        case [str(outcome), int(number)] if (
+            outcome in list(Outcome) and 0 <= number <= LARGEST and not isinstance(number, bool)
+        ):
+            return AttemptPlace(Outcome(outcome), number)
     raise UsageError(WRONG)
 
 

@@ -1,12 +1,12 @@
 -- page_records
 select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
-where p.id > :after and (:everywhere = 1 or p.source_id in {list sources})
+where p.id > :after and {of sources}
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
     and (:doubtful = 0 or p.doubt is not null)
     and (:language is null or p.language = :language)
     and (:depth is null or p.depth = :depth)
-    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
+    and (:text is null or {holds p.url} or {holds p.title})
 order by p.id
 limit :limit
 
@@ -67,10 +67,15 @@ limit :limit
 -- change_records
 select c.*, s.name as source_name, s.version as source_version
 from changes c join sources s on s.id = c.source_id
-where (:top is null or c.id < :top) and (:everywhere = 1 or c.source_id in {list sources})
-    and (:run is null or c.run_id = :run)
-    and (:url is null or c.url = :url)
-    and (:kind is null or c.kind = :kind)
+where c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_source
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.source_id = :source and c.id < coalesce(:top, 9223372036854775807)
 order by c.id desc
 limit :limit
 
@@ -89,6 +94,31 @@ where c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
 order by c.id desc
 limit :limit
 
+-- changes_in_run
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.run_id = :run and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_kind_in_run
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.run_id = :run and c.kind = :kind and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+order by c.id desc
+limit :limit
+
+-- changes_of_url
+select c.*, s.name as source_name, s.version as source_version
+from changes c join sources s on s.id = c.source_id
+where c.url = :url and c.id < coalesce(:top, 9223372036854775807)
+    and (:everywhere = 1 or c.source_id in {list sources})
+    and (:run is null or c.run_id = :run) and (:kind is null or c.kind = :kind)
+order by c.id desc
+limit :limit
+
 -- changes_of_run
 select c.id, c.url, c.kind, c.run_id, c.at, c.old_hash, c.new_hash, null as diff, c.moved_to,
     s.name as source_name, s.version as source_version
@@ -99,12 +129,6 @@ limit :limit
 
 -- attempt_records
 select * from page_crawls where page_id = :page and (:top is null or id < :top) order by id desc limit :limit
-
--- attempts_of_run
-select * from page_crawls
-where run_id = :run and outcome is not null and (outcome, id) > (:after_outcome, :after)
-order by outcome, id
-limit :limit
 
 -- attempts_with_outcome
 select * from page_crawls

@@ -53,7 +53,7 @@ group by 1
 -- pages_copied
 select c.*, p.id as page, p.url as page_url, p.title, p.status as page_status, p.content_hash as page_hash
 from pages p left join copies c on c.page_id = p.id and c.sink = :name
-where +p.source_id = :source and p.content_hash is not null and p.id > :after -- in the order of numbers
+where p.source_id = :source and p.content_hash is not null and p.id > :after
     and (:state is null or :state = case
         when c.state = 'active' and c.held_hash = p.content_hash then 'active'
         when c.state in ('processing', 'error') and c.wanted_hash = p.content_hash then c.state
@@ -107,8 +107,9 @@ where c.page_id in {list pages} order by c.page_id, c.sink
 
 -- pages_by_copies
 select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
-where p.id > :after and +p.source_id in {list sources} -- in the order of numbers, until there are enough
-    and :status = coalesce(case when p.content_hash is not null then (
+where p.id > :after and {of sources}
+    and (:status is not null or :everything = 1 or p.status <> 'deleted')
+    and (:status is null or :status = coalesce(case when p.content_hash is not null then (
         select case
             when max(w.weight) = 3 then 'error'
             when max(w.weight) = 2 or count(*) < :number then 'ready_for_indexing'
@@ -121,10 +122,10 @@ where p.id > :after and +p.source_id in {list sources} -- in the order of number
                 else 2 end as weight
             from copies c where c.page_id = p.id and c.sink in {list sinks}
         ) w
-    ) end, p.status)
+    ) end, p.status))
     and (:doubtful = 0 or p.doubt is not null)
     and (:language is null or p.language = :language)
     and (:depth is null or p.depth = :depth)
-    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
+    and (:text is null or {holds p.url} or {holds p.title})
 order by p.id
 limit :limit

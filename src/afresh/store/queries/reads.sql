@@ -6,7 +6,7 @@ where p.source_id = :source
     and (:doubtful = 0 or p.doubt is not null)
     and (:language is null or p.language = :language)
     and (:depth is null or p.depth = :depth)
-    and (:part is null or lower(p.url) like :part escape '!' or lower(p.title) like :part escape '!')
+    and (:text is null or {holds p.url} or {holds p.title})
 order by p.depth, p.url
 limit :limit
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from afresh.core.link_score import Worth
-from afresh.core.looks import Outcome
+from afresh.core.looks import WORST_FIRST, Outcome
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, Run, RunId, RunState, SourceId
 from afresh.core.records import (
     ALL_LINKS,
@@ -141,15 +141,20 @@ class MemoryByNumber:
         after: AttemptPlace | None = None,
         limit: int,
     ) -> list[Attempt]:
-        """Attempts of a run that are over, by outcome and number."""
-        rows = [row for row in self.tables.crawls.values() if row.run_id == run and row.outcome is not None]
-        rows = [row for row in rows if outcome in (None, row.outcome)]
-        rows = [row for row in rows if after is None or _outcome_and_number(row) > after]
-        return sorted(rows, key=_outcome_and_number)[:limit]
+        """Attempts of a run that are over, those that went wrong first, and by number."""
+        rows = [(row.outcome, row.id, row) for row in self.tables.crawls.values() if row.run_id == run]
+        told = {AttemptPlace(ended, number): row for ended, number, row in rows if ended is not None}
+        behind = [
+            place
+            for place in sorted(told, key=_rank_of_attempt)
+            if outcome in (None, place.outcome)
+            and (after is None or _rank_of_attempt(place) > _rank_of_attempt(after))
+        ]
+        return [told[place] for place in behind[:limit]]
 
 
-def _outcome_and_number(attempt: Attempt) -> AttemptPlace:
-    return AttemptPlace(str(attempt.outcome), attempt.id)
+def _rank_of_attempt(place: AttemptPlace) -> tuple[int, int]:
+    return WORST_FIRST.index(place.outcome), place.id
 
 
 def _is_among(source: SourceId, sources: Sources) -> bool:

@@ -1,0 +1,89 @@
+"""A request with a name of its own: its turn is renewed while it is answered; no answer is lost."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+
+from afresh.core.answers import GIVEN_UP, KeptAnswer
+from afresh.engine import answering
+from afresh.engine.answering import Turn, begin
+from afresh.testing import FrozenClock, MemoryStore
+
+ANSWER = KeptAnswer("asked", 201, None, "{}")
+
+
+class Renewed(MemoryStore):
+    """A store that says when a turn was renewed, and answers when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewed = asyncio.Event()
+        self.open = asyncio.Event()
+
+    async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
+        ours = await super().renew_answer(caller, name, began, now)
+        self.renewed.set()
+        await self.open.wait()
+        return ours
+
+
+@pytest.fixture
+async def store(monkeypatch: pytest.MonkeyPatch) -> Renewed:
+    """One whose turns are renewed as often as can be."""
+    monkeypatch.setattr(answering, "RENEWED", timedelta(0))
+    return Renewed()
+
+
+async def begun(store: Renewed, clock: FrozenClock) -> Turn:
+    turn = await begin(store, clock, "me", "key", "asked")
+    assert isinstance(turn, Turn)
+    clock.advance(seconds=1)
+    return turn
+
+
+async def turns(number: int = 10) -> None:
+    """Let everybody else have some turns of the loop."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_a_turn_is_renewed_while_it_is_answered(store: Renewed) -> None:
+    clock = FrozenClock()
+    store.open.set()
+    async with await begun(store, clock):
+        clock.advance(seconds=GIVEN_UP.total_seconds() - 1)
+        store.renewed.clear()
+        await store.renewed.wait()
+        clock.advance(seconds=GIVEN_UP.total_seconds() - 1)
+        assert await begin(store, clock, "me", "key", "asked") == KeptAnswer("asked"), "it goes on"
+
+
+async def test_an_answer_that_comes_during_a_renewal_is_kept(store: Renewed) -> None:
+    clock = FrozenClock()
+    async with await begun(store, clock) as turn:
+        await store.renewed.wait()
+        keeping = asyncio.create_task(turn.keep(ANSWER))
+        await turns()
+        store.open.set()
+        await keeping
+    assert await begin(store, clock, "me", "key", "asked") == ANSWER
+
+
+async def test_what_came_to_nothing_is_forgotten_however_often_it_was_cancelled(store: Renewed) -> None:
+    clock = FrozenClock()
+
+    async def answered() -> None:
+        async with await begun(store, clock):
+            await asyncio.Event().wait()
+
+    asked = asyncio.create_task(answered())
+    await store.renewed.wait()
+    for _ in range(3):
+        asked.cancel()
+        await turns()
+    assert not asked.done(), "a renewal is under way"
+    store.open.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert isinstance(await begin(store, clock, "me", "key", "asked"), Turn), "it can be made again"
