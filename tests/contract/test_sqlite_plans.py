@@ -24,6 +24,8 @@ BY_INDEX = {
     "changes_in_run": "c USING INDEX changes_by_run (run_id=? AND id<?)",
     "changes_of_kind_in_run": "c USING INDEX changes_by_run_and_kind (run_id=? AND kind=? AND id<?)",
     "changes_of_url": "c USING INDEX changes_of_url (url=? AND id<?)",
+    "due_tally": "p USING INTEGER PRIMARY KEY (rowid=?)",
+    "due_tally_of_few": "p USING INDEX pages_by_number (source_id=?)",
     "attempts_with_outcome": f"page_crawls USING INDEX {_OUTCOMES}",
 }
 

@@ -195,3 +195,24 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
         assert (report.uploaded, len(sink.documents), report.state) == (2001, 2001, "completed")
         assert sink.most - before < 40_000_000  # of 80 MB of text
         assert sink.most_at_once == 40
+
+
+@pytest.mark.usefixtures("work")
+async def test_pages_by_status_are_those_of_sources_with_and_without_external_stores(tmp_path: Path) -> None:
+    for name in ("copied", "kept", "more"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# {name}\n\nSome text about {name}.\n")
+    async with opened(tmp_path / "kb.db", to(tmp_path / "out", sources=["copied"])) as kb:
+        for name in ("kept", "copied", "more"):
+            await kb.crawl(str(tmp_path / name), name=name)
+
+        async def titles(status: PageStatus, *, after: int = 0, limit: int = 9) -> list[str | None]:
+            pages = await kb.page_list(None, PageFilter(status=status), after=after, limit=limit)
+            return [page.title for page in pages]
+
+        assert await titles(PageStatus.READY_FOR_INDEXING) == ["copied"]
+        assert await titles(PageStatus.ACTIVE) == ["kept", "more"]
+        await kb.sync()
+        assert await titles(PageStatus.ACTIVE) == ["kept", "copied", "more"], "in the order of their numbers"
+        assert await titles(PageStatus.ACTIVE, limit=2) == ["kept", "copied"]
+        assert await titles(PageStatus.ACTIVE, after=1) == ["copied", "more"]

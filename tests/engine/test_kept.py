@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 from tests.contract.desk import Desk, read
 
+from afresh.core.errors import StoreDamaged
 from afresh.core.model import Source
 from afresh.core.views import SourceView
 from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, MOST, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
@@ -21,12 +22,20 @@ class Slow(MemoryStore):
         super().__init__()
         self.size = 50_000
         self.counted = 0
+        self.given_up = 0
+        self.trouble: StoreDamaged | None = None
         self.open = asyncio.Event()
         self.open.set()
 
     async def source_view(self, source: Source) -> SourceView:
         self.counted += 1
-        await self.open.wait()
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        if self.trouble is not None:
+            raise self.trouble
         return replace(await super().source_view(source), pages=self.size)
 
 
@@ -123,13 +132,31 @@ async def test_a_large_source_that_is_gone_no_longer_keeps_the_numbers_of_the_ot
     assert (await kept.totals())["sources"] == 0
 
 
-async def test_trouble_is_told_to_who_asks_next_and_closing_ends_the_counting() -> None:
+async def test_trouble_is_told_to_who_asks_next_and_then_forgotten() -> None:
+    store, kept, desk, now = await stand()
+    await kept.source_view(desk.source)
+    now[0] += KEPT_SECONDS + 1
+    store.open.clear()
+    store.trouble = StoreDamaged("torn")
+    assert (await kept.source_view(desk.source)).pages == 50_000  # counted behind our back
+    store.open.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (store.counted, kept.numbers_kept) == (2, 0)
+    with pytest.raises(StoreDamaged):
+        await kept.source_view(desk.source)
+    store.trouble, store.size = None, 60_000
+    assert (await kept.source_view(desk.source)).pages == 60_000
+
+
+async def test_closing_ends_the_counting() -> None:
     store, kept, desk, now = await stand()
     await kept.source_view(desk.source)
     now[0] += KEPT_SECONDS + 1
     store.open.clear()
     await kept.source_view(desk.source)
+    await asyncio.sleep(0)
     await kept.close()
-    assert store.closed
+    assert (store.closed, store.counted, store.given_up) == (True, 2, 1)
     with pytest.raises(AttributeError):
         _ = cast("KeptNumbers", keeping(store)).nothing_like_it

@@ -1,23 +1,20 @@
 """Sending messages: what was sent is counted and noted, and trouble of one target is its own."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 
 import pytest
-from tests.e2e.library import opened
 
 from afresh.core.ending import Ending
-from afresh.core.errors import StoreBusy
 from afresh.core.model import RunMode, RunState
 from afresh.core.outbox import Letter, LetterState, Target
 from afresh.engine.carriers import Outcome, Told
 from afresh.engine.postman import Postman
 from afresh.ports import Library
-from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock, MemoryStore
 
-TARGETS = ("ops", "cms", "gone")
+LETTERS = [(name, "run.finished") for name in ("ops", "cms", "gone")]
 
 
 class Held:
@@ -36,12 +33,24 @@ class Held:
         return None, False
 
 
-async def filled(store: Library, now: datetime) -> None:
+class Down:
+    """Brings messages unless it is down."""
+
+    def __init__(self, name: str, *, down: bool = True) -> None:
+        self.target = Target(name=name)
+        self.down = down
+        self.asked: list[str] = []
+
+    async def carry(self, letter: Letter, told: Told, now: datetime) -> Outcome:
+        self.asked.append(letter.event)
+        return ("it is down", False) if self.down else (None, False)
+
+
+async def filled(store: Library, now: datetime, letters: Sequence[tuple[str, str]] = LETTERS) -> None:
     source = await store.add_source(
         name="docs", version=None, kind="web", url="https://x.example/", rules={}, policy={}, now=now
     )
     run, _ = await store.start_run(source.id, RunMode.CRAWL, full=False, worker="me", now=now)
-    letters = [(name, "run.finished") for name in TARGETS]
     await store.finish_run(run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), now)
 
 
@@ -69,21 +78,14 @@ async def test_F101_nothing_that_is_not_sent_counts_as_sent() -> None:
     assert await Postman(store=store, carriers={}, clock=clock).deliver() == 0
 
 
-async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settle, locked = SqlStore.settle_letter, [True]
-
-    async def busy(*args: object, **more: object) -> None:
-        if locked:
-            locked.clear()
-            raise StoreBusy("another process writes")
-        await settle(*args, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(SqlStore, "settle_letter", busy)
-    clock = FrozenClock()
-    async with opened(tmp_path / "kb.db", {"embedding.provider": "none"}, clock=clock) as kb:
-        await filled(kb._store, clock())
-        assert await kb.send_letters() == 0
-        states = [letter.state for letter in await kb.letters()]
-        assert (states, locked) == ([LetterState.DEAD] * 3, [])
+async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes() -> None:
+    store, clock = MemoryStore(), FrozenClock()
+    await filled(store, clock(), [("ops", "run.finished"), ("ops", "pages"), ("cms", "pages")])
+    ops, cms = Down("ops"), Down("cms", down=False)
+    postman = Postman(store=store, carriers={"ops": ops, "cms": cms}, clock=clock)
+    assert await postman.deliver() == 1
+    assert (ops.asked, cms.asked) == (["run.finished"], ["pages"])
+    clock.advance(3_600)
+    ops.down = False
+    assert await postman.deliver() == 2
+    assert ops.asked == ["run.finished", "run.finished", "pages"]

@@ -12,9 +12,11 @@ from tests.adapters.servers import Wire, answer, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
+from afresh.core.errors import StoreBusy
 from afresh.core.hooks import signed
 from afresh.core.outbox import LetterState
 from afresh.kb import KnowledgeBase
+from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock, TinySite
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -121,6 +123,31 @@ async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
             wire.routes["/hook"] = answer(200)  # one that comes back gets what waits
             await kb.refresh(["docs"])
             assert await kb.send_letters() == 1
+
+
+async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
+    wire: Wire, tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.routes["/hook"] = answer(204)
+    settle, locked = SqlStore.settle_letter, [True]
+
+    async def busy(*args: object, **more: object) -> None:
+        if locked:
+            locked.clear()
+            raise StoreBusy("another process writes")
+        await settle(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SqlStore, "settle_letter", busy)
+    with TinySite() as site:
+        filled(site, "a")
+        given = settings(wire, events=["run.finished"])
+        async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
+            await kb.crawl(site.url, name="docs")
+            assert await kb.send_letters() == 1
+            assert (locked, (await one(kb)).state) == ([], LetterState.SENT)
+            clock.advance(hours=1)
+            assert await kb.send_letters() == 0
+    assert wire.paths() == ["/hook"]
 
 
 async def test_F101_no_redirects_and_no_private_targets(

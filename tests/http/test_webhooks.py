@@ -27,6 +27,7 @@ from afresh.faces.http.app import make_app
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
+from afresh.kb_hooks import PutOff
 from afresh.testing import FrozenClock, GithubServer, TinySite
 
 SECRET = "It's a Secret to Everybody"
@@ -282,6 +283,18 @@ async def test_F100_a_source_that_cannot_be_looked_at_does_not_keep_others_waiti
         clock.advance(11)
         assert [report.version for report in await kb.look_as_wished()] == ["2"]
         assert rows(tmp_path / "kb.db", "select count(*) from webhook_wishes") == [(1,)]
+
+        put_off: PutOff = {}
+        pauses = list[float]()
+        for _ in range(8):
+            await kb.look_as_wished(put_off=put_off)
+            [(until, _)] = put_off.values()
+            pauses.append((until - clock()).total_seconds())
+            clock.set(until - timedelta(seconds=1))
+            await kb.look_as_wished(put_off=put_off)
+            assert [each for each, _ in put_off.values()] == [until], "it is not tried before"
+            clock.set(until)
+        assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
 
 
 async def test_F100_a_server_that_only_reads_takes_no_messages(

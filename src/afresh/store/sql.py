@@ -5,7 +5,8 @@ words of its own stands there, and nowhere else. `{list x}` is the members of th
 `{rows a b}` a table with these columns that is handed over whole, `{holds x}` whether a column holds a text
 in any case, `{for update}` and `{for update skip locked}` say who waits for whom where several may write at
 once. `{of sources}` is whether a page is one of them: the statement NAME finds those of some sources or all
-in the order of their numbers, until there are enough, and NAME_of_one those of one, by its index.
+in the order of their numbers, until there are enough, and NAME_of_one those of one, by its index. `{open
+rows}` are those of the queue with their pages: NAME goes through the queue, NAME_of_few through the pages.
 """
 
 import re
@@ -14,9 +15,15 @@ from importlib.resources import files
 
 from afresh.core.records import Sources
 
-_OF_SOURCES = {  # by the end of the statement's name
-    "": "(:everywhere = 1 or +p.source_id in {list sources})",
-    "_of_one": "p.source_id = :source",
+_FORMS = {  # by what ends the name of the statement
+    "{of sources}": {
+        "": "(:everywhere = 1 or +p.source_id in {list sources})",
+        "_of_one": "p.source_id = :source",
+    },
+    "{open rows}": {
+        "": "page_crawls c cross join pages p",
+        "_of_few": "pages p cross join page_crawls c",
+    },
 }
 _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
@@ -34,9 +41,10 @@ def queries(dialect: str) -> dict[str, str]:
             if name in found:
                 raise ValueError(f"two statements are called {name}")
             found[name] = text.strip().rstrip(";")
-    for name in [name for name, text in found.items() if "{of sources}" in text]:
-        text = found[name]
-        found |= {name + end: text.replace("{of sources}", words) for end, words in _OF_SOURCES.items()}
+    for name, text in list(found.items()):
+        for token, forms in _FORMS.items():
+            if token in text:
+                found |= {name + end: text.replace(token, words) for end, words in forms.items()}
     return found
 
 

@@ -11,6 +11,7 @@ from afresh.core.views import BackingOff
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, certain, waiting_from
 
+FEW = 2_000  # pages of a source that are gone through sooner than the queue of all sources
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,7 +43,8 @@ class Waits:
             "after_url": after.url if after else "",
         }
         async with self.db.read() as tx:
-            rows = await tx.all("next_looks", source=source, now=now, limit=limit, **asked)
+            name = await _form_of(tx, "next_looks", source)
+            rows = await tx.all(name, source=source, now=now, limit=limit, **asked)
             return [waiting_from(row) for row in rows]
 
     async def due_tally(self, source: SourceId, now: datetime, max_age: float | None) -> DueTally:
@@ -50,7 +52,8 @@ class Waits:
         age = timedelta(seconds=max_age or 0.0)
         oldest = None if max_age is None else now - age
         async with self.db.read() as tx:
-            row = await tx.one("due_tally", source=source, now=now, oldest=oldest)
+            name = await _form_of(tx, "due_tally", source)
+            row = await tx.one(name, source=source, now=now, oldest=oldest)
         if row is None:
             return DueTally()
         seen = at(row["seen"]) if max_age is not None else None
@@ -109,6 +112,12 @@ class Waits:
         base = {"source": run.source_id, "now": now}
         rows = [{**base, "url": url, "domain": domain_of(url), "at": time} for url, time in due_at.items()]
         await tx.many("await_look", rows)
+
+
+async def _form_of(tx: Session, name: str, source: SourceId) -> str:
+    """The statement that goes through the queue, or through the pages of a source that has few."""
+    row = await tx.one("count_some_pages", source=source, most=FEW)
+    return f"{name}_of_few" if row and row["number"] < FEW else name
 
 
 def listed_at(row: Row, recheck: float, now: datetime) -> datetime:

@@ -62,9 +62,12 @@ from page_crawls c join pages p on p.id = c.page_id
 where c.outcome is null and c.locked_at is null and c.run_id is null
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 
+-- count_some_pages
+select count(*) as number from (select 1 from pages where source_id = :source limit :most) counted
+
 -- next_looks
 select c.url, c.scheduled_for, c.updated_at, p.last_seen
-from page_crawls c cross join pages p -- the open rows in the order of their turn, by index
+from {open rows}
 where p.id = c.page_id and c.outcome is null
     and c.scheduled_for >= :since and (c.scheduled_for > :since or c.url > :after_url)
     and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
@@ -79,7 +82,7 @@ from (
     select c.scheduled_for, p.last_seen,
         case when c.scheduled_for <= :now or c.updated_at > :now or p.last_seen <= :oldest then 1 else 0 end as due,
         case when p.status in ('deleted', 'redirect', 'error', 'pending') then 0 else 1 end as held
-    from page_crawls c cross join pages p -- the open rows first: they stand together
+    from {open rows}
     where p.id = c.page_id and c.outcome is null
         and p.source_id = :source and (p.status not in ('deleted', 'redirect') or p.listed = 1)
 ) w
