@@ -8,7 +8,7 @@ from datetime import datetime
 from afresh.core.embedding import Model
 from afresh.core.errors import SourceError, UsageError
 from afresh.core.labels import name_for
-from afresh.core.model import PageId, RunId, RunState, Source, SourceId
+from afresh.core.model import PageId, Policy, RunId, RunState, Source, SourceId
 from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
 from afresh.core.pictures import Receipt
 from afresh.core.schedule import DueTally
@@ -18,6 +18,7 @@ from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
 from afresh.engine.records import split
 from afresh.engine.runs import run_and_source
+from afresh.engine.settled import if_settled
 from afresh.engine.status import due_of, live_report, view_of, whole_view_of
 from afresh.engine.tools import Models
 from afresh.engine.which import exact_source
@@ -173,16 +174,17 @@ class Glances(Work):
     async def held(self, number: int) -> Held:
         """What a run that the brake holds would delete."""
         run, source = await run_and_source(self._store, number)
+        settled = if_settled(self._tools.bounds, source)
+        brake = settled[1] if settled else Policy()
         if run.state is not RunState.NEEDS_CONFIRMATION:
-            return Held(pages=(), count=0)
+            return Held(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
         doomed = await self._store.doomed(source.id)
         pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
         shown = tuple(
             HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
             for page in pages[:MOST_HELD]
         )
-        policy = self._tools.bounds(source)[1]
-        return Held(pages=shown, count=len(pages), percent=policy.brake_percent, allowed=policy.brake_pages)
+        return Held(pages=shown, count=len(pages), percent=brake.brake_percent, allowed=brake.brake_pages)
 
     async def passages(self, page: int) -> list[PassageView]:
         """The pieces of a page that are searched, in the order of its text."""

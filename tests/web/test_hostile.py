@@ -175,7 +175,7 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         notes=tuple(texts),
     )
     doomed = tuple(HeldPage(id=PageId(1), url=text, title=text, moved_to=text) for text in texts)
-    held = Held(pages=doomed, count=len(doomed))
+    held = Held(pages=doomed, count=len(doomed), percent=10.0, allowed=10)
     told = Receipt(pages=1, fresh=1, oldest_check=None, run=report)
     run = {"run": report, "source": source, "held": held, "live": [(source, report)], "tabs": (), "tab": ""}
     run |= {"receipt": told}

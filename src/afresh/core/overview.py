@@ -72,8 +72,8 @@ class Held:
 
     pages: tuple[HeldPage, ...]  # the first of them
     count: int
-    percent: float = 0.0  # of the pages of its source, above which deletions wait …
-    allowed: int = 0  # … unless they are so few
+    percent: float  # of the pages of its source, above which deletions wait …
+    allowed: int  # … unless they are so few
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

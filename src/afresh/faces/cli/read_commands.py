@@ -132,7 +132,7 @@ def links(
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Attempts at most.")
 @as_rows
 def attempts(session: Session, run: int, outcome: str | None, limit: int) -> None:
-    """List what a run looked at, by outcome, with the evidence of each."""
+    """List what a run looked at, what went wrong first, with the evidence of each."""
     only = one_of(Outcome, "--outcome", outcome)
     rows = session.ask(lambda kb: kb.attempts_of_run(run, outcome=only, limit=limit))
     if session.wrote_rows(rows, Attempt):

@@ -113,7 +113,7 @@ async def attempts_of_run(
     cursor: Cursor = None,
     limit: Limit = USUAL,
 ) -> Response:
-    """What a run looked at so far, by outcome."""
+    """What a run looked at so far, what went wrong first."""
     await reach.run(number)
     after = read_attempt(cursor)
     found = await reach.kb.attempts_of_run(number, outcome=outcome, after=after, limit=limit + 1)
