@@ -32,6 +32,7 @@ INDEXING = 0x616678  # the first half of the advisory lock of who makes an index
 SETTINGS = """
 select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
     set_config('jit', 'off', false), -- it costs more than it saves on short statements
+    set_config('max_parallel_workers_per_gather', '0', false), -- several questions at once are faster without
     case when current_setting('synchronous_commit') = 'off'
         then set_config('synchronous_commit', 'local', false) end
 """  # commits are on disk when they are answered: whose host it is must outlive the server
