@@ -74,6 +74,11 @@ class Glances(Work):
     async def _counted(self, sources: Sequence[Source], alive: set[str]) -> list[SourceView]:
         return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
+    async def sums(self) -> Mapping[str, int]:
+        """How many pages and passages there are in all sources."""
+        totals = await self._store.totals()
+        return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
+
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
         alive, now = await self._alive(), self._clock()

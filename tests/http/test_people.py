@@ -189,6 +189,7 @@ async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> Non
             assert len(answer.body) < 120_000
             page = answer.body.decode()
             assert "<dt>Sources</dt><dd>60</dd>" in page
+            assert "<dt>Pages</dt><dd>0</dd>" in page
             seen += re.findall(r'<h2><a href="/sources/\d+">(.*?)</a>', page)
             found = re.search(r'rel="next" href="(.*?)"', page)
             place = f"/{unescape(found[1])}" if found else ""

@@ -1,10 +1,13 @@
 """The overview: every source at a glance."""
 
+from collections.abc import Mapping, Sequence
+
 from fastapi import APIRouter, Request, Response
 
 from afresh.core.model import Source
+from afresh.core.overview import SourceGlance
 from afresh.faces.http.cursors import number_cursor, read_number
-from afresh.faces.http.reach import Reached
+from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute, show
 from afresh.faces.web.listing import Cursor, Filter
 
@@ -25,24 +28,30 @@ async def overview(
     glances = await reach.kb.glances(here)
     sparks = await reach.kb.recent_changes([source.id for source in here])
     more = number_cursor(first + SHOWN) if len(fitting) > first + SHOWN else None
-    totals = {
-        "pages": sum(each.view.pages for each in glances),
-        "chunks": sum(each.view.chunks for each in glances),
-        "due": sum(each.due for each in glances),
-        "errors": sum(each.view.errors for each in glances),
-    }
     return show(
         request,
         "overview.html",
         glances=glances,
         live=live,
-        totals=totals if len(here) == len(visible) else {},
+        totals=await _totals(reach, glances, whole=len(here) == len(visible)),
         sparks=sparks,
         number=len(visible),
         listed={"items": glances, "more": more},
         text=text,
         removed="" if any(each.label == removed for each in visible) else removed,
     )
+
+
+async def _totals(reach: Reach, glances: Sequence[SourceGlance], *, whole: bool) -> Mapping[str, int]:
+    """What all sources come to; where only a part of them is shown, as far as the store knows it."""
+    if not whole:
+        return await reach.kb.sums() if reach.allowed.everywhere else {}
+    return {
+        "pages": sum(each.view.pages for each in glances),
+        "chunks": sum(each.view.chunks for each in glances),
+        "due": sum(each.due for each in glances),
+        "errors": sum(each.view.errors for each in glances),
+    }
 
 
 def _fits(source: Source, words: str) -> bool:
