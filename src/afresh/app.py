@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -215,13 +215,15 @@ class Workshop(Outlets, Naming):
     async def contents(self, source: Source) -> Contents:
         """What a source of files, links or a repository lists now; no page is made of it."""
         own = self._own(source)
-        async with self._glances, self._borrowed() as offload:
+        turn = self._glances if source.kind in ("git", "github") else nullcontext()  # others are quick
+        async with turn, self._borrowed() as offload:
             web, lister = Looking(own, rules_for(source, own), self.clock, offload, None).at(source.kind)
             try:
                 urls = tuple([each.url async for each in lister.list()])
             finally:
                 await web.close()
-        return Contents(urls=urls, dropped=dict(lister.dropped), errors=tuple(lister.listing_errors))
+        errors, notes = tuple(lister.listing_errors), tuple(lister.notes)
+        return Contents(urls=urls, dropped=dict(lister.dropped), errors=errors, notes=notes)
 
     def lookout(self, source: Source) -> Lookout:
         """What hears of changes at the root of a source on this machine."""

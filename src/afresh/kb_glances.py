@@ -8,6 +8,7 @@ from datetime import datetime
 from afresh.core.embedding import Model
 from afresh.core.errors import SourceError, UsageError
 from afresh.core.labels import name_for
+from afresh.core.masking import mask_secrets
 from afresh.core.model import PageId, Policy, RunId, RunState, Source, SourceId
 from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
 from afresh.core.pictures import Receipt
@@ -151,13 +152,15 @@ class Glances(Work):
         except TimeoutError:
             return replace(preview, trouble=f"it is not listed within {PATIENCE:g} s; a run has more time")
         except (SourceError, UsageError) as error:
-            return replace(preview, trouble=str(error))
+            return replace(preview, trouble=mask_secrets(str(error)))
+        listed, beyond = found.urls[: preview.rules.max_pages], len(found.urls) - preview.rules.max_pages
         return replace(
             preview,
-            listed=len(found.urls),
-            belong=found.urls[:MOST_LISTED],
-            dropped=found.dropped,
-            trouble=found.errors[0] if found.errors else None,
+            listed=len(listed),
+            belong=listed[:MOST_LISTED],
+            dropped={**found.dropped, **({"beyond the most pages": beyond} if beyond > 0 else {})},
+            trouble=mask_secrets(found.errors[0]) if found.errors else None,
+            notes=tuple(map(mask_secrets, found.notes)),
         )
 
     async def _with_start(self, preview: Preview) -> Preview:
@@ -165,7 +168,7 @@ class Glances(Work):
         try:
             seen = await self._tools.glance(preview.url)
         except (SourceError, UsageError) as error:
-            return replace(preview, trouble=str(error))
+            return replace(preview, trouble=mask_secrets(str(error)))
         judged = [(url, preview.rules.refusal(url, 1)) for url in seen.links if url != seen.url]
         return replace(
             preview,

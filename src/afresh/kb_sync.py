@@ -18,6 +18,7 @@ from afresh.engine.which import exact_source, exact_sources
 from afresh.ports import Clock, Library
 
 PART = 10_000  # pages whose copies are asked for at once
+LONGEST_TEXT = 500  # characters of a text that pages are found by
 
 
 class Syncing:
@@ -177,6 +178,8 @@ class Syncing:
 
 def in_usual_words(which: PageFilter) -> PageFilter:
     """What is asked for, with the language as pages name it: EN is en."""
+    if which.text and (len(which.text) > LONGEST_TEXT or not which.text.isprintable()):
+        raise UsageError(f"text: expected at most {LONGEST_TEXT} characters that can be seen")
     return replace(which, language=normalise_tag(which.language) or which.language)
 
 

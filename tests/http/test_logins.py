@@ -36,6 +36,10 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
         assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 200
         assert (await ask(app, "GET", "/api/v1/sources", held, client=REMOTE)).status == 200
         assert (await ask(app, "GET", "/", HTML, client=REMOTE)).headers["location"] == "/login?to=/"
+        again = await ask(app, "GET", "/login?to=/changes", held, client=REMOTE)
+        assert (again.status, again.headers["location"]) == (303, "/changes"), "who is logged in goes on"
+        stray = {**held, "authorization": "Basic eDp5"}  # as a proxy may add it, with which nobody is let in
+        assert (await ask(app, "GET", "/login", stray, client=REMOTE)).status == 200
         policy = (await ask(app, "GET", "/login", HTML, client=REMOTE)).headers["content-security-policy"]
         assert "unsafe" not in policy
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")

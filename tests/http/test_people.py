@@ -168,6 +168,16 @@ async def test_a_preview_lists_files_and_links_and_keeps_nothing(tmp_path: Path)
         named = "https://docs.example.org/a https://docs.example.org/b"
         assert f"2 addresses listed {named}" in await shown(links)
         assert "1 file to read" in await shown(notes / "note-00.md")
+        assert "2 files to read" in await shown(notes, "&max_pages=2")
+        few = await shown(links, "&max_pages=1")
+        assert "1 address listed" in few
+        assert "1 beyond the most pages" in few
+        place = f"/add?do=preview&scope=domain&max_depth=1&target={quote(str(notes), safe='')}"
+        form = LexborHTMLParser((await ask(app, "GET", place, HTML)).body)
+        kept = [form.css_first(f"#f-{key}") for key in ("scope", "max_depth")]
+        assert all(kept), "what was typed stays, whatever kind it is for"
+        links.write_text("see https://user:hunter2@docs.example.org/ and more\n", "utf-8")
+        assert "hunter2" not in await shown(links)
         links.write_text("nothing that leads anywhere\n", "utf-8")
         assert "cannot be listed now" in await shown(links)
         assert not await kb.all_sources()
@@ -279,6 +289,7 @@ async def test_whoever_is_lost_is_led_back(tmp_path: Path) -> None:
             (f"{base}/sources/{source.id}?text=a", f'href="/sources/{source.id}?text=a"'),
             (f"{base}{wrong}", 'href="/"'),
             ("https://evil.example/sources/1", 'href="/"'),
+            ("http://[x", 'href="/"'),
             (f"{base}//evil.example/", 'href="/"'),
         ):
             page = await ask(app, "GET", wrong, {**HTML, "referer": came})

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 from tests.e2e.library import in_database
 from tests.postgres import Postgres
 from tests.web.showroom import Stand, browser, elsewhere, standing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+expect.set_options(timeout=20_000)  # a machine that does other things as well still gets there
 
 
 @pytest.fixture(scope="module")

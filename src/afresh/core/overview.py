@@ -45,6 +45,7 @@ class Preview:
     trouble: str | None = None  # why the start page or the list of files cannot be read just now
     listed: int | None = None  # files or addresses that would be read, where a source lists them
     dropped: Mapping[str, int] = field(default_factory=dict)  # those that would not: why, and how many
+    notes: tuple[str, ...] = ()  # what else there is to know of the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class Contents:
     urls: tuple[str, ...]
     dropped: Mapping[str, int]  # what is left out: why, and how many
     errors: tuple[str, ...]  # what could not be listed
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

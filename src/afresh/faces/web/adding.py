@@ -25,7 +25,7 @@ SCOPES = {
 async def ask(request: Request, reach: Reached) -> Response:
     """The form, and what would be read of what it names; another site can have nothing read."""
     _check(request, reach)
-    form = {key: text.strip()[:2_000] for key, text in request.query_params.items()}
+    form = {key: text.strip() for key, text in request.query_params.items()}
     if form.get("do") != "preview" or request.headers.get("sec-fetch-site", "none") not in OURS:
         return _shown(request, form)
     try:
@@ -63,14 +63,15 @@ def _check(request: Request, reach: Reach) -> None:
 def _shown(
     request: Request, typed: Mapping[str, str], preview: Preview | None = None, wrong: Wrong | None = None
 ) -> Response:
+    kind = preview.kind if preview else None
     return show(
         request,
         "add.html",
         422 if wrong else 200,
         typed=typed,
         filled=[key for key, text in typed.items() if text],
-        fields=fields_for(preview.kind if preview else None),
-        usual=usual_values(request),
+        fields=fields_for(kind, typed),
+        usual=usual_values(request, kind),
         preview=preview,
         wrong=wrong,
         scopes=SCOPES,

@@ -13,6 +13,7 @@ from afresh.core.model import Source
 WRONG = (UsageError, ConfigError, SourceError, KeywordError)  # with what somebody typed
 TARGET = "target"  # the field of what to add
 ON_THE_WEB = ("web", "links")
+EMPTY: Mapping[str, str] = {}
 
 
 class Field(NamedTuple):
@@ -44,7 +45,7 @@ FIELDS = (
         "lines",
     ),
     Field("exclude", "Never these", "Patterns, one a line.", "lines"),
-    Field("max_pages", "Most pages", "More are left out.", "number", (), "crawl.max_pages", ("web",)),
+    Field("max_pages", "Most pages", "More are left out.", "number", (), "crawl.max_pages"),
     Field(
         "max_depth",
         "Deepest link",
@@ -52,7 +53,6 @@ FIELDS = (
         "number",
         (),
         "crawl.max_depth",
-        ("web",),
     ),
     Field(
         "concurrency",
@@ -116,14 +116,16 @@ def wrong_with(error: Exception) -> Wrong:
     return Wrong(rest, TARGET) if colon and key == TARGET else Wrong(told)
 
 
-def fields_for(kind: str | None) -> Sequence[Field]:
-    """The settings that mean something for a kind of source; None: it is not known yet."""
-    return [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds]
+def fields_for(kind: str | None, typed: Mapping[str, str] = EMPTY) -> Sequence[Field]:
+    """The settings that mean something for a kind of source (None: it is not known yet), or were typed."""
+    meant = [field for field in FIELDS if kind is None or not field.kinds or kind in field.kinds]
+    return [field for field in FIELDS if field in meant or typed.get(field.key)]
 
 
-def usual_values(request: Request) -> dict[str, str]:
-    """What holds for all sources that say nothing else, by field."""
-    return {field.key: _everywhere(request, field) for field in FIELDS}
+def usual_values(request: Request, kind: str | None) -> dict[str, str]:
+    """What holds for all sources of a kind that say nothing else, by field."""
+    found = {field.key: _everywhere(request, field) for field in FIELDS}
+    return found if kind in (None, "web") else {**found, "max_pages": "all", "max_depth": "any"}
 
 
 def _everywhere(request: Request, field: Field) -> str:

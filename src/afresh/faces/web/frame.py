@@ -131,7 +131,10 @@ def trouble(request: Request, status: int, detail: str) -> Response:
 
 def _way_back(request: Request) -> str | None:
     """The page of ours from which somebody came, if it is another one."""
-    came = urlsplit(request.headers.get("referer", ""))
+    try:
+        came = urlsplit(request.headers.get("referer", ""))
+    except ValueError:
+        return None
     place = f"{came.path}?{came.query}" if came.query else came.path
     here = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
     return place if came.netloc == request.url.netloc and is_ours(place) and place != here else None

@@ -20,7 +20,8 @@ async def ask(
     request: Request, kb: Kb, place: Annotated[str, Query(alias="to", max_length=2_000)] = "/"
 ) -> Response:
     """Where a token is asked for; who has shown one goes on."""
-    cookie = cookie_of(request.scope)
+    allowed_of(request.scope)  # tells of no source
+    cookie = cookie_of(request.scope) if "authorization" not in request.headers else None
     if cookie and await kb.logged_in(cookie) is not None:
         return to(place if is_ours(place) else "/")
     return show(request, "login.html", place=place, wrong=None, any_token=await kb.has_tokens())

@@ -38,7 +38,7 @@ async def overview(
         number=len(visible),
         listed={"items": glances, "more": more},
         text=text,
-        removed="" if any(each.label == removed for each in visible) else removed,
+        removed=removed if request.headers.get("sec-fetch-site") == "same-origin" else "",
     )
 
 

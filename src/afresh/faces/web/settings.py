@@ -9,6 +9,7 @@ from afresh.core.model import Source
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.fields import (
+    FIELDS,
     WRONG,
     Wrong,
     fields_for,
@@ -34,10 +35,10 @@ async def ask(request: Request, reach: Reached, number: Id, saved: Filter = "") 
 
 @router.post("/sources/{number}/settings")
 async def save(request: Request, reach: Reached, number: Id) -> Response:
-    """Take what was typed; a field that is empty is as everywhere again."""
+    """Take what was typed; a field that is empty is as everywhere again, one that is not there stays."""
     source = await reach.source(number)
     form = await form_of(request)
-    typed = {field.key: form.get(field.key, "").strip() for field in fields_for(source.kind)}
+    typed = {field.key: form[field.key].strip() for field in FIELDS if field.key in form}
     try:
         await reach.kb.change_settings(
             source, read_settings(typed), [key for key, text in typed.items() if not text]
@@ -67,7 +68,11 @@ async def _shown(
     saved: bool = False,
     wrong: Wrong | None = None,
 ) -> Response:
-    given = {"fields": fields_for(source.kind), "typed": typed, "usual": usual_values(request)}
+    given = {
+        "fields": fields_for(source.kind, typed),
+        "typed": typed,
+        "usual": usual_values(request, source.kind),
+    }
     answer = await show_tab(request, reach, source, "settings", {}, saved=saved, wrong=wrong, **given)
     answer.status_code = 422 if wrong else 200
     return answer

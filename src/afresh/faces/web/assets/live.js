@@ -1,6 +1,7 @@
 // What runs now: one stream for the page, closed while nobody looks at it.
 
 const panel = document.querySelector("[data-live]");
+const ALL = "[data-fresh][id]";
 const FOLLOW = 4_000;  // after which what is told of a run below its numbers follows them
 const LOST = 6_000;  // after which a stream that broke off is a server that is away
 let stream = null, following = 0, lost = 0;
@@ -54,11 +55,18 @@ function replace(content) {
   freshen().catch(() => {});
 }
 
-async function freshen(parts = "[data-fresh][id]") {
+// Whether somebody marks words there, to copy them: then they stay.
+function marked(parts) {
+  const chosen = getSelection();
+  return !chosen.isCollapsed && Boolean(chosen.anchorNode.parentElement?.closest(parts));
+}
+
+async function freshen(parts = ALL) {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (answer.redirected || answer.status === 404) { location.reload(); return; }  // the login ended, or it was removed
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (parts !== ALL && (!going().length || marked(parts))) return;
   for (const part of document.querySelectorAll(parts)) {
     const newer = page.getElementById(part.id);
     if (newer) keepPlace(part, () => part.replaceWith(newer));
