@@ -380,6 +380,30 @@ def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
         expect(page.locator("main")).to_contain_text("kind: expected one of new, changed")
 
 
+def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(
+    tmp_path: Path, chromium: "Browser"
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name, text in {"a": "see [b](b.md)", "b": "alone", "c": "alone, too"}.items():
+        (notes / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
+
+    async def read(kb: KnowledgeBase, stand: Stand) -> None:
+        await kb.crawl(str(notes), name="notes")
+        (notes / "b.md").write_text("# b\n\nanother\n", "utf-8")
+        [second] = await kb.refresh(["notes"])
+        assert (second.checked, second.changed) == (3, 1)
+
+    with standing(tmp_path / "store.db", read) as stand, watched(chromium, stand.url) as seen:
+        seen.page.goto("/sources/1/map")
+        seen.page.wait_for_selector("#map[data-ready='3'][data-lines='1']")
+        expect(seen.page.locator(".map")).to_contain_text("nothing stands in the middle")
+        assert seen.flaws() == []
+        seen.page.goto("/runs/2/attempts")
+        expect(seen.page.locator("table.rows tbody tr")).to_have_count(1)
+        expect(seen.page.locator("main")).to_contain_text("checked by it, and need no attempt")
+
+
 async def nothing(kb: KnowledgeBase, stand: Stand) -> None:
     """Leave a store empty."""
 

@@ -47,6 +47,7 @@ function arrange(data) {
     node.leaves = node.children.reduce((sum, child) => sum + child.leaves, 0) || 1;
     node.size = 3 + 2 * Math.log1p(node.children.length);
   }
+  canvas.dataset.lines = String(nodes.filter((node) => node !== top && !node.loose).length);
   place(top, -Math.PI / 2, 1.5 * Math.PI, 0);
   spread();
   links = data.links.map(([from, to]) => [byId.get(from), byId.get(to)]).filter(([a, b]) => a && b);
