@@ -87,6 +87,18 @@ def schedule(text: str) -> str:
         ) from None
 
 
+def duration(text: str) -> str:
+    """A length of time such as 30d."""
+    from afresh.core.durations import read_duration
+    from afresh.core.errors import UsageError
+
+    try:
+        read_duration(text)
+    except UsageError as wrong:
+        raise WrongValue(str(wrong)) from None
+    return text.strip().lower()
+
+
 def budget(text: str) -> str:
     """Looks in a length of time."""
     from afresh.core.cron import CronError

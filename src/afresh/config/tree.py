@@ -18,6 +18,7 @@ from afresh.config.kb import KbSettings
 from afresh.config.links import LinksSettings
 from afresh.config.notify import NOTIFY, NotifySettings
 from afresh.config.places import network_place
+from afresh.config.retention import RetentionSettings
 from afresh.config.server import ServerSettings
 from afresh.config.sinks import SINKS, SinkSettings
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
@@ -251,6 +252,7 @@ class Config:
     git: GitSettings = field(default_factory=GitSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     ai: AiSettings = field(default_factory=AiSettings)
     links: LinksSettings = field(default_factory=LinksSettings)
@@ -282,6 +284,7 @@ SECTIONS = {
     "git": GitSettings,
     "policy": PolicySettings,
     "storage": StorageSettings,
+    "retention": RetentionSettings,
     "embedding": EmbeddingSettings,
     "ai": AiSettings,
     "links": LinksSettings,
