@@ -333,8 +333,8 @@ def test_the_whole_tree_is_told_with_secrets_masked(tmp_path: Path) -> None:
     config = settings(tmp_path, env={"AFRESH_STORE": "sqlite:///kb.db?password=hush"})
     told = describe(config)
     assert told["store"]["url"] == "sqlite:///kb.db?password=***"
-    sections = "store network crawl browser files git github policy storage retention embedding ai links log kb access"
-    assert set(told) == {*sections.split(), "sinks", "webhooks", "notify", "server", "telemetry"}
+    sections = "store network crawl browser files git github policy storage embedding ai links log kb access"
+    assert set(told) == {*sections.split(), "sinks", "webhooks", "notify", "server", "telemetry", "retention"}
     assert told["crawl"]["max_url_params"] is None
     assert told["crawl"]["include"] == []
     assert "hush" not in repr(config)

@@ -40,5 +40,5 @@ def test_R2_retention_of_a_file_and_of_a_variable(tmp_path: Path) -> None:
 def test_R2_a_retention_that_is_no_length_of_time_is_refused_with_its_line(
     tmp_path: Path, value: str
 ) -> None:
-    with pytest.raises(ConfigError, match="line 2: retention.deleted_pages"):
+    with pytest.raises(ConfigError, match=r"line 2: retention\.deleted_pages"):
         settings(tmp_path, f'retention:\n  deleted_pages: "{value}"\n')

@@ -14,14 +14,15 @@ class RetentionSettings:
 
     deleted_pages: str | None = text(
         "30d",
-        "how long the record of a deleted page stays, so that `why` can explain it and a page that returns keeps "
-        "its id; null: for ever",
+        "how long the record of a deleted page stays, so that `why` can explain it and a page that returns "
+        "keeps its id; null: for ever",
         optional=True,
         form=forms.duration,
     )
     attempts: str | None = text(
         None,
-        "how long attempts stay; the latest of each page and those of open runs stay in any case; null: for ever",
+        "how long attempts stay; the latest of each page and those of open runs stay in any case; "
+        "null: for ever",
         optional=True,
         form=forms.duration,
     )
