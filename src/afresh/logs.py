@@ -13,6 +13,7 @@ from pathlib import Path
 from afresh.config import Config, secret_values
 from afresh.core.errors import ConfigError
 from afresh.core.masking import mask_secrets, one_line
+from afresh.private_files import open_private_log
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 LONGEST = 4_000  # characters of one value: a log is for reading
@@ -118,7 +119,7 @@ class LogFile:
         self.path = path
         self._file: FileIO | None = None
         try:
-            self._file = path.open("ab", buffering=0)
+            self._file = open_private_log(path)
         except OSError as error:
             if error.errno not in _FULL:
                 raise ConfigError(f"log.file: {path} cannot be written: {error.strerror}") from None
@@ -126,7 +127,7 @@ class LogFile:
     def write(self, line: str) -> None:
         """Append a line."""
         if self._file is None:
-            self._file = self.path.open("ab", buffering=0)
+            self._file = open_private_log(self.path)
         self._file.write(line.encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:

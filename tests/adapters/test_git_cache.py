@@ -52,6 +52,13 @@ async def test_a_clone_is_for_its_user_alone(repo: Repo, cache: Path) -> None:
     assert mode_of(cache) & 0o077 == 0
 
 
+async def test_S6_a_clone_is_private_in_a_folder_that_was_there(repo: Repo, cache: Path) -> None:
+    cache.mkdir(mode=0o755)
+    assert await read(repo, cache) == BOTH
+    [clone] = clones(cache)
+    assert [oct(mode_of(each) & 0o077) for each in (cache, clone, *clone.rglob("pack"))] == ["0o0"] * 3
+
+
 def mode_of(path: Path) -> int:
     return path.stat().st_mode
 

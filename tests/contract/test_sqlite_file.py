@@ -1,11 +1,14 @@
 """The SQLite file: made, kept, refused; its indexes; and what only a look inside can tell."""
 
 import asyncio
+import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contract.asking import search
@@ -13,6 +16,7 @@ from tests.contract.desk import Desk, at, read
 
 from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
 from afresh.core.looks import NotModified, Seen
+from afresh.ports import Access
 from afresh.store.dialect import Session
 from afresh.store.open import open_store, sqlite_path
 from afresh.store.sql import migrations
@@ -53,6 +57,62 @@ async def test_a_file_and_its_folder_are_made(tmp_path: Path) -> None:
     await store.close()
     assert _rows(path, "pragma user_version") == [(migrations("sqlite")[-1][0],)]
     assert _rows(path, "pragma journal_mode") == [("wal",)]
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def wide_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("wide_umask")
+async def test_S6_F125_a_store_is_private_before_anything_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "new" / "folder"
+    path = folder / "afresh.db"
+    modes = []
+    connect = sqlite3.connect
+
+    def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+        modes.append(_mode(path))
+        return connect(*args, **kwargs)
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    tmp_path.chmod(0o755)
+    store = await open_store(f"sqlite:///{path}")
+    try:
+        beside = {each.name: _mode(each) for each in folder.iterdir()}
+    finally:
+        await store.close()
+    assert set(modes) == {0o600}
+    assert beside == {"afresh.db": 0o600, "afresh.db-wal": 0o600, "afresh.db-shm": 0o600}
+    assert (_mode(folder), _mode(folder.parent), _mode(tmp_path)) == (0o700, 0o700, 0o755)
+
+
+@pytest.mark.usefixtures("wide_umask")
+async def test_S6_a_store_behind_a_link_that_leads_nowhere_yet_is_private(tmp_path: Path) -> None:
+    link = tmp_path / "afresh.db"
+    link.symlink_to(tmp_path / "real.db")
+    store = await open_store(f"sqlite:///{link}")
+    await store.close()
+    assert _mode(tmp_path / "real.db") == 0o600
+
+
+async def test_S6_an_existing_store_that_others_can_read_is_narrowed(sqlite_file: Path) -> None:
+    store = await open_store(f"sqlite:///{sqlite_file}")
+    beside = [sqlite_file, *(sqlite_file.with_name(sqlite_file.name + end) for end in ("-wal", "-shm"))]
+    for each in beside:
+        each.chmod(0o664)
+    again = await open_store(f"sqlite:///{sqlite_file}", Access.READ)
+    assert [_mode(each) for each in beside] == [0o600] * 3
+    await again.close()
+    await store.close()
 
 
 async def test_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClock) -> None:

@@ -104,6 +104,7 @@ async def test_a_store_copied_to_postgres_and_back_is_the_same_row_by_row(
     assert again.tables == there.tables
     assert everything(back) == without_nul(everything(store))
     assert_sound(back)
+    assert back.stat().st_mode & 0o777 == 0o600  # S6
     assert_same(await look(store, f"sqlite:///{back}"), before)
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,25 @@ def test_F111_an_event_is_one_line_without_secrets(tmp_path: Path, form: str) ->
     lines = written(file)
     assert len(lines) == 3
     assert all(line.isprintable() and "hush" not in line and "page=2" in line for line in lines)
+
+
+def test_S6_F125_a_log_is_private_from_its_creation_and_narrowed_where_it_is_not(tmp_path: Path) -> None:
+    old, new, linked = tmp_path / "old.log", tmp_path / "new.log", tmp_path / "elsewhere.log"
+    for each in (old, linked):
+        each.touch()
+        each.chmod(0o644)
+    (tmp_path / "link.log").symlink_to(linked)
+    before = os.umask(0)
+    try:
+        for file in (old, new, tmp_path / "link.log", Path(os.devnull)):
+            was = stat.S_IMODE(Path(os.devnull).stat().st_mode)
+            with kept(settings(tmp_path, file=str(file))):
+                log.warning("written")
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (old, new, linked, Path(os.devnull))]
+    assert modes == [0o600, 0o600, 0o644, was]  # a link or a device is the operator's own arrangement
+    assert len(written(old)) == len(written(new)) == len(written(linked)) == 1
 
 
 def test_F111_text_and_json_tell_the_same(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class Lease:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that is for its user alone; GitError for one in which somebody else could write."""
+    """Make a folder that is for its user alone; GitError for one of somebody else."""
     try:
         for each in reversed((folder, *folder.parents)):
             if not each.exists():
@@ -107,7 +107,7 @@ def private_folder(folder: Path) -> None:
         found = folder.stat()
         if found.st_uid != os.geteuid():
             raise GitError(f"the folder of clones {folder} is somebody else's: name another (git.cache_dir)")
-        if found.st_mode & 0o022:
+        if found.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError as error:
         raise GitError(f"the folder of clones {folder} cannot be used: {error.strerror}") from None

@@ -105,6 +105,7 @@ async def start(call: Call) -> Process:
             cwd=call.folder,
             start_new_session=True,
             pass_fds=call.kept_open,
+            umask=0o077,  # what it writes is for this user alone, in whatever folder
         )
     except OSError as error:
         raise GitError(f"git cannot be started: {error.strerror or error}") from None

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from afresh.core.errors import StoreDamaged, StoreError
 from afresh.ports import Access
+from afresh.private_files import make_private_file, make_private_folder, narrow_file
 from afresh.store.sqlite_trouble import RESTORE, missing
 
 SMALL_BYTES = 16 * 2**20  # read whole in a dozen milliseconds
@@ -49,7 +50,9 @@ def _ways(path: Path, access: Access) -> tuple[str, ...]:
         raise missing(path)
     if not path.exists():
         _make_folder(path)
+        make_private_file(path.resolve())  # SQLite gives its log the mode of the file
         return (_uri(path, "mode=rwc"),)
+    _narrow(path.resolve())
     if _writable(path):
         return (_uri(path, "mode=rw"),)
     if access is Access.READ:
@@ -60,9 +63,15 @@ def _ways(path: Path, access: Access) -> tuple[str, ...]:
     )
 
 
+def _narrow(path: Path) -> None:
+    """A store that others could read, of an older afresh or restored from a backup, is for its owner alone."""
+    for each in (path, wal_of(path), path.with_name(path.name + "-shm")):
+        narrow_file(each)
+
+
 def _make_folder(path: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
     except OSError as error:
         raise StoreError(f"the folder of the store {path} cannot be made: {error.strerror}") from error
     if not _may_write(path.parent):
