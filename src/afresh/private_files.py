@@ -1,6 +1,6 @@
 """Files and folders that only their owner can read, from the moment they exist and whatever the umask is.
 
-On Windows modes say nothing and the folder of the user protects what is in it, so only creation is done there.
+On Windows the folder of the user protects what is in it; there files are only created.
 """
 
 import os

@@ -1,11 +1,14 @@
 """The address guard: what may be connected to, and that what is checked is what is connected (P15)."""
 
+import ipaddress
+
 import pytest
 from tests.adapters.servers import Names, anywhere, fetching, html, redirect, serving
 
 from afresh.core.errors import ConfigError
 from afresh.core.looks import Body, Outcome, Refused, Request
 from afresh.core.masking import for_strangers
+from afresh.fetchers import guard
 from afresh.fetchers.guard import AddressPolicy
 
 FORBIDDEN = [
@@ -135,6 +138,24 @@ def test_P15_a_name_never_opens_a_cloud_service() -> None:
     assert by_name.check("169.254.169.254", "docs.internal", 80) == "a cloud provider's service address"
     assert by_name.check("::ffff:168.63.129.16", "docs.internal", 80)
     assert by_address.check("169.254.169.254", "docs.internal", 80) is None
+
+
+def test_S8_the_kernel_says_which_addresses_are_of_this_machine() -> None:
+    own = {ip: guard.is_own_address(ipaddress.ip_address(ip)) for ip in ("127.0.0.1", "127.9.9.9", "8.8.8.8")}
+    assert own == {"127.0.0.1": True, "127.9.9.9": True, "8.8.8.8": False}
+
+
+def test_S8_F126_a_public_address_of_this_machine_is_refused_unless_it_is_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mine = ipaddress.ip_address("8.8.4.4")
+    monkeypatch.setattr(guard, "is_own_address", lambda address: address == mine)
+    for disguise in ("8.8.4.4", "::ffff:8.8.4.4", "64:ff9b::8.8.4.4", "2002:808:404::1"):
+        assert AddressPolicy().check(disguise, "example.org", 80) == "an address of this machine"
+    assert AddressPolicy().check("8.8.8.8", "example.org", 80) is None
+    assert AddressPolicy(["8.8.4.4:443"]).check("8.8.4.4", "example.org", 80) is not None
+    for allow in ("8.8.4.4", "example.org", "8.8.4.4:80"):
+        assert AddressPolicy([allow]).check("8.8.4.4", "example.org", 80) is None
 
 
 @pytest.mark.parametrize("entry", ["", "10.0.0.0/99", "a b", "http://x/", "127.0.0.1:http"])

@@ -12,6 +12,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SERVICE = "a cloud provider's service address"
+OWN = "an address of this machine"
 
 # Our own list: the flags of the standard library call several of these global. The first entry that fits
 # names the kind, so single addresses stand before the networks around them.
@@ -104,7 +105,7 @@ class AddressPolicy:
         return any(entry.covers(address, name, port) for entry in self._allowed)
 
     def _kind(self, address: Address, host: str, port: int) -> str | None:
-        kind = _denied(address)
+        kind = _denied(address) or (OWN if is_own_address(address) else None)
         name = "" if kind is SERVICE else host
         if kind and any(entry.covers(address, name, port) for entry in self._allowed):
             return None
@@ -134,6 +135,20 @@ def _unwrapped(address: Address) -> Iterator[Address]:
     elif address in _TEREDO:
         yield ipaddress.IPv4Address(number >> 64 & 0xFFFFFFFF)
         yield ipaddress.IPv4Address(~number & 0xFFFFFFFF)
+
+
+def is_own_address(address: Address) -> bool:
+    """Whether an address is one of this machine's interfaces, asked of the kernel each time: they come and go.
+
+    To connect a datagram socket sends nothing. It picks the route, and the way to an own address starts there.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))
+            return ipaddress.ip_address(probe.getsockname()[0].partition("%")[0]) == address
+    except OSError:  # no way there, or none of this family
+        return False
 
 
 def _denied(address: Address) -> str | None:

@@ -64,7 +64,7 @@ def _ways(path: Path, access: Access) -> tuple[str, ...]:
 
 
 def _narrow(path: Path) -> None:
-    """A store that others could read, of an older afresh or restored from a backup, is for its owner alone."""
+    """Close a store of an older afresh, or one restored from a backup, to other users."""
     for each in (path, wal_of(path), path.with_name(path.name + "-shm")):
         narrow_file(each)
 
