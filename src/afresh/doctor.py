@@ -238,8 +238,14 @@ async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:
     attached = [source.id for source in known if is_attached(settings.sources, source)]
     states = await store.count_copies(name, attached)
     if states.get(PageStatus.ERROR):
-        detail = f"{states[PageStatus.ERROR]:,} pages were refused"
+        refused = states[PageStatus.ERROR]
+        detail = "1 page was refused" if refused == 1 else f"{refused:,} pages were refused"
         fix = "`afresh pages NAME --status error` lists them, `afresh why URL` tells the reason"
+        return Finding(check=check, ok=False, detail=detail, fix=fix)
+    if stuck := await store.count_stuck(name, attached):
+        detail = "1 document is stuck" if stuck == 1 else f"{stuck:,} documents are stuck"
+        detail += f": processed for longer than sinks.{name}.deadline_seconds"
+        fix = f"`afresh sync --to {name}` deletes and uploads again"
         return Finding(check=check, ok=False, detail=detail, fix=fix)
     detail = f"{settings.kind}, {states.get(PageStatus.ACTIVE, 0):,} of {sum(states.values()):,} pages active"
     return Finding(check=check, ok=True, detail=detail)

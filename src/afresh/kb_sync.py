@@ -167,7 +167,8 @@ class Syncing:
         for name in sorted(kinds):
             states = await self._store.count_copies(name, attached[name])
             record = records.get(name)
-            view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())))
+            stuck = await self._store.count_stuck(name, attached[name])
+            view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())), stuck=stuck)
             views.append(view if record is None else _as_recorded(view, record))
         return tuple(views)
 

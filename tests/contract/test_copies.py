@@ -12,7 +12,7 @@ from afresh.core.errors import RunBusy
 from afresh.core.looks import Moved, Seen
 from afresh.core.model import PageStatus
 from afresh.core.records import ALL_PAGES, LIVE_PAGES, PageFilter
-from afresh.core.shown import CONTENT, copy_state, with_copies
+from afresh.core.shown import CONTENT, copy_state, copy_view, with_copies
 from afresh.core.sync_views import CopyView
 from afresh.core.text import content_hash
 
@@ -138,12 +138,20 @@ async def test_D16_everything_about_a_copy_is_kept_and_read_in_order(desk: Desk)
     assert [each.copy.id for each in rest] == [each.copy.id for each in whole[1:3]]
     assert await desk.store.copies("out", [desk.source.id], only=[]) == []
     assert {each.hash for each in await desk.store.copies("out", [])} == {None}  # no longer attached
+    here = [desk.source.id]
     for state in PageStatus:
         for at_hand in (whole[0].hash, "h2"):
             now_held = replace(full, state=state, wanted_hash=at_hand, held_hash=at_hand)
             await desk.store.record_copies("out", desk.worker, [now_held], now)
             shown = Counter(map(copy_state, await desk.store.copies("out", [desk.source.id])))
             assert await desk.store.count_copies("out", [desk.source.id]) == shown
+            stuck = replace(now_held, error="stuck: PROCESSING since noon")
+            await desk.store.record_copies("out", desk.worker, [stuck], now)
+            number = sum(copy_view(each, "out").stuck for each in await desk.store.copies("out", here))
+            assert await desk.store.count_stuck("out", here) == number
+            assert number == (state is PageStatus.PROCESSING and at_hand == whole[0].hash)
+            assert await desk.store.count_stuck("out", []) == 0
+            await desk.store.record_copies("out", desk.worker, [now_held], now)
             for each in CONTENT:
                 listed = await desk.store.pages_copied("out", desk.source.id, state=each, after=0, limit=9)
                 assert [page.copy.state for page in listed] == [each] * shown[each]

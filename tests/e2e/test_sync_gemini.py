@@ -13,6 +13,7 @@ from afresh.core.model import PageStatus
 from afresh.core.records import PageFilter
 from afresh.core.states import may_live_on
 from afresh.core.sync_views import SyncReport
+from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
@@ -94,13 +95,36 @@ async def test_D2_D3_D13_D14_D15_D19_F94_F95_pages_are_active_when_Gemini_says_s
                     lives[view.url].append(view.status)
                 clock.advance(minutes=10)
                 await synced(kb)
-            stuck = [each for each in await kb.sync() if each.stuck]
-            assert [each.stuck for each in stuck] == [1]
             states = sorted(view.status for view in await kb.pages("docs"))
-            assert states == ["active", "active", "processing"]
+            assert states == ["active", "active", "active"]
             assert all(may_live_on(*pair) for life in lives.values() for pair in pairwise(life))
-            assert len(server.documents) == 3  # the one that failed was replaced, the one that hangs was not
-            assert server.kinds["upload.start"] == 4
+            assert server.kinds["upload.start"] == 5  # one failed and one was stuck: each was put once more
+            assert texts(server) == held(store)
+
+
+async def test_R7_G15_F94_what_is_stuck_shows_in_status_doctor_pages_and_exit_code_until_it_is_put_again(
+    tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
+) -> None:
+    lay(tiny, {"/": ["/a"], "/a": []})
+    with GeminiServer(clock) as server:
+        server.hosted.fates = [NEVER]
+        async with attached(store, server, clock) as kb:
+            await kb.crawl(tiny.url, name="docs")
+            assert exit_code([await synced(kb)]) == 0  # what is processed in time is no trouble
+            clock.advance(minutes=31)
+            report = await synced(kb)
+            assert (report.stuck, exit_code([report])) == (1, 1)
+            [sink], [shown] = (await kb.status()).sinks, (await kb.show("docs")).sinks or ()
+            assert (sink.stuck, shown.stuck, sink.states) == (1, 1, {"active": 1, "processing": 1})
+            [finding] = [each for each in await kb.doctor() if each.check == "sink team"]
+            assert not finding.ok
+            assert "1 document is stuck" in finding.detail
+            assert "afresh sync --to team" in str(finding.fix)
+            assert sum(copy.stuck for view in await kb.pages("docs") for copy in view.copies) == 1
+            report = await synced(kb)
+            assert (report.uploaded, report.stuck, exit_code([report])) == (1, 0, 0)
+            assert server.kinds["documents.delete"] == 1
+            assert [each.stuck for each in (await kb.status()).sinks] == [0]
             assert texts(server) == held(store)
 
 
@@ -182,7 +206,7 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
             odd = [view.url for view in await kb.pages("docs", PageFilter(status=PageStatus.ERROR))]
             assert len(odd) == 2
             assert not texts(server).keys() & set(odd)
-            assert "1 pages were refused" in str(await kb.doctor())
+            assert "1 page was refused" in str(await kb.doctor())
 
             tiny.restore("/c")  # without content it is scraped again, with content uploaded again
             clock.advance(hours=2)

@@ -66,28 +66,65 @@ async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else
     assert office.found() == office.wanted()
 
 
-async def test_D15_F94_what_is_processed_for_ever_is_stuck_and_never_put_again() -> None:
+async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline() -> None:
     office = await office_with("a", order=Replace.UPLOAD_FIRST)
     await office.sync()
     old = office.ours()[0]
     await office.write("a", "new text")
     office.sink.arrives = RemoteState.PROCESSING
     await office.sync()
+    hanging = office.copy("a").remote_id
     office.clock.advance(minutes=29)
     assert (await office.sync()).stuck == 0
     office.clock.advance(minutes=2)
     report = await office.sync()
-    assert (report.stuck, report.waiting, report.state) == (1, 1, "completed")
+    assert (report.stuck, report.waiting, report.state) == (1, 1, "partial")
     assert "stuck: PROCESSING since" in (office.copy("a").error or "")
-    for _ in range(5):
-        office.clock.advance(hours=5)
-        await office.sync()
     assert office.sink.count("put") == 2
+    report = await office.sync()  # the next one deletes it and puts it once more
+    assert (report.uploaded, report.stuck, report.state) == (1, 0, "completed")
+    assert hanging not in office.sink.documents
     assert old.id in office.sink.documents  # it still answers
+    for _ in range(14):
+        office.clock.advance(minutes=2)
+        await office.sync()
+    assert office.sink.count("put") == 3  # no storm: one for each deadline
     office.sink.settle()
-    office.clock.advance(hours=1)
+    office.clock.advance(minutes=5)
     await office.sync()
     assert office.found() == office.wanted()
+
+
+async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_tried_again_a_day_later() -> None:
+    office = await office_with("a")
+    office.sink.arrives = RemoteState.PROCESSING
+    reports = []
+    for _ in range(10):
+        reports.append(await office.sync())
+        office.clock.advance(minutes=31)
+    assert [each.stuck for each in reports] == [0, 1, 0, 1, 0, 1, 0, 0, 0, 0]
+    assert [each.failed for each in reports] == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    assert office.sink.count("put") == 3
+    assert office.copy("a").state is PageStatus.ERROR
+    assert "stuck" in reports[-1].failures[0].why
+    office.sink.arrives = RemoteState.ACTIVE
+    office.clock.advance(days=1)
+    assert (await office.sync()).state == "completed"
+    assert office.found() == office.wanted()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(others: int) -> None:
+    office = await office_with("a")
+    office.sink.arrives = RemoteState.PROCESSING
+    await office.sync()
+    office.clock.advance(minutes=31)
+    for number in range(others):
+        await office.write(f"other{number}", "still processed")
+    office.wait_seconds = 30.0  # several rounds of looks
+    report = await office.sync(verify=True)
+    assert (report.stuck, report.uploaded, report.state) == (1, others, "partial")
+    assert office.sink.count("put") == 1 + others
 
 
 async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_three() -> None:

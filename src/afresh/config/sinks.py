@@ -59,10 +59,14 @@ class SinkSettings:
     at_once: int = whole(10, "uploads side by side", 1, 100)
     wait_seconds: float = number(60.0, "how long `sync` waits for what the store still processes", 0, 86_400)
     deadline_seconds: float = number(
-        1800.0, "how long the store may process a document before it is shown as stuck", 1, 2_592_000
+        1800.0,
+        "how long the store may process a document; then it is shown as stuck, and the next sync deletes it "
+        "and uploads it again",
+        1,
+        2_592_000,
     )
     recheck_seconds: float = number(
-        600.0, "how long after FAILED a document is looked at again before it is put anew", 0, 86_400
+        600.0, "how long after FAILED a document is looked at again before it is uploaded again", 0, 86_400
     )
 
     @property

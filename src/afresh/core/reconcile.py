@@ -19,6 +19,7 @@ from afresh.core.remote import Remote, RemoteState
 from afresh.core.states import may_live_on
 
 GONE = (PageStatus.DELETED, PageStatus.REDIRECT)
+STUCK = "stuck: "  # how the error of a document begins that the store does not finish; known to SQL, too
 
 
 class Step(StrEnum):
@@ -37,7 +38,7 @@ class Times:
     """The numbers that a sync obeys."""
 
     recheck: timedelta = timedelta(minutes=10)  # FAILED is looked at again before it is believed
-    deadline: timedelta = timedelta(minutes=30)  # of PROCESSING, after which a document is stuck
+    deadline: timedelta = timedelta(minutes=30)  # of PROCESSING; after it a document is stuck, then put again
     retry: timedelta = timedelta(days=1)  # until a page that was given up is tried again
     attempts: int = 3
     audit: timedelta = timedelta(days=1)  # after which a sync lists what the store holds
@@ -198,7 +199,7 @@ def seen(copy: Copy, remote: Remote | None, now: datetime, times: Times = USUAL)
         copy = move(ready(copy), PageStatus.PROCESSING)
     copy = copy if copy.put_at else replace(copy, put_at=now)
     return (
-        _processing(copy, now, times)
+        _processing(copy, remote, now, times)
         if remote.state is RemoteState.PROCESSING
         else _failed(copy, remote, now, times)
     )
@@ -221,23 +222,28 @@ def _active(copy: Copy) -> Copy:
     )
 
 
-def _processing(copy: Copy, now: datetime, times: Times) -> Copy:
-    """Still under way; past the deadline it is shown as stuck, and looked at less often, never put again."""
+def _processing(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
+    """Still under way; past the deadline it is shown as stuck, and the next sync puts it again."""
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
-    since = f"{copy.put_at:%Y-%m-%d %H:%M} UTC"
-    return replace(
-        copy, failed_at=None, next_try_at=now + times.recheck, error=f"stuck: PROCESSING since {since}"
-    )
+    if is_stuck(copy):
+        return _put_again(copy, remote, str(copy.error), now, times)
+    reason = f"{STUCK}PROCESSING since {copy.put_at:%Y-%m-%d %H:%M} UTC"
+    return replace(copy, failed_at=None, next_try_at=None, error=reason)
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
-    """FAILED can turn ACTIVE: it is looked at again, then the document goes and is put anew, a few times."""
+    """FAILED can turn ACTIVE: it is looked at again before the document is put again."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
     if now - copy.failed_at < times.recheck:
         return replace(copy, error=reason)
+    return _put_again(copy, remote, reason, now, times)
+
+
+def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Times) -> Copy:
+    """The copy without a document of no use, to be put again; after a few times only once a day."""
     bad = {"remote_id": None, "held_hash": None, "leftovers": (*copy.leftovers, remote.id), "failed_at": None}
     if copy.attempts + 1 < times.attempts:
         again = {"attempts": copy.attempts + 1, "next_try_at": None, "error": reason}
@@ -247,4 +253,4 @@ def _failed(copy: Copy, remote: Remote, now: datetime, times: Times) -> Copy:
 
 def is_stuck(copy: Copy) -> bool:
     """Whether the store has been processing a document for longer than it may."""
-    return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith("stuck")
+    return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)

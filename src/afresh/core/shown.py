@@ -29,14 +29,14 @@ def copy_view(wanted: Wanted | None, sink: str) -> CopyView:
     """A copy in a store as it is shown; None: it is still to be made."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
-    copy = wanted.copy
+    copy, state = wanted.copy, copy_state(wanted)
     return CopyView(
         sink=copy.sink,
-        state=copy_state(wanted),
+        state=state,
         remote_id=copy.remote_id,
         remote_name=copy.remote_name,
         held_hash=copy.held_hash,
-        stuck=is_stuck(copy),
+        stuck=state is PageStatus.PROCESSING and is_stuck(copy),
         error=copy.error,
         next_try_at=copy.next_try_at,
         updated_at=copy.updated_at,

@@ -81,6 +81,7 @@ class SinkView:
     sink: str
     kind: str
     states: dict[str, int]
+    stuck: int = 0  # of those that are processed: for longer than it may take
     synced_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None

@@ -36,6 +36,7 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
         "copies_of_pages",
         "pages_copied",
         "count_copies",
+        "count_stuck",
         "sink_records",
         "backing_off",
         "add_page",

@@ -36,7 +36,7 @@ class Following:
         self._once = once  # nothing is tried again
         self._asked: dict[str, asyncio.Event] = {}
         self._going: dict[str, asyncio.Task[None]] = {}
-        self._errors: dict[str, str | None] = {}  # as last told
+        self._troubles: dict[str, tuple[str | None, int]] = {}  # error and stuck documents, as last told
         self.failed = False  # whether the last word on a store was trouble
 
     def want(self, sinks: Iterable[str]) -> None:
@@ -104,10 +104,11 @@ class Following:
     def _note(self, report: SyncReport) -> None:
         """Tell of a sync that did something, or met trouble that is not known yet."""
         did = report.uploaded or report.replaced or report.deleted or report.verified
-        if did or report.failed or report.error != self._errors.get(report.sink):
+        trouble = (report.error, report.stuck)
+        if did or report.failed or trouble != self._troubles.get(report.sink, (None, 0)):
             self._tell(report)
-        self._errors[report.sink] = report.error
-        self.failed = self.failed or report.error is not None or bool(report.failed)
+        self._troubles[report.sink] = trouble
+        self.failed = self.failed or report.error is not None or bool(report.failed or report.stuck)
 
     async def _rest(self, asked: asyncio.Event, seconds: float) -> None:
         waits = {asyncio.create_task(asked.wait()), asyncio.create_task(self._stopping.wait())}

@@ -109,6 +109,11 @@ class KeptNumbers:
         key = (sink, tuple(sources))
         return await self._told("copies", key, lambda: self._store.count_copies(sink, sources), *sources)
 
+    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
+        """Pages of sources that a store does not finish."""
+        key = (sink, tuple(sources))
+        return await self._told("stuck", key, lambda: self._store.count_stuck(sink, sources), *sources)
+
     async def close(self) -> None:
         """Stop counting, and close the store."""
         tasks = list(self._counting.values())

@@ -161,4 +161,4 @@ def _is_in_doubt(record: SinkRecord, since: datetime) -> bool:
 def _state(tally: Tally, trouble: SinkError | None, *, stopped: bool) -> str:
     if trouble is not None:
         return "failed"
-    return "partial" if tally.counts["failed"] or stopped else "completed"
+    return "partial" if tally.counts["failed"] or tally.counts["stuck"] or stopped else "completed"

@@ -22,6 +22,7 @@ from afresh.core.reconcile import (
     Step,
     Times,
     dropped,
+    is_stuck,
     plan,
     put,
     refused,
@@ -122,7 +123,9 @@ class SyncWork:
         failpoint("sync.audited")
         audit = Audit(listing, self.outlet.order, self.outlet.times)
         async for batch in self._read(to_do=False, only=None):
-            await self._record(audit.judge(batch, self.clock()))
+            changed = audit.judge(batch, self.clock())
+            self._leave_stuck([each.copy for each in batch], changed)
+            await self._record(changed)
         orphans = audit.orphans()
         await self.store.add_orphans(name, self.worker, orphans, self.clock())
         self.tally.audit = audit.view(len(orphans))
@@ -264,6 +267,7 @@ class SyncWork:
         async for batch in self._steps(Step.LOOK):
             results = await self._together([partial(self._look, wanted.copy) for wanted in batch])
             failpoint("sync.looked")
+            self._leave_stuck([wanted.copy for wanted in batch], results)
             await self._record(results)
             self.tally.counts["verified"] += sum(copy.state is PageStatus.ACTIVE for copy in results)
             self._processed = self._processed or any(map(_is_processed, results))
@@ -275,6 +279,11 @@ class SyncWork:
         )
         log.info("%s: %s is %s", copy.sink, copy.remote_id, remote.state if remote else "absent")
         return seen(copy, remote, self.clock(), self.outlet.times)
+
+    def _leave_stuck(self, before: Sequence[Copy], after: Sequence[Copy]) -> None:
+        """Leave what is found to be stuck to the next sync, so that people see it and no sync puts twice."""
+        known = {copy.id for copy in before if is_stuck(copy)}
+        self._tried.update(copy.id for copy in after if is_stuck(copy) and copy.id not in known)
 
     # ---- reading and writing
 
@@ -324,4 +333,4 @@ def _held_some(copy: Copy) -> bool:
 
 
 def _is_processed(copy: Copy) -> bool:
-    return copy.state is PageStatus.PROCESSING and copy.next_try_at is None
+    return copy.state is PageStatus.PROCESSING and copy.next_try_at is None and not is_stuck(copy)

@@ -48,6 +48,10 @@ class Copies(Protocol):
         """How many pages with content stand how in a store, as `core.shown.copy_state` says."""
         ...
 
+    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
+        """How many pages are processed by a store for longer than it may take."""
+        ...
+
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime
     ) -> None:

@@ -93,6 +93,12 @@ class CopyRecords:
             rows = await tx.all("count_copies", name=sink, sources=list(sources))
             return {row["state"]: int(row["number"]) for row in rows}
 
+    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
+        """How many pages are processed by a store for longer than it may take."""
+        async with self.db.read() as tx:
+            row = await tx.one("count_stuck", name=sink, sources=list(sources))
+            return int(row["number"]) if row else 0
+
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime
     ) -> None:

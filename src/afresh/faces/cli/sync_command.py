@@ -50,7 +50,7 @@ def sync(session: Session, labels: tuple[str, ...], to: tuple[str, ...], dry_run
 
 
 def exit_code(done: Sequence[SyncReport]) -> int:
-    """0 when every store could be brought in line, as far as it works that fast."""
+    """0 when every store could be brought in line, or still works on it within its deadline."""
     return int(any(report.state not in ("completed", "planned") for report in done))
 
 
@@ -67,7 +67,12 @@ def draw(report: SyncReport) -> "Text":
     names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed")
     text.append("  " + ", ".join(f"{count(getattr(report, name))} {name}" for name in names) + "\n")
     if report.stuck:
-        text.append(f"  {count(report.stuck)} of those that wait are stuck: afresh pages NAME\n", "yellow")
+        are = "is" if report.stuck == 1 else "are"
+        text.append(
+            f"  {count(report.stuck)} of those that wait {are} stuck: "
+            "the next sync deletes and uploads again\n",
+            "yellow",
+        )
     if report.audit is not None and is_telling(report.audit):
         text.append(f"  {audit_line(report.audit)}\n", "dim")
         for name in report.audit.foreign_names:

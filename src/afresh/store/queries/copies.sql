@@ -50,6 +50,11 @@ from pages p left join copies c on c.page_id = p.id and c.sink = :name
 where p.source_id in {list sources} and p.content_hash is not null
 group by 1
 
+-- count_stuck
+select count(*) as number from copies c join pages p on p.id = c.page_id
+where c.sink = :name and c.state = 'processing' and c.error like 'stuck: %' and p.source_id in {list sources}
+    and c.wanted_hash = p.content_hash
+
 -- pages_copied
 select c.*, p.id as page, p.url as page_url, p.title, p.status as page_status, p.content_hash as page_hash
 from pages p left join copies c on c.page_id = p.id and c.sink = :name

@@ -102,6 +102,11 @@ class MemoryCopies:
                 found[str(copy_state(each))] += 1
         return dict(found)
 
+    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
+        """How many pages are processed by a store for longer than it may take."""
+        copies = await self.copies(sink, sources, limit=len(self.tables.copies))
+        return sum(each.hash is not None and copy_view(each, sink).stuck for each in copies)
+
     async def add_orphans(
         self, sink: str, worker: str, orphans: Sequence[tuple[str, str, str]], now: datetime
     ) -> None:
