@@ -29,10 +29,15 @@ class NetworkForbidden(RuntimeError):
 # ---- sockets only to loopback ---------------------------------------------------------------
 
 
+DISCARD_PORT = 9
+
+
 def _is_loopback(sock: socket.socket, address: Any) -> bool:
     if sock.family not in (socket.AF_INET, socket.AF_INET6):
         return True
     host = address[0].split("%")[0]
+    if sock.type == socket.SOCK_DGRAM and address[1] == DISCARD_PORT:  # asks for a route, sends nothing
+        return True
     if host == "localhost":
         return True
     try:

@@ -77,9 +77,9 @@ async def test_S6_F125_a_store_is_private_before_anything_is_in_it(
     folder = tmp_path / "new" / "folder"
     path = folder / "afresh.db"
     modes = []
-    connect = sqlite3.connect
+    connect: Any = sqlite3.connect
 
-    def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+    def watched(*args: Any, **kwargs: Any) -> Any:
         modes.append(_mode(path))
         return connect(*args, **kwargs)
 

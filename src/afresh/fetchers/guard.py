@@ -138,9 +138,9 @@ def _unwrapped(address: Address) -> Iterator[Address]:
 
 
 def is_own_address(address: Address) -> bool:
-    """Whether an address is one of this machine's interfaces, asked of the kernel each time: they come and go.
+    """Whether an interface of this machine has an address, asked of the kernel each time: they come and go.
 
-    To connect a datagram socket sends nothing. It picks the route, and the way to an own address starts there.
+    Connecting a datagram socket sends nothing: it picks a route, and that to an own address starts at it.
     """
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
