@@ -34,7 +34,7 @@ def held(wanted: Wanted) -> Copy:
         wanted_hash=wanted.hash,
         held_hash=wanted.hash,
         remote_id=f"documents/{number}",
-        remote_name=wanted.copy.name,
+        remote_name="A page",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.plain_shelves import folder, scripted
 from tests.contract.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
 
+from afresh.core.copies import display_name
 from afresh.core.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
@@ -90,6 +91,19 @@ async def test_odd_pages_arrive_whole_and_are_recognised(shelf: Shelf) -> None:
     assert texts[1] == f"# {odd[1].url}\n"
     assert texts[2] == "lone ? half\r\n--afresh--\r\n"
     assert texts[3] == odd[3].markdown
+
+
+async def test_R8_G19_the_name_of_a_document_is_its_title_and_its_url_is_in_the_metadata(
+    plain: Plain,
+) -> None:
+    sink = plain.sink()
+    title = "Gezeiten – 潮汐 " + "潮" * 300  # 512 characters would fit, 512 bytes do not
+    upload = replace(page(7), name=display_name(title, page(7).url), title=title)
+    put = await sink.put(upload)
+    assert (put.name, put.url) == (upload.name, upload.url)
+    assert put.name.startswith("Gezeiten – 潮汐 潮")
+    assert len(put.name.encode()) <= 512
+    assert [(each.name, each.url) for each in await listed(sink)] == [(upload.name, upload.url)]
 
 
 async def test_what_the_store_says_of_a_document_is_told_as_it_is(shelf: Shelf) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.strategies import law
 
 from afresh.core.audit import audit
-from afresh.core.copies import Copy, Replace, Wanted, display_name
+from afresh.core.copies import Copy, Replace, Wanted
 from afresh.core.model import PageId, PageStatus, SourceId
 from afresh.core.reconcile import Step, dropped, plan, put, refused, seen, to_drop, to_put, unput
 from afresh.core.remote import Mark, Remote, RemoteState
@@ -39,7 +39,7 @@ events = st.tuples(
 
 def remote(number: int, content: str | None, state: RemoteState) -> Remote:
     mark = Mark(store="me", source="docs", page=7, hash=content or "")
-    return Remote(id=f"d/{number}", name=display_name(URL), state=state, mark=mark)
+    return Remote(id=f"d/{number}", name="A page", url=URL, state=state, mark=mark)
 
 
 def answered(copy: Copy, answer: str, taken: Remote, now: datetime) -> Copy:

@@ -44,7 +44,7 @@ def held(store: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("order", ["delete_first", "upload_first"])
-async def test_D1_D5_D6_D7_D9_D20_G11_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
+async def test_R8_D1_D5_D6_D7_D9_D16_D20_G11_documents_follow_the_pages_and_a_quiet_sync_asks_nothing(
     tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock, order: str
 ) -> None:
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
@@ -56,6 +56,10 @@ async def test_D1_D5_D6_D7_D9_D20_G11_documents_follow_the_pages_and_a_quiet_syn
             assert (report.state, told(report)) == ("completed", {"uploaded": 3})
             assert texts(server) == held(store)
             assert {each.values["afresh_source"] for each in server.documents} == {"docs"}
+            titles = {view.url: view.title for view in await kb.pages("docs")}
+            assert {str(each.values["url"]): each.display_name for each in server.documents} == titles
+            names = {view.url: copy.remote_name for view in await kb.pages("docs") for copy in view.copies}
+            assert names == titles
 
             server.forget()
             assert told(await synced(kb)) == {}

@@ -41,7 +41,15 @@ class Office:
             name=name, version=None, kind="web", url=ROOT, rules={}, policy={}, now=self.clock()
         )
 
-    async def write(self, path: str, text: str | None, *, moved: bool = False, name: str = "docs") -> PageId:
+    async def write(
+        self,
+        path: str,
+        text: str | None,
+        *,
+        moved: bool = False,
+        name: str = "docs",
+        title: str | None = "its path",
+    ) -> PageId:
         """Give a page this content, or none."""
         source, tables = await self.source(name), self.store.tables
         row = tables.page_at(source.id, ROOT + path)
@@ -56,7 +64,7 @@ class Office:
             page=replace(
                 row.page,
                 status=gone if text is None else PageStatus.ACTIVE,
-                title=path,
+                title=path if title == "its path" else title,
                 content_hash=None if text is None else content_hash(text),
             ),
         )

@@ -232,13 +232,61 @@ async def test_F98_a_document_whose_id_got_lost_is_adopted(order: Replace) -> No
     assert office.found() == office.wanted()
 
 
+@pytest.mark.parametrize("order", Replace)
+async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_title_once_it_changes(
+    order: Replace,
+) -> None:
+    """Former versions named documents by the URL: they are neither doubled nor put again."""
+    office = await office_with("a", "b", order=order)
+    number = await office.write("a", "text of a")
+    named = office.sink.add("docs.example.org/a", mark(number, text="text of a"), "text of a", url=ROOT + "a")
+    report = await office.sync()
+    assert report.audit is not None
+    assert (report.audit.adopted, report.uploaded, office.sink.count("put")) == (1, 1, 1)
+    assert (office.copy("a").remote_id, office.copy("a").remote_name) == (named.id, "docs.example.org/a")
+    assert office.copy("b").remote_name == "b"  # the title of the page
+    await office.write("a", "changed")
+    await office.sync(verify=True)
+    assert {(each.name, each.url) for each in office.ours()} == {("a", ROOT + "a"), ("b", ROOT + "b")}
+    assert office.found() == office.wanted()
+
+
+async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names() -> None:
+    """Two pages with one title, and a document of the same number and content that stood for another URL."""
+    office = await office_with("a", "b")
+    for path in "ab":
+        await office.write(path, "same text", title="Home")
+    number = await office.write("c", "same text", title="Home")
+    other = office.sink.add("Home", mark(number, text="same text"), "same text", url=ROOT + "elsewhere")
+    arm({VARIABLE: "sync.put=raise"})
+    try:
+        with pytest.raises(Tripped):
+            await office.sync()
+    finally:
+        arm({})
+    report = await office.sync()
+    assert report.audit is not None
+    assert report.state == "completed"
+    assert other.id not in office.sink.documents
+    assert [(each.name, each.url) for each in office.ours()] == [("Home", ROOT + path) for path in "abc"]
+    assert office.found() == office.wanted()
+
+
+@pytest.mark.parametrize("title", [None, "", "  \n"])
+async def test_R8_a_page_without_a_title_is_named_by_its_url(title: str | None) -> None:
+    office = Office()
+    await office.write("a?b=1", "text", title=title)
+    await office.sync()
+    assert [each.name for each in office.ours()] == [ROOT + "a?b=1"]
+
+
 async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_rest() -> None:
     office = await office_with("a", "b", "c")
     await office.sync()
     documents = office.sink.documents
     del documents[office.copy("a").remote_id or ""]
     number = await office.write("b", "text of b")
-    office.sink.add(office.copy("b").name, mark(number))
+    office.sink.add("b", mark(number))
     office.sink.add("gone", mark(4711))
     foreign = {office.sink.add("theirs").id, office.sink.add("b", mark(number, store="other")).id}
     preview = (await office.syncs().preview([office.outlet()], verify=True))[0]

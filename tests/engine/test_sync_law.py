@@ -95,7 +95,7 @@ async def tamper(office: Office, how: str, path: str) -> None:
         office.sink.add("by hand", mark(number, store="other") if path in "ab" else None)
     else:
         copied = mark(number if how == "double" else 10_000, text="text 1")
-        office.sink.add(ROOT.partition("://")[2] + path, copied, "text 1")
+        office.sink.add(path, copied, "text 1", url=ROOT + path)
 
 
 async def crash(office: Office, point: str, hit: int) -> None:

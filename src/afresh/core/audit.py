@@ -53,7 +53,7 @@ def _known(copy: Copy, remote: Remote, now: datetime, times: Times) -> Audited:
 def _unknown(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: Times
 ) -> Audited:
-    """No document that we know of is there: one with the right content is as good."""
+    """No document that we know of is there: one with the right content is as good, whatever its name."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -62,7 +62,7 @@ def _unknown(
         if wanted is not None
         and remote.mark is not None
         and remote.mark.hash == wanted
-        and remote.name == copy.name
+        and remote.url in (None, copy.url)  # numbers of pages can be used again
         and remote.id not in spoken_for
     ]
     if not fit:

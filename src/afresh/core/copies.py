@@ -4,14 +4,14 @@ What a store is to hold of a page is written nowhere twice: it is the content ha
 that the commit which changes a page is the order to change its copies, and nothing can get lost between.
 """
 
-import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.plain import visible
 
-LONGEST_NAME = 200
+MAX_NAME_BYTES = 512  # of a display name, as Gemini File Search takes it
 
 
 class Replace(StrEnum):
@@ -46,11 +46,6 @@ class Copy:
     error: str | None = None
     created_at: datetime
     updated_at: datetime
-
-    @property
-    def name(self) -> str:
-        """The display name of its documents."""
-        return display_name(self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +83,10 @@ class SinkRecord:
     failing_since: datetime | None = None  # no sync went through since then
 
 
-def display_name(url: str) -> str:
-    """The name that a page's documents bear: its address without the scheme, cut where it is too long."""
-    name = url.partition("://")[2] or url
-    if len(name) <= LONGEST_NAME:
+def display_name(title: str | None, url: str) -> str:
+    """The name that documents of a page bear: its title or else its URL, cut to what stores take."""
+    name = " ".join(visible(title or "").split()) or url
+    if len(name.encode("utf-8", "replace")) <= MAX_NAME_BYTES:
         return name
-    return f"{name[: LONGEST_NAME - 17]}-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+    room = MAX_NAME_BYTES - len("…".encode())
+    return name.encode("utf-8", "replace")[:room].decode("utf-8", "ignore").rstrip() + "…"

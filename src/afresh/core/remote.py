@@ -29,7 +29,7 @@ class Upload:
     mark: Mark
     url: str
     title: str
-    name: str  # display name, stable
+    name: str  # display name: the title of the page
     markdown: str
     language: str | None
 
@@ -42,5 +42,6 @@ class Remote:
     name: str
     state: RemoteState
     mark: Mark | None  # None: foreign
+    url: str | None = None  # of its page, as its metadata say; None where they do not
     size: int = 0
     reason: str | None = None

@@ -40,9 +40,12 @@ class Listing:
         return [remote for each in self.ours.values() for remote in each if remote.id in known]
 
     def orphans(self, spoken_for: set[str]) -> list[tuple[str, str, str]]:
-        """What is ours and belongs to no page: label of the source, name and id."""
+        """What is ours and belongs to no page: label of the source, URL or else name, and id."""
         rest = [remote for each in self.ours.values() for remote in each if remote.id not in spoken_for]
-        return [(remote.mark.source if remote.mark else "", remote.name, remote.id) for remote in rest]
+        return [
+            (remote.mark.source if remote.mark else "", remote.url or remote.name, remote.id)
+            for remote in rest
+        ]
 
 
 @dataclass(slots=True)

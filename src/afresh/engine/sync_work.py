@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from afresh.core.copies import Copy, PageText, Replace, Wanted
+from afresh.core.copies import Copy, PageText, Replace, Wanted, display_name
 from afresh.core.errors import SinkBusy, SinkError, SinkRefused
 from afresh.core.events import Listener, Syncing
 from afresh.core.masking import mask_secrets
@@ -233,8 +233,8 @@ class SyncWork:
         return Upload(
             mark=mark,
             url=text.url,
-            title=text.title or copy.name,
-            name=copy.name,
+            title=text.title or "",
+            name=display_name(text.title, text.url),
             markdown=text.markdown or "",
             language=text.language,
         )

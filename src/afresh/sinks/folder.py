@@ -125,6 +125,7 @@ class FolderSink:
             name=head.get("name", relative),
             state=RemoteState.ACTIVE,
             mark=mark,
+            url=head.get("url"),
             size=size,
         )
 

@@ -12,7 +12,7 @@ from afresh.ports import Clock
 from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
 from afresh.sinks.calls import Absent, Calls, utc_now, variable
-from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name
+from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name, url_in
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 API_VERSION = "v1beta"
@@ -253,6 +253,7 @@ def _remote(document: Any) -> Remote:
         name=document.display_name or "",
         state=state,
         mark=mark_in(told),
+        url=url_in(told),
         size=document.size_bytes or 0,
         reason="Gemini could not index it" if state is RemoteState.FAILED else None,
     )

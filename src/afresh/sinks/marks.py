@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
+from afresh.core.copies import display_name
 from afresh.ports.sinks import Mark, Upload
 
 _STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
-LONGEST = 512  # characters of a value, and of a display name
+_URL = "url"
+LONGEST = 512  # characters of a value
 
 
 def metadata(upload: Upload) -> dict[str, str]:
@@ -13,7 +15,7 @@ def metadata(upload: Upload) -> dict[str, str]:
     mark = upload.mark
     told = {_STORE: mark.store, _SOURCE: mark.source, _PAGE: str(mark.page), _HASH: mark.hash}
     if len(upload.url) <= LONGEST:  # half an address would be a wrong one
-        told["url"] = upload.url
+        told[_URL] = upload.url
     if title := upload.title.strip():
         told["title"] = title[:LONGEST]
     if upload.language:
@@ -39,7 +41,13 @@ def content(upload: Upload) -> bytes:
 
 def shown_name(upload: Upload) -> str:
     """The display name as a store takes it."""
-    return sendable(upload.name)[:LONGEST] or upload.url[:LONGEST]
+    return display_name(sendable(upload.name), sendable(upload.url))
+
+
+def url_in(metadata: Mapping[str, object]) -> str | None:
+    """The URL of the page that a document was made of."""
+    url = metadata.get(_URL)
+    return url if isinstance(url, str) and url else None
 
 
 def sendable(text: str) -> str:

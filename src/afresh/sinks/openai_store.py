@@ -14,7 +14,7 @@ from afresh.ports import Clock
 from afresh.ports.calls import Asker
 from afresh.ports.sinks import Remote, RemoteState, Upload
 from afresh.sinks.calls import Absent, Calls, as_object, utc_now, variable
-from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name
+from afresh.sinks.marks import LONGEST, content, mark_in, metadata, shown_name, url_in
 
 BASE_URL = "https://api.openai.com/v1"
 AT_ONCE = 5
@@ -173,6 +173,7 @@ class OpenAISink:
             name=str(attributes.get(_NAME) or identity),
             state=state,
             mark=mark_in(attributes),
+            url=url_in(attributes),
             size=size if isinstance(size, int) else 0,
             reason=str(error.get("message") or file.get("status")) if failed else None,
         )

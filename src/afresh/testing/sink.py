@@ -49,9 +49,10 @@ class ScriptedSink:
             if remote.state is not RemoteState.ACTIVE:
                 self.documents[remote.id] = replace(remote, state=state, reason=reason)
 
-    def add(self, name: str, mark: Mark | None = None, text: str = "") -> Remote:
+    def add(self, name: str, mark: Mark | None = None, text: str = "", *, url: str | None = None) -> Remote:
         """A document that somebody put there by hand."""
-        remote = Remote(id=f"documents/{next(self._numbers)}", name=name, state=RemoteState.ACTIVE, mark=mark)
+        number = next(self._numbers)
+        remote = Remote(id=f"documents/{number}", name=name, state=RemoteState.ACTIVE, mark=mark, url=url)
         self.documents[remote.id], self.texts[remote.id] = remote, text
         return remote
 
@@ -68,6 +69,7 @@ class ScriptedSink:
             name=upload.name,
             state=state,
             mark=upload.mark,
+            url=upload.url,
             size=len(upload.markdown.encode()),
         )
         self.documents[remote.id] = remote

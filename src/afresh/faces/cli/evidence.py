@@ -51,7 +51,8 @@ def _copy(copy: CopyView, now: datetime) -> Text:
     """Where a page stands in an external store, and what is in its way."""
     shown = state(copy.state)
     if copy.remote_id is not None:
-        shown.append(f" as {clean(copy.remote_id)}")
+        name = f"“{clean(copy.remote_name)}” " if copy.remote_name else ""
+        shown.append(f" as {name}{clean(copy.remote_id)}")
     if copy.error:
         shown.append(f", {clean(copy.error)}", "red")
     if copy.next_try_at is not None:
