@@ -1,5 +1,6 @@
 """Looking for what is wrong, and saying what to do about it."""
 
+import asyncio
 import shutil
 import sqlite3
 import sys
@@ -35,7 +36,7 @@ async def examine(
     workers = await store.workers()
     alive = {each.name for each in workers if is_alive(each, me, lease_seconds, now)}
     return [
-        *_surroundings(config, await store.sources()),
+        *await asyncio.to_thread(_surroundings, config, await store.sources()),
         await _store(config, store),
         await _integrity(store),
         await _locks(store, [each.name for each in workers], alive),

@@ -119,6 +119,7 @@ class Glances(Work):
         recognise = self._tools.recognise if here else self._tools.recognise_from_afar
         kind, url = recognise(target)
         now, own = self._clock(), split(settings)
+        self._tools.check_settings(*own)
         known = await self._store.find_source_by_url(url, None)
         source = known or Source(
             id=SourceId(0),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from afresh.config import Config, kb_paths
+from afresh.config.small_file import read_small_file
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
 from afresh.core.kb_pages import FILES
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from afresh.sources.sieve import Sieve
 
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
+MAX_LIST_BYTES = 16 * 1024 * 1024
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -388,5 +390,5 @@ def is_filled(place: Path | None, name: str) -> bool:
 def typed_links(links: Path | None) -> Mapping[str, str]:
     """Listed addresses, each as the list of links writes it; none where it cannot be read."""
     with suppress(OSError):
-        return parse_links(links.read_bytes()).typed if links is not None else {}
+        return parse_links(read_small_file(links, MAX_LIST_BYTES)).typed if links is not None else {}
     return {}

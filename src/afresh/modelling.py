@@ -84,8 +84,12 @@ class Modelling:
         scorer = None
         try:
             async with self._allowance() as allowance:
-                scorer = link_scorer_for(links, settings, caller, allowance) if links.keywords else None
-                yield summarizer_for(settings, caller, allowance) if summaries else None, scorer
+                if links.keywords:  # in a thread, as prompts are read from files
+                    scorer = await asyncio.to_thread(link_scorer_for, links, settings, caller, allowance)
+                summarizer = None
+                if summaries:
+                    summarizer = await asyncio.to_thread(summarizer_for, settings, caller, allowance)
+                yield summarizer, scorer
         finally:
             if scorer is not None:
                 await scorer.close()

@@ -3,12 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from afresh.config.spec import WrongValue, flag, number, shown, texts, whole
+from afresh.config.spec import WrongValue, flag, number, operator_only, shown, texts, whole
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 
 
+@operator_only
 def host_name(text: str) -> str:
     """A host as requests name it."""
     if not _HOST.fullmatch(text.lower()):
@@ -16,6 +17,7 @@ def host_name(text: str) -> str:
     return text.lower()
 
 
+@operator_only
 def origin(text: str) -> str:
     """A site as browsers name it."""
     if not _ORIGIN.fullmatch(text.lower()):

@@ -36,6 +36,7 @@ class BrowserSettings:
         None,
         "a branded browser that Playwright knows, such as `chrome`; null: none",
         optional=True,
+        operator=True,
         form=forms.name,
     )
     sandbox: str = text(

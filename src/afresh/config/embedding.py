@@ -35,6 +35,7 @@ class EmbeddingSettings:
         None,
         "the name of the model; `local` has `fast` and `quality`; null: the provider's usual one",
         optional=True,
+        operator=True,  # a library takes it for a folder, too
         form=forms.name,
     )
     base_url: str | None = text(

@@ -2,7 +2,7 @@
 
 import re
 
-from afresh.config.spec import WrongValue, shown
+from afresh.config.spec import WrongValue, operator_only, shown
 from afresh.core.masking import MASK, mask_pairs
 
 _API_URL = re.compile(
@@ -12,6 +12,7 @@ _API_URL = re.compile(
 _PASSWORD = re.compile(r"(://[^/@\s:]*):(\S*)@")
 
 
+@operator_only
 def store_url(url: str) -> str:
     """A store that can be opened."""
     file = url.removeprefix("sqlite:///")
@@ -40,6 +41,7 @@ def glob(pattern: str) -> str:
     raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")
 
 
+@operator_only
 def file(path: str) -> str:
     """The path of a file."""
     if path.strip() and path.isprintable():
@@ -54,6 +56,7 @@ def name(text: str) -> str:
     raise WrongValue(f"expected a name without blanks around it, got {shown(text)}")
 
 
+@operator_only
 def key(text: str) -> str:
     """A key that can stand in a header."""
     if text.strip() == text and text and text.isascii() and text.isprintable():
@@ -63,6 +66,7 @@ def key(text: str) -> str:
     )
 
 
+@operator_only
 def api_url(url: str) -> str:
     """The address of an API."""
     found = _API_URL.fullmatch(url)

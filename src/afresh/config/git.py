@@ -40,6 +40,7 @@ class GitSettings:
         "the credential helper that git asks for user name and password, such as `store`, `osxkeychain` or "
         "`!gh auth git-credential`; null: none",
         optional=True,
+        operator=True,
         form=forms.name,
     )
     token: str | None = field(
@@ -59,5 +60,6 @@ class GitSettings:
         None,
         "the host that `git.token` is for, such as github.com; null: it is not sent",
         optional=True,
+        operator=True,
         form=forms.name,
     )

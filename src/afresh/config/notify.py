@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from afresh.config.named import NamedSection
-from afresh.config.spec import Spec, WrongValue, texts
+from afresh.config.spec import Spec, WrongValue, operator_only, texts
 from afresh.config.webhooks import EVENTS, event
 
 
+@operator_only
 def service(text: str) -> str:
     """An address in the form of apprise; it holds a secret, so no message quotes it."""
     kind, separator, rest = text.strip().partition("://")

@@ -30,11 +30,27 @@ def overlay(config: Config, partials: Iterable[Mapping[str, object]]) -> Config:
     return settle(replaced(config, values), given)
 
 
+def own_settings(stored: Mapping[str, object]) -> dict[str, object]:
+    """What a source's row may set: what an older afresh let it have of the operator's is left out."""
+    return {name: value for name, value in stored.items() if name not in operator_only()}
+
+
+@cache
+def operator_only() -> frozenset[str]:
+    """The keys of settings that no source has of its own, because they name a path, a key or a program."""
+    keys = {
+        key for (section, key), spec in settings().items() if section in PER_SOURCE and spec.is_operator_only
+    }
+    return frozenset(keys)
+
+
 @cache
 def per_source() -> Mapping[str, tuple[str, str, Spec]]:
     """The settings a source may have of its own, by every name they go by."""
     places = {
-        key: (section, key, spec) for (section, key), spec in settings().items() if section in PER_SOURCE
+        key: (section, key, spec)
+        for (section, key), spec in settings().items()
+        if section in PER_SOURCE and not spec.is_operator_only
     }
     return places | {short: places[key] for short, key in SHORT_NAMES.items()}
 
@@ -57,6 +73,10 @@ def check_names(names: Iterable[str]) -> None:
 def _place(name: str, places: Mapping[str, tuple[str, str, Spec]]) -> tuple[str, str, Spec]:
     if name in places:
         return places[name]
+    if name in operator_only():
+        raise ConfigError(
+            f"{name}: only the operator may set this, in the settings file or the environment: leave it out"
+        )
     raise ConfigError(f"unknown rule {name}{nearest(name, list(places))}")
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from afresh.config.spec import WrongValue, shown
+from afresh.config.spec import WrongValue, operator_only, shown
 
 EXPECTED = (
     "expected an address block, an address or a host name, as 10.0.0.0/8, 127.0.0.1:8000, docs.internal"
@@ -12,6 +12,7 @@ _NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # no name ends in a numbe
 _WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})")
 
 
+@operator_only
 def network_place(typed: str) -> str:
     """One entry in its usual spelling, or WrongValue."""
     entry = typed.strip().lower()

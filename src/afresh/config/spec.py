@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from afresh.core.link_score import KeywordError, checked_keywords, parse_keywords
 
@@ -17,6 +17,16 @@ KINDS = {
     "weights": "keywords with weights from 0 to 1, such as {budget: 1, contact: 0.5}",
 }
 _WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
+
+
+Form: TypeAlias = Callable[[str], str]
+OPERATOR_FORMS: set[Form] = set()
+
+
+def operator_only(form: Form) -> Form:
+    """Mark a form whose texts are paths, keys, endpoints or programs: remote callers may not set them."""
+    OPERATOR_FORMS.add(form)
+    return form
 
 
 class WrongValue(ValueError):
@@ -54,7 +64,13 @@ class Spec:
     choices: tuple[str, ...] = ()
     optional: bool = False
     secret: bool = False
-    form: Callable[[str], str] | None = None  # checks and normalises one text; raises WrongValue
+    form: Form | None = None  # checks and normalises one text; raises WrongValue
+    operator: bool = False  # it names a path, a key, an endpoint or a program, and its form does not tell
+
+    @property
+    def is_operator_only(self) -> bool:
+        """Whether only the settings file, the environment and flags may set it, never a source's own row."""
+        return self.operator or self.secret or self.form in OPERATOR_FORMS
 
     @property
     def expected(self) -> str:

@@ -6,13 +6,14 @@ from typing import Any
 
 from afresh.config import forms
 from afresh.config.named import NamedSection
-from afresh.config.spec import Spec, WrongValue, text, texts
+from afresh.config.spec import Spec, WrongValue, operator_only, text, texts
 from afresh.core.labels import is_among
 
 GITHUB = "github"
 EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
 
 
+@operator_only
 def secret(text: str) -> str:
     """A secret that is one; that it is blank must not mean that everything is signed well."""
     if not text.strip() or not text.isprintable():

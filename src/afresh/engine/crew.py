@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from afresh.core.errors import AfreshError, RunBusy, StoreWaits
+from afresh.core.errors import AfreshError, ConfigError, RunBusy, StoreWaits
 from afresh.core.events import Listener, Notice
 from afresh.core.file_urls import is_file_url
 from afresh.core.model import Run, RunId, RunMode, RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine import journal
+from afresh.engine.fail_run import fail_run
 from afresh.engine.helping import SHARED, lend_a_hand
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import Vigil, at_work
@@ -89,10 +90,10 @@ class Crew:
             elif not self._has_room():
                 self._dismiss_helper()
             else:
-                self._take(run, source, leads=True)
+                self._take(store, vigil, run, source, leads=True)
         for run, source in led:
             if self._has_room() and await self._needs_a_hand(store, vigil, run, source):
-                self._take(run, source, leads=False)
+                self._take(store, vigil, run, source, leads=False)
         if len(self._hands) > before:
             ear.found()
         return bool(self._hands) or not self._once
@@ -153,13 +154,16 @@ class Crew:
                 hand.stopping.set()
                 return
 
-    def _take(self, run: Run, source: Source, *, leads: bool) -> None:
+    def _take(self, store: Library, vigil: Vigil, run: Run, source: Source, *, leads: bool) -> None:
         hand = self._hands[run.id] = _Hand(leads)
-        hand.task = asyncio.create_task(self._hold(hand, run, source))
+        hand.task = asyncio.create_task(self._hold(store, vigil, hand, run, source))
 
-    async def _hold(self, hand: _Hand, run: Run, source: Source) -> None:
+    async def _hold(self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
         try:
-            await self._work_on(hand, run, source)
+            try:
+                await self._work_on(hand, run, source)
+            except ConfigError as wrong:
+                await self._fail(store, vigil, hand, run, source, wrong)
         except RunBusy as busy:  # another worker was faster
             log.info("run %s is left alone: %s", run.id, busy)
         except StoreWaits as trouble:  # told to stop while the database was away
@@ -181,6 +185,15 @@ class Crew:
         if report.state is not RunState.QUEUED:
             self._put_off.pop(run.id, None)
             self._tell(report)
+
+    async def _fail(
+        self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source, wrong: ConfigError
+    ) -> None:
+        """End a run that the settings do not allow: trying again would change nothing."""
+        if hand.leads:
+            self.failed = True
+            targets = self._tools.targets()
+            self._tell(await fail_run(store, vigil.me.name, run, source, str(wrong), vigil.clock(), targets))
 
     def _put_off_run(self, run: Run, source: Source, error: Exception) -> None:
         """Trouble with one run is no reason to leave the others alone."""

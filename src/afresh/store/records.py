@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from afresh.config.overlay import own_settings
 from afresh.core.freshness import Rhythm
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import (
@@ -46,8 +47,8 @@ def source_from(row: Row) -> Source:
         version=row["version"] or None,
         kind=row["kind"],
         url=row["url"],
-        rules=json.loads(row["rules"]),
-        policy=json.loads(row["policy"]),
+        rules=own_settings(json.loads(row["rules"])),
+        policy=own_settings(json.loads(row["policy"])),
         mark=row["mark"],
         crawl_time=at(row["crawl_time"]),
         created_at=certain(row["created_at"]),

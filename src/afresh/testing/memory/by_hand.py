@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.config.overlay import own_settings
 from afresh.core.link_score import Worth
 from afresh.core.model import Page, PageId, PageStatus, Source, SourceId
 from afresh.core.records import LinkFilter
@@ -22,7 +23,8 @@ class MemoryByHand(MemorySweeps, MemoryByNumber):
         row = self.tables.sources.get(source)
         if row is None:
             return None
-        changed = replace(row.source, rules=dict(rules), policy=dict(policy), updated_at=now)
+        rules, policy = own_settings(rules), own_settings(policy)
+        changed = replace(row.source, rules=rules, policy=policy, updated_at=now)
         self.tables.sources[source] = replace(row, source=changed)
         return changed
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from afresh.config.overlay import own_settings
 from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.looks import Outcome
@@ -40,7 +41,7 @@ class MemoryRuns(MemoryEndings):
             created_at=now,
             updated_at=now,
         )
-        rules, policy = {**old.rules, **rules}, {**old.policy, **policy}
+        rules, policy = own_settings({**old.rules, **rules}), own_settings({**old.policy, **policy})
         source = replace(old, rules=rules, policy=policy, updated_at=now)
         row = self.tables.sources.get(source.id, SourceRow(source=source))
         self.tables.sources[source.id] = replace(row, source=source)

@@ -1,0 +1,30 @@
+"""Ends a run that cannot begin."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from afresh.core.ending import Ending
+from afresh.core.model import Run, RunState, Source
+from afresh.core.outbox import Target, letters
+from afresh.core.views import RunReport
+from afresh.engine import journal
+from afresh.engine.report import report_of
+from afresh.ports import Store
+
+
+async def fail_run(
+    store: Store,
+    worker: str,
+    run: Run,
+    source: Source,
+    reason: str,
+    now: datetime,
+    targets: Sequence[Target] = (),
+) -> RunReport:
+    """Take a run over and end it as failed, with the reason; RunBusy if another worker has it."""
+    mine, _ = await store.start_run(source.id, run.mode, full=run.full, worker=worker, now=now, only=run.id)
+    told = letters(targets, source.label, RunState.FAILED, mine.counts)
+    ending = Ending(state=RunState.FAILED, counts=mine.counts, notes=mine.notes, error=reason, letters=told)
+    report = report_of(await store.finish_run(mine, ending, now), source)
+    journal.run_ended(report, source.label)
+    return report
