@@ -19,5 +19,5 @@ def read_small_file(path: Path, max_bytes: int) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
         if found.st_size > max_bytes:
-            raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+            raise OSError(errno.EFBIG, f"it is larger than {max_bytes // 1000:,} KB", str(path))
         return file.read(found.st_size)
