@@ -55,7 +55,7 @@ async def test_a_good_look_a_304_and_a_404_take_the_flag_off(desk: Desk) -> None
     assert await desk.store.pages(desk.source.id, PageFilter(doubtful=True)) == []
 
 
-async def test_F43_the_text_before_a_flagged_change_is_kept_until_the_next_look(desk: Desk) -> None:
+async def test_F43_U1_the_text_before_a_flagged_change_is_kept_whatever_comes_next(desk: Desk) -> None:
     await desk.crawl(SITE)
     short = odd(read("Gone fishing"), likeness=0.5, length=len(LONG))
     await refresh(desk, a=short)
@@ -64,9 +64,20 @@ async def test_F43_the_text_before_a_flagged_change_is_kept_until_the_next_look(
     assert (held.markdown, held.former, held.length) == ("Gone fishing", LONG, 12)
     assert page.doubt is not None
     assert (await desk.reload()).counts["flagged"] == 1
-    await refresh(desk, a=short)
-    assert (await desk.store.held(page.id)).former is None
-    assert (await desk.page("a")).doubt is None
+    assert held.former_at == desk.clock()
+    for later in (short, odd(read("Still fishing"), length=len(LONG)), odd(read("Fish and chips")), read("")):
+        await refresh(desk, a=later)
+        held = await desk.store.held(page.id)
+        assert (held.former, held.former_at is not None) == (LONG, True)
+    await refresh(desk, a=SITE["a"])
+    held = await desk.store.held(page.id)
+    assert (held.markdown, held.former) == (LONG, None), "it is the text on record again"
+    await refresh(desk, a=odd(read("Out for lunch"), length=len(LONG)))
+    other = "Pears fall from trees. " * 60
+    await refresh(desk, a=read(other))
+    assert (await desk.store.held(page.id)).former == LONG
+    await refresh(desk, a=odd(read("Out again"), length=len(other)))
+    assert (await desk.store.held(page.id)).former == other
 
 
 async def test_F40_pages_that_hold_or_were_doubted_for_the_same_are_counted(desk: Desk) -> None:

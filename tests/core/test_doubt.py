@@ -13,6 +13,7 @@ from afresh.core.doubt import CRASHES, TWINS, Doubt, Trust, doubt_of, is_poison,
 from afresh.core.looks import Document, Failed, NotModified, Outcome, Read, Signs, Validators
 from afresh.core.model import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
 from afresh.core.rendering import RENDERED
+from afresh.core.text import EMPTY_HASH
 
 TEXT = "A guide to harbours, piers and the ships that lie there. " * 80
 KNOWN = Page(
@@ -148,12 +149,62 @@ def test_F42_an_emptied_page_is_believed_only_when_another_run_sees_the_same() -
     assert [doubt and doubt.trust for doubt in second] == [Trust.WAIT, Trust.FLAG, Trust.HOLD]
 
 
-def test_F43_a_page_that_shrinks_is_taken_and_flagged_until_the_next_look() -> None:
+def test_F43_a_page_that_shrinks_is_taken_and_flagged_until_it_changes_or_is_trusted() -> None:
     stub = document("Harbours are closed for now.", content_hash="stub")
     decision = decide(KNOWN, _read(stub, likeness=0.5, length=len(TEXT)), Policy(), NOON)
     assert (decision.content, decision.page.content_hash) == (Content.REPLACE, "stub")
-    assert decision.page.doubt == f"it shrank from {len(TEXT):,} to 28 characters"
-    assert decide(decision.page, NotModified(), Policy(), NOON).page.doubt is None
+    flagged = decision.page
+    assert flagged.doubt == f"it shrank from {len(TEXT):,} to 28 characters"
+    for look in (NotModified(), _read(stub)):
+        assert decide(flagged, look, Policy(), NOON).page.doubt == flagged.doubt
+        assert decide(flagged, look, Policy(doubts=False), NOON).page.doubt is None
+    assert decide(flagged, _read(document(), length=len(TEXT)), Policy(), NOON).page.doubt is None
+
+
+@pytest.mark.parametrize("text", ["", "\n", "Docs", "Please sign in to continue."])
+@pytest.mark.parametrize("likeness", [0.0, None, 0.6])
+def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, likeness: float | None) -> None:
+    wall = replace(document(text, "Docs", "wall"), login=True)
+    page = KNOWN
+    for run in range(7, 12):
+        read = _read(wall, likeness=likeness, length=len(TEXT), run=run, last=True)
+        decision = decide(page, read, Policy(), NOON)
+        assert (decision.content, decision.doubtful) == (Content.KEEP, True)
+        assert "login" in (decision.page.doubt or "")
+        page = decision.page
+    assert page.content_hash == "old"
+
+
+def test_U1_F122_a_page_with_a_login_beside_its_text_is_a_page() -> None:
+    guide = replace(document("How ferries are run, in a hundred words. " * 5), login=True)
+    assert told(KNOWN, guide, likeness=0.05, length=300, last=True) is None
+    assert told(KNOWN, replace(document(), login=True), likeness=0.05, length=len(TEXT), last=True) is None
+
+
+def test_U1_F123_an_emptied_page_that_was_believed_stays_flagged() -> None:
+    empty = document("", "", content_hash=EMPTY_HASH)
+    first = decide(KNOWN, _read(empty, likeness=0.0, length=500), Policy(), NOON)
+    second = decide(first.page, _read(empty, likeness=0.0, length=500, run=8, last=True), Policy(), NOON)
+    assert (second.content, second.page.content_hash) == (Content.REPLACE, EMPTY_HASH)
+    flagged = second.page
+    assert flagged.doubt == "it lost all its text: 500 characters"
+    for look in (NotModified(), _read(empty)):
+        assert decide(flagged, look, Policy(), NOON).page.doubt == flagged.doubt
+    wall = decide(flagged, _read(document("Just a moment...", "x", "w"), likeness=0.0), Policy(), NOON).page
+    assert wall.doubt_hash == "w"
+    assert decide(wall, NotModified(), Policy(), NOON).page.doubt == "it has no text"
+
+
+def test_U4_F124_a_new_page_without_text_is_taken_and_flagged() -> None:
+    empty = document(" ", "", content_hash=EMPTY_HASH)
+    decision = decide(NEW, _read(empty), Policy(), NOON)
+    assert (decision.content, decision.doubtful) == (Content.REPLACE, False)
+    assert decision.page.doubt == "it has no text"
+    assert decide(decision.page, NotModified(), Policy(), NOON).page.doubt == "it has no text"
+    login = decide(NEW, _read(replace(empty, login=True)), Policy(), NOON)
+    assert login.page.doubt == "it has no text, only a login form"
+    assert decide(NEW, _read(replace(empty, leads_on=True)), Policy(), NOON).page.doubt is None
+    assert decide(NEW, replace(_read(empty), proven=True), Policy(), NOON).page.doubt is None
 
 
 def test_F27_three_crashes_quarantine_a_body_and_another_body_is_tried_again() -> None:

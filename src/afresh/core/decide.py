@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from afresh.core.analysis import search_config
-from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of
+from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of, flag_that_stays
 from afresh.core.looks import (
     Document,
     Failed,
@@ -94,6 +94,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     changed = page.content_hash != document.content_hash
     comparable = page if page.recipe == policy.recipe else replace(page, observed_at=None)
     observed = _observed(comparable, now, changed=changed)
+    flag = doubt.text if doubt is not None else None if changed else flag_that_stays(page, policy)
     after = replace(
         _answered(observed, now),
         status=PageStatus.ACTIVE,
@@ -109,8 +110,13 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         moved_to=None,
         last_scraped=now,
         changed_at=now if changed else page.changed_at,
-        doubt=doubt.text if doubt is not None else None,
-        doubt_run=RunId(seen.signs.run) if doubt is not None else None,
+        doubt=flag,
+        doubt_run=RunId(seen.signs.run)
+        if doubt is not None
+        else page.doubt_run
+        if flag is not None
+        else None,
+        refused_hash=None,
     )
     return Decision(
         page=after,
@@ -218,7 +224,14 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         )
         return _failed(replace(page, validators=Validators()), broken, policy, now)
     answered = page if seen.unasked else _answered(_observed(page, now, changed=False), now)
-    after = replace(answered, validators=page.validators.renewed(seen.validators), moved_to=None)
+    flag = page.doubt if seen.unasked else flag_that_stays(page, policy)
+    after = replace(
+        answered,
+        validators=page.validators.renewed(seen.validators),
+        moved_to=None,
+        doubt=flag,
+        doubt_run=page.doubt_run if flag is not None else None,
+    )
     return Decision(
         page=after,
         outcome=Outcome.NOT_MODIFIED,

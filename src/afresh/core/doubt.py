@@ -5,13 +5,15 @@
 | what the site answers for an address that cannot exist | held                    | held         |
 | a challenge ("verify you are human")                   | held                    | held         |
 | a login or consent page, unlike the content on record  | held                    | believed     |
-| nothing but blanks                                     | held until another run sees the same | believed |
+| no text, and a login is all that the page offers       | held                    | believed and flagged |
+| nothing but blanks                                     | held until another run sees the same, then believed and flagged | believed and flagged |
 | next to nothing, where a browser showed more           | held                    |              |
 | something quite different, the same at three addresses | held                    | believed     |
 | something quite different, at this address alone       | believed at the end of the run | believed |
 | less than a twentieth of the content on record         | believed and flagged    |              |
 
-Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
+Held: the content on record stays, the page is flagged, and nothing is deleted because of it. A page that was believed
+and flagged stays flagged until its content changes or is trusted (`--trust`); the store keeps its former text.
 """
 
 import re
@@ -21,6 +23,7 @@ from enum import StrEnum
 from afresh.core.looks import Document, Read, Signs
 from afresh.core.model import Page, Policy
 from afresh.core.rendering import BARE, RENDERED
+from afresh.core.text import EMPTY_HASH
 
 STRANGE = 0.2  # a page that keeps less of its words than this has become another page
 SAME = 0.8  # two pages that share more of their words than this are one
@@ -28,6 +31,7 @@ TWINS = 2  # other addresses that turned into the same page: from here on it is 
 SHRUNK = 0.05  # of its old length
 SHORT = 2_000  # characters: a challenge says little
 CURT = 600  # characters: a login form says even less
+TERSE = 120  # characters: beside a login form that is no content, whatever it says
 PROBE = "afresh-probe-"  # how the name of an address that cannot exist begins
 CRASHES = 3  # of the parser on one page, then it is not given to it again
 
@@ -61,6 +65,7 @@ class Doubt:
     text: str
 
 
+NO_TEXT = "it has no text"
 WAIT = Doubt(Trust.WAIT, "it has become another page: that shows when the others were seen")
 
 
@@ -81,6 +86,15 @@ def must_wait(page: Page, seen: Read, policy: Policy) -> bool:
     return doubt is not None and doubt.trust is Trust.WAIT
 
 
+def flag_that_stays(page: Page, policy: Policy) -> str | None:
+    """The flag of a page whose content is as it was when it was flagged."""
+    if not policy.doubts or page.doubt is None:
+        return None
+    if page.doubt_hash is None:
+        return page.doubt
+    return NO_TEXT if page.content_hash == EMPTY_HASH else None
+
+
 def is_strange(likeness: float | None) -> bool:
     """Whether a page has become another one."""
     return likeness is not None and likeness < STRANGE
@@ -96,7 +110,9 @@ def _of_new_page(document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, "the site says the same for addresses that do not exist (soft 404)")
     if _says(_CHALLENGE, document, SHORT):
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
-    return None
+    if document.markdown.strip() or document.leads_on:
+        return None
+    return Doubt(Trust.FLAG, f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
 
 
 def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
@@ -108,7 +124,7 @@ def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
         )
     if other and _says(_CHALLENGE, document, SHORT):
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
-    if is_strange(signs.likeness) and _is_wall(document):
+    if _is_other(document, signs) and _is_wall(document):
         return Doubt(Trust.HOLD, "it looks like a login or consent page")
     if page.content_type == RENDERED and _is_bare(document, signs):
         return Doubt(
@@ -129,7 +145,11 @@ def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, "the page is empty now; if a later run finds it so again, that is believed")
     if signs.twins >= TWINS:
         return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
-    return None if signs.last else WAIT
+    if not signs.last:
+        return WAIT
+    return Doubt(
+        Trust.FLAG, f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
+    )
 
 
 def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
@@ -148,8 +168,15 @@ def _shrunk(document: Document, signs: Signs) -> Doubt | None:
     return None
 
 
+def _is_other(document: Document, signs: Signs) -> bool:
+    """Whether next to nothing is left of the page on record."""
+    return is_strange(signs.likeness) or not document.markdown.strip() or _shrunk(document, signs) is not None
+
+
 def _is_wall(document: Document) -> bool:
     """Whether a page does nothing but ask for a password or for consent."""
+    if document.login and (len(document.markdown) <= TERSE or _says(_LOGIN, document, CURT)):
+        return True
     login = _says(_LOGIN, document, CURT) and _says(_PASSWORD, document, CURT)
     return login or _says(_CONSENT, document, CURT)
 

@@ -141,6 +141,7 @@ class Page:
     doubt: str | None = None  # why what was last seen is not believed, or is worth a look
     doubt_hash: str | None = None  # of the content or the body that is not believed
     doubt_run: RunId | None = None  # the run that had the doubt
+    refused_hash: str | None = None  # of the content in whose place the former text was restored
     moved_to: str | None = None
     crawl_time: datetime | None = None  # start of the last run that looked at it
     last_seen: datetime | None = None  # start of the last complete run that reached it
@@ -158,7 +159,9 @@ class Held:
     markdown: str | None = None  # None where only the words are kept
     sketch: str = ""
     length: int | None = None
-    former: str | None = None  # the text before a change that is flagged
+    former: str | None = None  # the text before a change that was flagged
+    former_title: str | None = None
+    former_at: datetime | None = None  # when it was replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

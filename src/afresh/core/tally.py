@@ -36,7 +36,9 @@ def tally(visit: Visit) -> dict[str, int]:
     if visit.hinted:
         counts |= {"hinted": 1, "hinted_changed": int(change_of(visit) is ChangeKind.CHANGED)}
     flagged = decision.page.doubt is not None and decision.content is Content.REPLACE
-    return {**counts, "flagged": 1} if flagged else counts
+    if not flagged:
+        return counts
+    return {**counts, "flagged": 1, "flagged_new": int(change_of(visit) is ChangeKind.NEW)}
 
 
 def _embedded(visit: Visit) -> dict[str, int]:

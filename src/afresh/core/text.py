@@ -19,6 +19,9 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+EMPTY_HASH = text_hash("")
+
+
 def bytes_hash(data: bytes) -> str:
     """SHA-256 (hex) of a body as it came."""
     return hashlib.sha256(data).hexdigest()

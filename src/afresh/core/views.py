@@ -282,7 +282,7 @@ class Why:
     next_look: datetime | None
     linked_from: tuple[str, ...]
     attempts: int
-    former: str | None = None  # the text before a change that is flagged, kept until the next run
+    former: str | None = None  # the text before a change that was flagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

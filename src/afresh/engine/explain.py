@@ -19,7 +19,7 @@ async def explain(store: Library, page: Page, view: PageView, name: str, version
         next_look=next_look,
         linked_from=linked_from,
         attempts=attempts,
-        former=(await store.held(page.id)).former if page.doubt is not None else None,
+        former=(await store.held(page.id)).former,
     )
 
 

@@ -108,7 +108,7 @@ async def _text(store: Library, page: Page, label: str, *, former: bool) -> str:
     if former:
         if held.former is None:
             raise UsageError(
-                f"no former text of {page.url} is kept; it is for one run after a page lost its text"
+                f"no former text of {page.url} is kept: that is done when a page loses nearly all of it"
             )
         return held.former
     if page.content_hash is None:

@@ -287,9 +287,13 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
             f"{odd} {pages} what is not believed: what was on record stays "
             f"(why: `afresh pages {label} --doubtful`; take it: `afresh refresh {label} --trust`)"
         )
-    if short := counts.get("flagged", 0):
+    new = counts.get("flagged_new", 0)
+    if short := counts.get("flagged", 0) - new:
         pages = "page" if short == 1 else "pages"
         notes.append(f"{short} {pages} lost nearly all text (which: `afresh pages {label} --doubtful`)")
+    if new:
+        pages = "new page has" if new == 1 else "new pages have"
+        notes.append(f"{new} {pages} no text (which: `afresh pages {label} --doubtful`)")
     return notes
 
 

@@ -24,10 +24,11 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
     like_missing = await _like_missing(claim, document, kit)
     if page.depth == 0 and not twins:  # many sites show their start page where there is nothing
         like_missing = False
+    former = len(held.former or "") if page.doubt is not None else 0
     return Signs(
         run=run,
         likeness=alike,
-        length=held.length,
+        length=max(held.length or 0, former) or None,
         twins=twins,
         like_missing=like_missing,
     )

@@ -3,6 +3,7 @@
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from afresh.core import recipe
+from afresh.core.doubt import CURT
 from afresh.core.looks import Body, Document
 from afresh.core.text import links_hash, text_hash
 from afresh.core.urls import canonical, domain_of
@@ -12,6 +13,7 @@ from afresh.extractors.head import Head, choose_title, foreign_canonical, one_li
 from afresh.extractors.hidden import Shown, hidden_links, scripts_of
 from afresh.extractors.language import language_of
 from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden
+from afresh.extractors.login_forms import has_only_login
 from afresh.extractors.main_content import find_main
 from afresh.extractors.noise import drop_tools
 from afresh.extractors.render import render
@@ -44,6 +46,7 @@ class HtmlExtractor:
                 base,
                 {body.url, twin},
             )
+        leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
         main = find_main(tree, head.generator)
         heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
         return Document(
@@ -58,6 +61,8 @@ class HtmlExtractor:
             links_left_out=links.left_out,
             long_links=links.too_long,
             foreign_canonical=foreign_canonical(head.canonical, base, body.url),
+            login=len(markdown) <= CURT and has_only_login(html),
+            leads_on=leads_on,
         )
 
 

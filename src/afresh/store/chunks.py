@@ -82,7 +82,7 @@ async def swap_chunks(
     for visit in replaced:
         swap.plan(visit.decision.page, visit.harvest.chunks, old[visit.claim.page.id])
     await swap.write(tx)
-    await tx.many("upsert_document", [_document(visit, keep_body) for visit in replaced])
+    await tx.many("upsert_document", [_document(visit, now, keep_body) for visit in replaced])
     if not keep_body:
         await tx.run("forget_diffs", pages=[visit.claim.page.id for visit in replaced])
     return {"chunks_kept": swap.kept, "chunks_made": len(swap.made)}
@@ -122,7 +122,7 @@ def _terms(*parts: str | None) -> str | None:
     return None if parts == (None, None, None) else json.dumps(parts, ensure_ascii=False)
 
 
-def _document(visit: Visit, keep_body: bool) -> dict[str, object]:
+def _document(visit: Visit, now: datetime, keep_body: bool) -> dict[str, object]:
     document = visit.harvest.document
     return {
         "page": visit.claim.page.id,
@@ -130,4 +130,6 @@ def _document(visit: Visit, keep_body: bool) -> dict[str, object]:
         "sketch": document.sketch if document is not None else None,
         "length": len(document.markdown) if document is not None else None,
         "flagged": int(visit.decision.page.doubt is not None),
+        "former_title": visit.claim.page.title,
+        "now": now,
     }

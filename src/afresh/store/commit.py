@@ -126,9 +126,6 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
         ],
     )
     await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
-    believed = [visit.claim.page.id for visit in visits if _doubt_ended(visit)]
-    if believed:
-        await tx.run("forget_former", pages=believed)
 
 
 def _concerns_others(visit: Visit) -> bool:
@@ -141,11 +138,6 @@ def _concerns_others(visit: Visit) -> bool:
 async def _mark_ways(tx: Session, run: Run, visits: Sequence[Visit]) -> None:
     if any(map(_changes_ways, visits)):
         await tx.run("mark_graph", source=run.source_id, changed=1)
-
-
-def _doubt_ended(visit: Visit) -> bool:
-    """Whether a page was flagged and no longer is."""
-    return visit.claim.page.doubt is not None and visit.decision.page.doubt is None
 
 
 def _changes_ways(visit: Visit) -> bool:
@@ -193,6 +185,7 @@ def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:
         "doubt": page.doubt,
         "doubt_hash": page.doubt_hash,
         "doubt_run": page.doubt_run,
+        "refused_hash": page.refused_hash,
         "moved_to": page.moved_to,
         "crawl_time": run.started_at,
         "last_seen": run.started_at if answered else page.last_seen,

@@ -162,7 +162,14 @@ class Reads:
             if row is None:
                 return Held()
             sketch = row["sketch"] or sketch_of(row["markdown"] or "")
-            return Held(markdown=row["markdown"], sketch=sketch, length=row["length"], former=row["former"])
+            return Held(
+                markdown=row["markdown"],
+                sketch=sketch,
+                length=row["length"],
+                former=row["former"],
+                former_title=row["former_title"],
+                former_at=at(row["former_at"]),
+            )
 
     async def alike(self, page: Page, document: Document, run: RunId) -> int:
         """How many other pages showed before a run what a page shows now, or were doubted for it."""

@@ -111,6 +111,7 @@ def page_from(row: Row) -> Page:
         doubt=row["doubt"],
         doubt_hash=row["doubt_hash"],
         doubt_run=row["doubt_run"],
+        refused_hash=row["refused_hash"],
         moved_to=row["moved_to"],
         crawl_time=at(row["crawl_time"]),
         last_seen=at(row["last_seen"]),

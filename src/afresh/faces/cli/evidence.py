@@ -38,7 +38,7 @@ def why(view: Why, now: datetime) -> RenderableType:
         pairs.append(("missing", f"from {count(page.missing_count, 'complete run')} in a row"))
     if view.former is not None:
         size_before = count(len(view.former), "character")
-        pairs.append(("kept", f"the {size_before} before, until the next run; --former shows them"))
+        pairs.append(("kept", f"the {size_before} before it lost its text; --former shows them"))
     return Group(text(view.summary, "bold"), text(view.url, "blue"), facts(pairs))
 
 

@@ -198,7 +198,7 @@ def why(session: Session, url: str, within: str | None, former: bool) -> None:
     view = session.ask(lambda kb: kb.why(url, within=within))
     if former and view.former is None:
         raise UsageError(
-            f"no former text of {view.url} is kept; it is for one run after a page lost its text"
+            f"no former text of {view.url} is kept: that is done when a page loses nearly all of it"
         )
     if session.wrote_json(view):
         return

@@ -13,13 +13,23 @@ select r.page, r.sort_order, r.title, r.heading, r.content, r.terms, r.metadata,
 from {rows page sort_order title heading content terms metadata config whole text_hash words now} r
 
 -- upsert_document
-insert into documents as d (page_id, markdown, sketch, length, former)
-select r.page, r.markdown, r.sketch, r.length, case
-    when r.flagged = 1 and r.markdown is not null then (select o.markdown from documents o where o.page_id = r.page)
-end
-from {rows page markdown sketch length flagged} r
+insert into documents as d (page_id, markdown, sketch, length, former, former_title, former_at)
+select r.page, r.markdown, r.sketch, r.length,
+    case
+        when r.markdown is null or o.former = r.markdown then null
+        when o.is_kept then o.markdown
+        else o.former
+    end,
+    case when o.is_kept then r.former_title else o.former_title end,
+    case when o.is_kept then r.now else o.former_at end
+from {rows page markdown sketch length flagged former_title now} r
+left join lateral (
+    select e.*, r.flagged = 1 and e.markdown not in ('', r.markdown)
+        and length(e.markdown) >= coalesce(length(e.former), 0) / 20 as is_kept
+    from documents e where e.page_id = r.page
+) o on true
 on conflict (page_id) do update
-set former = excluded.former, markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length,
+set former = excluded.former, former_title = excluded.former_title, former_at = excluded.former_at, markdown = excluded.markdown, sketch = excluded.sketch, length = excluded.length,
     summary = null
 
 -- insert_change

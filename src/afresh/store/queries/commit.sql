@@ -26,8 +26,8 @@ set status = r.status, title = r.title, language = r.language, etag = r.etag, la
     gone_count = r.gone_count, doomed_by = r.doomed_by, moved_to = r.moved_to, crawl_time = r.crawl_time,
     last_seen = r.last_seen, last_scraped = r.last_scraped, checked_at = r.checked_at, changed_at = r.changed_at,
     observed_at = r.observed_at, change_count = r.change_count, quiet_seconds = r.quiet_seconds, span_seconds = r.span_seconds,
-    crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, updated_at = r.now
-from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe chunker failures gone_count doomed_by crashes doubt doubt_hash doubt_run moved_to crawl_time last_seen last_scraped checked_at changed_at observed_at change_count quiet_seconds span_seconds now page} r
+    crashes = r.crashes, doubt = r.doubt, doubt_hash = r.doubt_hash, doubt_run = r.doubt_run, refused_hash = r.refused_hash, updated_at = r.now
+from {rows status title language etag last_modified size mtime_ns validators_url content_type content_hash links_hash links_left_out recipe chunker failures gone_count doomed_by crashes doubt doubt_hash doubt_run refused_hash moved_to crawl_time last_seen last_scraped checked_at changed_at observed_at change_count quiet_seconds span_seconds now page} r
 where pages.id = r.page
 
 -- check_page
@@ -39,9 +39,6 @@ where pages.id = r.page
 
 -- forget_diffs
 update changes set diff = null where page_id in {list pages} and diff is not null
-
--- forget_former
-update documents set former = null where page_id in {list pages} and former is not null
 
 -- chunks_of
 select id, page_id, sort_order, title, config, whole, terms is not null as analysed, content, text_hash

@@ -79,7 +79,7 @@ select count(*) as pages from pages
 where source_id = :source and doubt is not null and doubt_hash = :content_hash and id <> :page
 
 -- held_document
-select markdown, sketch, length, former from documents where page_id = :page
+select markdown, sketch, length, former, former_title, former_at from documents where page_id = :page
 
 -- totals
 select

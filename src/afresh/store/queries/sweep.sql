@@ -53,7 +53,7 @@ select count(*) as live from pages where source_id = :source and content_hash is
 update pages
 set status = :status, content_hash = null, links_hash = null, recipe = null, etag = null, last_modified = null,
     size = null, mtime_ns = null, validators_url = null, doomed_by = null, missing_count = 0,
-    crashes = 0, doubt = null, doubt_hash = null, doubt_run = null, changed_at = :now, updated_at = :now
+    crashes = 0, doubt = null, doubt_hash = null, doubt_run = null, refused_hash = null, changed_at = :now, updated_at = :now
 where id = :page
 
 -- drop_documents

@@ -83,32 +83,24 @@ class MemoryCommits(MemoryQueue):
         """Swap the chunks of a page whose content is replaced; a chunk whose text stays keeps its number."""
         if visit.decision.content is not Content.REPLACE:
             self._retitle(visit)
-            self._forget_former(visit)
             return {}
         page, document = visit.decision.page, visit.harvest.document
         kept, made = self.tables.swap_pieces(page, visit.harvest.chunks, now, keep_body)
         if not keep_body:
             self._forget_diffs(page)
         before = self.tables.documents.get(page.id, Held())
-        self.tables.documents[page.id] = Held(
+        held = Held(
             markdown=document.markdown if document and keep_body else None,
             sketch=document.sketch if document else "",
             length=len(document.markdown) if document else None,
-            former=before.markdown if page.doubt is not None else None,
         )
+        self.tables.documents[page.id] = _with_former(held, before, visit, now)
         return {"chunks_kept": kept, "chunks_made": made}
 
     def _forget_diffs(self, page: Page) -> None:
         for number, (source, change) in list(self.tables.changes.items()):
             if (source, change.url) == (page.source_id, page.url):
                 self.tables.changes[number] = (source, replace(change, diff=None))
-
-    def _forget_former(self, visit: Visit) -> None:
-        """A page whose flag is taken off needs its old text no more."""
-        page = visit.claim.page
-        if page.doubt is not None and visit.decision.page.doubt is None and page.id in self.tables.documents:
-            held = self.tables.documents[page.id]
-            self.tables.documents[page.id] = replace(held, former=None)
 
     def _retitle(self, visit: Visit) -> None:
         """A page whose title alone changed is found by its new one."""
@@ -182,6 +174,17 @@ class MemoryCommits(MemoryQueue):
     def _count(self, run: Run, parts: Sequence[dict[str, int]]) -> None:
         current = self.tables.runs[run.id]
         self.tables.runs[run.id] = replace(current, counts=total([current.counts, *parts]))
+
+
+def _with_former(held: Held, before: Held, visit: Visit, now: datetime) -> Held:
+    """The new content, with the text before a flagged change; a stub does not replace the text before it."""
+    flagged = visit.decision.page.doubt is not None
+    if held.markdown is None or held.markdown == before.former:
+        return held
+    lost = flagged and before.markdown not in (None, "", held.markdown)
+    if lost and len(before.markdown or "") >= len(before.former or "") // 20:
+        return replace(held, former=before.markdown, former_title=visit.claim.page.title, former_at=now)
+    return replace(held, former=before.former, former_title=before.former_title, former_at=before.former_at)
 
 
 def _drops(visit: Visit) -> bool:

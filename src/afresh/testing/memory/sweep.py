@@ -169,6 +169,7 @@ class MemorySweeps(MemoryCommits):
             doubt=None,
             doubt_hash=None,
             doubt_run=None,
+            refused_hash=None,
             changed_at=now,
         )
         kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED

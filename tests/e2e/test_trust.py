@@ -1,0 +1,107 @@
+"""Text is not lost without a trace: walls are never believed, emptied pages stay flagged."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.library import index_of
+from tests.e2e.sites import page, star, word
+
+from afresh.core.records import PageFilter
+from afresh.kb import KnowledgeBase
+from afresh.testing import HostileSite
+from afresh.testing.answers import Answer
+from afresh.testing.asked import Asked
+from afresh.testing.lies import emptied, shrunken
+
+LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
+
+
+@pytest.fixture
+def site() -> Iterator[HostileSite]:
+    """A site of four pages that can be told to misbehave."""
+    with HostileSite() as site:
+        for path, links in star(3).items():
+            site.put(path, page(path, links, f"{LONG} This is {word(path)}."))
+        yield site
+
+
+def short_login(asked: Asked, own: Answer) -> Answer:
+    """A login of one password field and no text."""
+    body = b"<!doctype html><html><body><form method=post><input type=password></form></body></html>"
+    return Answer(status=200, headers={"Content-Type": "text/html"}, body=body)
+
+
+async def _doubts(kb: KnowledgeBase) -> dict[str, str | None]:
+    return {view.url: view.doubt for view in await kb.pages("docs", PageFilter(doubtful=True))}
+
+
+async def test_U1_F122_a_short_login_form_never_costs_a_text(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say("/p1", short_login)
+    for _ in range(4):
+        (report,) = await kb.refresh(["docs"])
+        assert (report.changed, report.doubtful) == (0, 1)
+    assert index_of(store) == before
+    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+    assert (await kb.search(word("/p1"))).hits
+
+
+async def test_U1_F123_an_emptied_page_stays_flagged_until_its_text_is_back(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say("/p1", emptied("shell"))
+    reports = [each for _ in range(5) for each in await kb.refresh(["docs"])]
+    assert [report.changed for report in reports] == [0, 1, 0, 0, 0]
+    assert any("lost nearly all text" in note for note in reports[1].notes)
+    assert list(await _doubts(kb)) == [site.at("/p1")]
+    assert LONG.strip()[:200] in ((await kb.why(site.at("/p1"))).former or "")
+    site.restore("/p1")
+    await kb.refresh(["docs"])
+    assert (await _doubts(kb), index_of(store)) == ({}, before)
+    assert (await kb.why(site.at("/p1"))).former is None
+
+
+async def test_U1_F43_an_edit_of_what_is_left_of_a_page_keeps_flag_and_former_text(
+    kb: KnowledgeBase, site: HostileSite
+) -> None:
+    await kb.crawl(site.url, name="docs")
+    site.say("/p1", shrunken(0.01))
+    await kb.refresh(["docs"])
+    site.say("/p1", shrunken(0.012))
+    await kb.refresh(["docs"])
+    assert list(await _doubts(kb)) == [site.at("/p1")]
+    assert word("/p1") in ((await kb.why(site.at("/p1"))).former or "")
+
+
+async def test_U1_F123_who_trusts_takes_the_flag_off(kb: KnowledgeBase, site: HostileSite) -> None:
+    await kb.crawl(site.url, name="docs")
+    site.say("/p1", emptied("shell"))
+    for _ in range(2):
+        await kb.refresh(["docs"])
+    await kb.refresh(["docs"], trust=True)
+    assert await _doubts(kb) == {}
+
+
+async def test_U4_F124_a_page_that_is_empty_on_its_first_crawl_is_reported(
+    kb: KnowledgeBase, site: HostileSite
+) -> None:
+    site.say("/p1", emptied("shell"))
+    site.say("/p2", short_login)
+    report = await kb.crawl(site.url, name="docs")
+    assert (report.state, report.new, report.flagged) == ("completed", 4, 2)
+    assert any(note.startswith("2 new pages have no text") for note in report.notes)
+    assert await _doubts(kb) == {
+        site.at("/p1"): "it has no text",
+        site.at("/p2"): "it has no text, only a login form",
+    }
+    await kb.refresh(["docs"])
+    assert len(await _doubts(kb)) == 2
+    site.behave()
+    await kb.refresh(["docs"])
+    assert await _doubts(kb) == {}
