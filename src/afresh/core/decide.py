@@ -94,7 +94,9 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     changed = page.content_hash != document.content_hash
     comparable = page if page.recipe == policy.recipe else replace(page, observed_at=None)
     observed = _observed(comparable, now, changed=changed)
-    flag = doubt.text if doubt is not None else None if changed else flag_that_stays(page, policy)
+    flag, flag_run = None if changed else flag_that_stays(page, policy), page.doubt_run
+    if doubt is not None:
+        flag, flag_run = doubt.text, RunId(seen.signs.run)
     after = replace(
         _answered(observed, now),
         status=PageStatus.ACTIVE,
@@ -111,11 +113,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         last_scraped=now,
         changed_at=now if changed else page.changed_at,
         doubt=flag,
-        doubt_run=RunId(seen.signs.run)
-        if doubt is not None
-        else page.doubt_run
-        if flag is not None
-        else None,
+        doubt_run=flag_run if flag is not None else None,
         refused_hash=None,
     )
     return Decision(

@@ -5,15 +5,16 @@
 | what the site answers for an address that cannot exist | held                    | held         |
 | a challenge ("verify you are human")                   | held                    | held         |
 | a login or consent page, unlike the content on record  | held                    | believed     |
-| no text, and a login is all that the page offers       | held                    | believed and flagged |
-| nothing but blanks                                     | held until another run sees the same, then believed and flagged | believed and flagged |
+| no text, and a login is all that the page offers       | held                    | flagged      |
+| nothing but blanks                                     | held, flagged when another run sees the same | flagged |
 | next to nothing, where a browser showed more           | held                    |              |
 | something quite different, the same at three addresses | held                    | believed     |
 | something quite different, at this address alone       | believed at the end of the run | believed |
-| less than a twentieth of the content on record         | believed and flagged    |              |
+| less than a twentieth of the content on record         | flagged                 |              |
 
-Held: the content on record stays, the page is flagged, and nothing is deleted because of it. A page that was believed
-and flagged stays flagged until its content changes or is trusted (`--trust`); the store keeps its former text.
+Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
+Flagged: it is believed, and the flag stays until the content changes or is trusted (`--trust`); the store
+keeps the former text.
 """
 
 import re
@@ -147,9 +148,8 @@ def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
     if not signs.last:
         return WAIT
-    return Doubt(
-        Trust.FLAG, f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
-    )
+    lost = f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
+    return Doubt(Trust.FLAG, lost)
 
 
 def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
