@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from afresh.config.access import AccessSettings
 from afresh.core.access import Scope as Reach
 from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.limits import Buckets, caller
+from afresh.faces.http.peers import Peers
 from afresh.faces.http.slow import server_limits
 from afresh.faces.http.wire import Receive, Scope, Send, answer_json
 from afresh.kb_access import Admission
@@ -232,3 +233,74 @@ async def test_F102_a_head_that_never_comes_ends_the_connection(keeper: Keeper) 
             async with asyncio.timeout(5):
                 assert await reader.read() == b""
             writer.close()
+
+
+ASKS_FOR_HEALTH = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+
+async def test_S8_F128_half_open_connections_of_one_peer_keep_nobody_out(keeper: Keeper) -> None:
+    settings = AccessSettings(connections_per_peer=5, max_connections=8, header_seconds=3_600)
+    async with served(door(keeper), settings) as port, asyncio.timeout(30):
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        for reader, _ in silent[:15]:
+            with suppress(ConnectionResetError):  # the oldest go first
+                assert await reader.read() == b""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /api/v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        assert b" 200 " in await reader.readline()
+        for each in (writer, *(each for _, each in silent)):
+            each.close()
+
+
+async def test_S8_F128_health_is_told_where_there_is_no_room_for_anything_else(keeper: Keeper) -> None:
+    settings = AccessSettings(max_connections=3, header_seconds=3_600)
+    async with served(door(keeper), settings) as port, asyncio.timeout(30):
+        others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for path, status in (("/health", b" 200 "), ("/api/v1/x", b" 503 ")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(ASKS_FOR_HEALTH.replace(b"/health", path.encode()))
+            assert status in await reader.readline()
+            await reader.read()
+            writer.close()
+        for _, each in others:
+            each.close()
+
+
+def test_S8_connections_are_counted_by_peer() -> None:
+    peers, ended = Peers(2), list[str]()
+
+    def enter(address: str, name: str) -> bool:
+        return peers.enter(address, name, lambda: ended.append(name))
+
+    assert all([enter("2001:db8::1", "a"), enter("2001:db8::2", "b"), enter("203.0.113.9", "c")])
+    peers.asks("a")
+    assert (enter("2001:db8::3", "d"), ended) == (True, ["b"])  # of one network, silent for longest
+    peers.asks("d")
+    assert (enter("2001:db8::3", "e"), ended) == (False, ["b"])  # all are in use
+    peers.leave("a")
+    assert enter("2001:db8::3", "f")
+    for number in range(9):  # a reverse proxy on this machine brings many callers
+        assert enter("127.0.0.1", f"p{number}")
+        peers.asks(f"p{number}")
+
+
+@pytest.mark.parametrize("piece", [b"1\r\nx\r\n", b"80\r\n" + b"x" * 128 + b"\r\n"])
+async def test_S8_F127_a_body_in_crumbs_is_not_taken(keeper: Keeper, piece: bytes) -> None:
+    async with served(door(keeper), AccessSettings()) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = b"POST /api/v1/x HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + piece * 5_000 + b"0\r\n\r\n")
+        assert (b" 400 " if len(piece) < 64 else b" 200 ") in await reader.readline()
+        writer.close()
+
+
+async def test_S8_F127_an_answer_before_the_end_of_a_body_ends_the_connection(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.faces.http.slow.LINGER_SECONDS", 0.05)
+    async with served(door(keeper), AccessSettings()) as port, asyncio.timeout(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /x HTTP/1.1\r\nhost: evil.example\r\ntransfer-encoding: chunked\r\n\r\n")
+        answer = await reader.read()  # to the end, although nothing more of the body was sent
+        assert b" 421 " in answer.splitlines()[0]
+        writer.close()

@@ -306,6 +306,51 @@ async def test_F100_a_server_that_only_reads_takes_no_messages(
     assert (answered.status, "token" in answered.told["detail"]) == (401, True), "nothing here hears webhooks"
 
 
+async def test_S8_F127_nothing_of_a_body_is_taken_before_name_and_headers_are_right(
+    app: App, clock: FrozenClock
+) -> None:
+    good = {"content-type": "application/json", "host": "docs.internal"}
+    now = str(int(clock().timestamp()))
+    signed_so = {**good, "webhook-id": "m1", "webhook-timestamp": now, "webhook-signature": "v1,AAAA"}
+    old = {**signed_so, "webhook-timestamp": str(int(now) - 301)}
+    github = {**good, "x-hub-signature-256": "sha256=" + "0" * 64}
+    asked = {
+        ("nosuch", 404): signed_so,
+        ("out", 404): signed_so,
+        ("cms", 401): {**good, "webhook-id": "m1", "webhook-timestamp": now},
+        ("cms ", 404): signed_so,
+        ("github", 401): {**good, "x-hub-signature-256": "sha256=short"},
+        ("github", 400): {**github, "content-type": "text/plain"},
+    }
+    for (name, status), headers in [*asked.items(), (("cms", 401), old)]:
+        answered, taken = await dripped(app, name, headers)
+        assert (name, answered, taken) == (name, status, 0)
+    assert await dripped(app, "cms", signed_so) == (401, 100)
+    assert await dripped(app, "github", github) == (401, 100)
+
+
+async def dripped(app: App, name: str, headers: dict[str, str]) -> tuple[int, int]:
+    """The answer to a message of a hundred pieces, and how many of them were taken."""
+    taken, sent = [], list[Any]()
+
+    async def receive() -> Any:
+        taken.append(1)
+        return {"type": "http.request", "body": b"x", "more_body": len(taken) < 100}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": f"/api/v1/webhooks/{name}",
+        "headers": [(key.encode(), text.encode()) for key, text in headers.items()],
+        "client": REMOTE,
+    }
+    await app(scope, receive, send)
+    return sent[0]["status"], len(taken)
+
+
 async def test_F100_what_is_refused(
     app: App, kb: KnowledgeBase, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,4 +45,11 @@ class AccessSettings:
     max_body_bytes: int = whole(1_048_576, "the largest body of a request", 1_024, 1_073_741_824)
     header_seconds: float = number(10.0, "the longest the head of a request may take", 0.1, 3_600)
     body_seconds: float = number(30.0, "the longest the body of a request may take", 0.1, 3_600)
+    connections_per_peer: int = whole(
+        250,
+        "connections of one peer at a time, an IPv6 peer being its /64; of this machine itself, where a "
+        "reverse proxy may be, only those count that have not asked for anything",
+        1,
+        1_000_000,
+    )
     max_connections: int = whole(1_000, "connections at a time; more are told to come later", 1, 1_000_000)

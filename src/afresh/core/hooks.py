@@ -62,9 +62,14 @@ class Push:
     wiki: bool = False
 
 
+def may_be_signed_by_github(header: str | None) -> bool:
+    """Whether a header has the form of GitHub's signatures, before the body is known."""
+    return header is not None and _HEX.fullmatch(header) is not None
+
+
 def github_signed(secret: str, body: bytes, header: str | None) -> bool:
     """Whether GitHub signed a body; nothing is signed with a secret that is none."""
-    if not secret or header is None or not _HEX.fullmatch(header):
+    if not secret or header is None or not may_be_signed_by_github(header):
         return False
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return same(f"sha256={digest}", header)
@@ -86,16 +91,21 @@ def _key(secret: str) -> bytes:
     return secret.encode()
 
 
+def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
+    """Whether the headers of a message are there and not old, before the body is known."""
+    if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
+        return False
+    return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
+
+
 def signed(
     secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
     """Whether a message is signed, and not long ago; a header may hold several signatures."""
-    if not secret or not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
+    if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
         return False
-    at = int(timestamp or "")
-    wanted = sign(secret, message, at, body)
-    well = any([same(wanted, each) for each in header.split(" ")[:10]])  # noqa: C419 - all of them, always
-    return well and abs(now.timestamp() - at) <= TOLERANCE_SECONDS
+    wanted = sign(secret, message, int(timestamp or ""), body)
+    return any([same(wanted, each) for each in header.split(" ")[:10]])  # noqa: C419 - all of them, always
 
 
 def read_push(told: Any, event: str) -> Push:

@@ -16,10 +16,11 @@ from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
 from afresh.core.errors import StoreError
 from afresh.core.masking import mask_secrets
-from afresh.faces.http.limits import Buckets, body_of, caller, replayed, too_many
+from afresh.faces.http.limits import Buckets, body_of, caller, gathered, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
 from afresh.faces.http.wire import (
+    OPEN,
     App,
     Message,
     Receive,
@@ -35,7 +36,6 @@ from afresh.faces.http.wire import (
 
 log = logging.getLogger(__name__)
 
-OPEN = "/health"
 LOGIN, LOGOUT = "/login", "/logout"
 ASSETS = "/assets/"
 HOOKS = "/api/v1/webhooks/"
@@ -126,8 +126,8 @@ class Door:
         has_tokens = await self._checked(scope)
         if self._hooks is not None and scope["method"] == "POST" and scope["path"].startswith(HOOKS):
             self._take(f"webhooks of {caller(peer_of(scope))}")
-            body = await self._body(scope, receive)
-            await self._hooks(scope, replayed(body, receive), send)
+            limits = (self._settings.max_body_bytes, self._settings.body_seconds)
+            await self._hooks(scope, gathered(scope, receive, *limits), send)
             return
         allowed = await self._allowed(scope, has_tokens=has_tokens)
         state = {"allowed": allowed, "asked": False, "holds": partial(self._holds, scope)}

@@ -73,6 +73,20 @@ async def body_of(scope: Scope, receive: Receive, largest: int, seconds: float) 
         raise Refused(408, f"the body took longer than {seconds:g} s") from None
 
 
+def gathered(scope: Scope, receive: Receive, largest: int, seconds: float) -> Receive:
+    """What hands over a whole body when it is asked for, and not before."""
+    body: bytes | None = None
+
+    async def once() -> Message:
+        nonlocal body
+        if body is not None:
+            return await receive()
+        body = await body_of(scope, receive, largest, seconds)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return once
+
+
 def replayed(body: bytes, receive: Receive) -> Receive:
     """What hands over a body that was read, and then goes on."""
     left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]

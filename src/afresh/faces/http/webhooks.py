@@ -9,7 +9,17 @@ from typing import Any, Protocol
 
 from afresh.config.webhooks import GITHUB, WebhookSettings
 from afresh.core.errors import AfreshError, UsageError
-from afresh.core.hooks import BadMessage, Heard, Push, github_signed, read_push, read_urls, signed
+from afresh.core.hooks import (
+    BadMessage,
+    Heard,
+    Push,
+    github_signed,
+    may_be_signed,
+    may_be_signed_by_github,
+    read_push,
+    read_urls,
+    signed,
+)
 from afresh.core.masking import mask_secrets
 from afresh.faces.http.access import HOOKS
 from afresh.faces.http.problems import status_of
@@ -20,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
 _PUSHES = ("push", "gollum")
+UNSIGNED = "the signature is missing, wrong or old"
 
 
 class Hearer(Protocol):
@@ -33,7 +44,10 @@ class Hearer(Protocol):
 
 
 class WebhookDoor:
-    """An ASGI application: the signature is checked over the bytes as they came, before they are read."""
+    """An ASGI application: the signature is checked over the bytes as they came, before they are parsed.
+
+    Nothing of a body is taken in before the name and the headers are those of a message that can be good.
+    """
 
     def __init__(self, hearer: Hearer, hooks: Mapping[str, WebhookSettings], clock: Clock) -> None:
         self._hearer = hearer
@@ -43,7 +57,7 @@ class WebhookDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a message, or say what is wrong with it."""
         try:
-            heard = await self._taken(scope, (await receive())["body"])
+            heard = await self._taken(scope, receive)
         except Refused as refused:
             log.warning("a webhook was refused", extra={"data": {"status": refused.status, "why": refused}})
             await refuse(send, refused)
@@ -56,24 +70,31 @@ class WebhookDoor:
         else:
             await answer_json(send, 202 if heard.state == "taken" else 200, asdict(heard))
 
-    async def _taken(self, scope: Scope, body: bytes) -> Heard:
+    async def _taken(self, scope: Scope, receive: Receive) -> Heard:
         name = scope["path"].removeprefix(HOOKS)
         hook = self._hooks.get(name)
         if hook is None:
             raise Refused(404, "there is no webhook of that name: webhooks.NAME.secret makes one")
         if name == GITHUB:
-            return await self._from_github(scope, body, hook)
+            return await self._from_github(scope, receive, hook)
         message = value(scope, b"webhook-id")
         timestamp, header = value(scope, b"webhook-timestamp"), value(scope, b"webhook-signature")
+        if not may_be_signed(message, timestamp, header, self._clock()):
+            raise Refused(401, UNSIGNED)
+        body = await _body(scope, receive)
         if not signed(hook.secret, message, timestamp, body, header, self._clock()):
-            raise Refused(401, "the signature is missing, wrong or old")
-        urls = _read(read_urls, _json(scope, body))
+            raise Refused(401, UNSIGNED)
+        urls = _read(read_urls, _json(body))
         return await self._hearer.hear_urls(name, _checked_id(message), urls, hook.concerns)
 
-    async def _from_github(self, scope: Scope, body: bytes, hook: WebhookSettings) -> Heard:
-        if not github_signed(hook.secret, body, value(scope, b"x-hub-signature-256")):
-            raise Refused(401, "the signature is missing or wrong")
-        told, event = _json(scope, body), value(scope, b"x-github-event") or ""
+    async def _from_github(self, scope: Scope, receive: Receive, hook: WebhookSettings) -> Heard:
+        header = value(scope, b"x-hub-signature-256")
+        if not may_be_signed_by_github(header):
+            raise Refused(401, UNSIGNED)
+        body = await _body(scope, receive)
+        if not github_signed(hook.secret, body, header):
+            raise Refused(401, UNSIGNED)
+        told, event = _json(body), value(scope, b"x-github-event") or ""
         delivery = _checked_id(value(scope, b"x-github-delivery"))
         if event not in _PUSHES or (isinstance(told, dict) and told.get("deleted")):
             return Heard(state="nothing")
@@ -87,10 +108,15 @@ def _checked_id(delivery: str | None) -> str:
     return delivery
 
 
-def _json(scope: Scope, body: bytes) -> Any:
+async def _body(scope: Scope, receive: Receive) -> bytes:
     media = (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
     if media != "application/json":
         raise Refused(400, "expected the content type application/json")
+    body: bytes = (await receive())["body"]
+    return body
+
+
+def _json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -16,6 +16,7 @@ LONGEST = 2_000  # characters of a sentence
 
 PREFIX = "/api/v1"
 MCP = "/mcp"
+OPEN = "/health"
 
 
 class Refused(Exception):
