@@ -6,7 +6,7 @@
 | a challenge ("verify you are human")                   | held                    | held         |
 | a login or consent page, unlike the content on record  | held                    | believed     |
 | no text, and a login is all that the page offers       | held                    | flagged      |
-| nothing but blanks                                     | held, flagged when another run sees the same | flagged |
+| nothing but blanks                                     | held, flagged if seen again | flagged   |
 | next to nothing, where a browser showed more           | held                    |              |
 | something quite different, the same at three addresses | held                    | believed     |
 | something quite different, at this address alone       | believed at the end of the run | believed |
