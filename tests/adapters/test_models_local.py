@@ -138,6 +138,19 @@ def test_F93_other_weights_than_those_tested_are_refused(
         load()
 
 
+def test_R13_F93_the_tokens_come_with_a_package_and_are_those_that_were_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list((Path(quality.__file__).parent).rglob("*vocab*")) == []
+    place = tmp_path / quality._TOKENIZER[1]
+    place.parent.mkdir(parents=True)
+    place.write_text('{"model": {"vocab": {"[UNK]": 0}}}')
+    spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(quality, "find_spec", lambda asked: spec)
+    with pytest.raises(EmbedderDown, match="not the one afresh knows"):
+        quality.tokenizer.__wrapped__()
+
+
 async def test_a_model_is_loaded_once_and_off_the_event_loop() -> None:
     loads: list[int] = []
 

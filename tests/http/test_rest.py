@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from tests.http.served import served
 
+import afresh
 from afresh.faces.http.streams import MOST
 from afresh.testing import TinySite
 
@@ -259,12 +260,22 @@ async def test_a_server_that_only_reads_has_no_route_that_writes(tmp_path: Path)
         assert (await client.ask("POST", f"{API}/sources", json={"target": "https://x.example/"}))[0] == 405
 
 
+def test_R13_the_package_holds_only_what_was_written_for_it() -> None:
+    """Files of others come with the packages that ship them: text of ours is small, and nothing is packed."""
+    package = Path(afresh.__file__).parent
+    files = [file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    kinds = {".py", ".sql", ".html", ".css", ".js", ".svg", ".md", ".txt", ".typed"}
+    assert {file.suffix for file in files} == kinds
+    assert [file.name for file in files if file.stat().st_size > 40_000] == []
+
+
 async def test_C1_the_page_that_shows_the_api_needs_no_other_host(tmp_path: Path) -> None:
     async with served(tmp_path / "kb.db", works=False) as client:
         async with client.session.get("/docs") as page:
             shown = await page.text()
             assert "default-src 'self'" in page.headers["content-security-policy"]
         assert "http" not in shown
+        assert 'rel="icon" href="/assets/mark.svg"' in shown  # U4
         for name in ("swagger-ui.css", "swagger-ui-bundle.js", "start.js"):
             assert f"/docs/{name}" in shown
             async with client.session.get(f"/docs/{name}") as file:

@@ -68,7 +68,7 @@ def check_installed(model: str) -> None:
     if model == FAST:
         wordllama.folder()
     if model == QUALITY:
-        quality.folder()
+        quality.check_installed()
 
 
 def within_budget(embedder: Embedder, settings: EmbeddingSettings) -> Embedder:

