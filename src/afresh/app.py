@@ -44,7 +44,7 @@ from afresh.engine.steady import Steady
 from afresh.engine.telling import Telling
 from afresh.failpoints import arm
 from afresh.kb import KnowledgeBase
-from afresh.looking import Looking, is_filled, lookout_for, typed_links
+from afresh.looking import Looking, lookout_for
 from afresh.modelling import Modelling
 from afresh.naming import Naming
 from afresh.outlets import Outlets
@@ -55,6 +55,7 @@ from afresh.store.store import SqlStore
 if TYPE_CHECKING:
     from afresh.core.glimpse import Glimpse
     from afresh.core.timing import Schedule
+    from afresh.fetchers.guard import AddressPolicy
 
 # What a person wrote down is read whatever it says of itself, and believed.
 LISTED_BY_HAND = {"respect_noindex": False, "doubt": False, "probe": False}
@@ -167,7 +168,8 @@ class Workshop(Outlets, Naming):
         current = await store.source_by_id(source.id)
         mark = current.mark if current is not None else None
         for_kb = source.name in KINDS
-        looking = Looking(own, rules, clock, offload, mark, full=full, for_kb=for_kb)
+        reach = await self._reach(rules.root)
+        looking = Looking(own, rules, clock, offload, mark, reach, full=full, for_kb=for_kb)
         listed = source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
             listed = listed or bool(await store.kb_pages(source.id))
@@ -205,7 +207,8 @@ class Workshop(Outlets, Naming):
 
         manners = Manners(self._hosts, self.config.crawl.delay_seconds)
         async with self._glances, self._borrowed() as offload:
-            web = Looking(self.config, Rules(root=url), self.clock, offload, None).anywhere()
+            reach = await self._reach(url)
+            web = Looking(self.config, Rules(root=url), self.clock, offload, None, reach).anywhere()
             extract = partial(offload.call, Named("afresh.extractors", "extract"))
             try:
                 return await glance(web, extract, url, self.clock, manners)
@@ -217,7 +220,8 @@ class Workshop(Outlets, Naming):
         own = self._own(source)
         turn = self._glances if source.kind in ("git", "github") else nullcontext()  # others are quick
         async with turn, self._borrowed() as offload:
-            web, lister = Looking(own, rules_for(source, own), self.clock, offload, None).at(source.kind)
+            rules, reach = rules_for(source, own), await self._reach(source.url)
+            web, lister = Looking(own, rules, self.clock, offload, None, reach).at(source.kind)
             try:
                 urls = tuple([each.url async for each in lister.list()])
             finally:
@@ -270,6 +274,13 @@ class Workshop(Outlets, Naming):
             await offload.everywhere(Named("afresh.chunkers.markdown", "chunk"), document)
             await self.models.warm_up()
 
+    async def _reach(self, root: str) -> "AddressPolicy":
+        """Where requests for a source may lead that starts at this URL."""
+        from afresh.fetchers.reach import policy_at
+
+        network = self.config.network
+        return await policy_at(network.allow, root, seconds=network.connect_seconds)
+
     def _own(self, source: Source) -> Config:
         own = self.config.with_overrides(source.rules, source.policy)
         return own.with_overrides(LISTED_BY_HAND) if source.name == LINKS_OF_KB else own
@@ -295,6 +306,7 @@ class Workshop(Outlets, Naming):
     def desk(self) -> tuple[Desk, KbSettings]:
         """Where the knowledge base of files and links is, and its settings."""
         from afresh.sinks.kb_files import KbFiles
+        from afresh.sources.kb_links import is_filled, typed_links
 
         settings = self.config.kb
         if not settings.in_use:

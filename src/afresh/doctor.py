@@ -95,12 +95,12 @@ def _network(config: Config) -> Finding:
     wide = [place for place in allowed if _is_wide(place)]
     if not wide:
         return Finding(
-            check="network", ok=True, detail=f"pages may lead to {', '.join(allowed)} (network.allow)"
+            check="network", ok=True, detail=f"sources may start at {', '.join(allowed)} (network.allow)"
         )
     return Finding(
         check="network",
         ok=False,
-        detail=f"network.allow opens {', '.join(wide)} to every page that is read",
+        detail=f"network.allow opens {', '.join(wide)} to every source that starts there",
         fix="name only the addresses that are to be read, as 127.0.0.1:8000 or docs.internal",
     )
 

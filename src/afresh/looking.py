@@ -2,19 +2,16 @@
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from afresh.config import Config, kb_paths
-from afresh.config.small_file import read_small_file
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
-from afresh.core.kb_pages import FILES
-from afresh.core.link_list import parse_links
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.scope import Globs, Rules
 from afresh.engine.kit import Web
@@ -24,12 +21,12 @@ from afresh.ports import Clock, Fetcher, Lister, Lookout
 
 if TYPE_CHECKING:
     from afresh.fetchers.browser import Browsers
+    from afresh.fetchers.guard import AddressPolicy
     from afresh.fetchers.http import HttpOptions
     from afresh.fetchers.robots import RobotsGate
     from afresh.sources.sieve import Sieve
 
 Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
-MAX_LIST_BYTES = 16 * 1024 * 1024
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -52,6 +49,7 @@ class Looking:
         clock: Clock,
         offload: Offload,
         mark: str | None,
+        policy: "AddressPolicy",
         *,
         full: bool = False,
         for_kb: bool = False,
@@ -60,6 +58,7 @@ class Looking:
         self._rules = rules
         self._clock = clock
         self._offload = offload
+        self._policy = policy  # where requests may lead
         self._known = mark  # of the state that was read last
         self._full = full
         self._for_kb = for_kb  # a cache says what is known of pages, by rules of its own
@@ -127,6 +126,14 @@ class Looking:
         gate = self._gate(refusal)
         return gate
 
+    def _gate_within(self, policy: "AddressPolicy") -> "RobotsGate":
+        """The same for URLs of a list that may reach the same private places."""
+        other, before = copy(self), self.notes
+        other._policy = policy
+        gate = other.anywhere()
+        self.notes = lambda: (*before(), *other.notes())
+        return gate
+
     def _gate(self, refusal: Refusal) -> "RobotsGate":
         """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""
         from afresh.fetchers.http import HttpFetcher
@@ -157,7 +164,6 @@ class Looking:
     def _browsers(self) -> "Browsers":
         from afresh.fetchers.browser import Browsers
         from afresh.fetchers.browser_launch import BrowserOptions
-        from afresh.fetchers.guard import AddressPolicy
 
         browser, network = self._own.browser, self._own.network
         return Browsers(
@@ -174,16 +180,19 @@ class Looking:
                 max_body_bytes=network.max_body_bytes,
                 connect_seconds=network.connect_seconds,
                 user_agent=network.user_agent,
-                policy=AddressPolicy(network.allow),
+                policy=self._policy,
             )
         )
 
     def _links(self, listed: bool) -> Eyes:
+        from afresh.fetchers.reach import Reach
         from afresh.sources.kb_links import KbWeb
-        from afresh.sources.later_gate import LaterGate
         from afresh.sources.links import LinkedWeb, LinkLister
+        from afresh.sources.rooted_gate import RootedGate
 
-        gate = LaterGate(self.anywhere)  # a listed address may lead to any site
+        network = self._own.network
+        reach = Reach(network.allow, pins=False, seconds=network.connect_seconds)
+        gate = RootedGate(reach.policy_at, self._gate_within)  # a listed URL may lead to any site
         file = Path(path_of(self._rules.root))
         lister = LinkLister(file, expects_links=listed, may_be_empty=self._for_kb)
         web = LinkedWeb(gate, lister)
@@ -247,7 +256,6 @@ class Looking:
             ),
             self._options(),
             os.environ,
-            allow=own.network.allow,
             mark=self._mark,
             rules=terms,
             refusal=sieve.why_not,
@@ -260,7 +268,6 @@ class Looking:
         return fetcher, GithubLister(repository, fetcher, most_walked=own.crawl.max_pages)
 
     def _options(self) -> "HttpOptions":
-        from afresh.fetchers.guard import AddressPolicy
         from afresh.fetchers.http import HttpOptions
 
         network = self._own.network
@@ -271,7 +278,7 @@ class Looking:
             idle_seconds=network.idle_seconds,
             max_body_bytes=network.max_body_bytes,
             connections_per_host=self._own.crawl.concurrency,
-            policy=AddressPolicy(network.allow),
+            policy=self._policy,
             finds_challenges=self._own.crawl.render != "never",
         )
 
@@ -282,7 +289,6 @@ class Looking:
         from afresh.fetchers.git_cache import GitCache
         from afresh.fetchers.git_environment import GitOptions
         from afresh.fetchers.git_remote import GitRemote
-        from afresh.fetchers.guard import AddressPolicy
         from afresh.sources.git import GitLister
 
         own, rules, git = self._own, self._rules, self._own.git
@@ -296,7 +302,7 @@ class Looking:
             credential_helper=git.credential_helper,
             token=git.token,
             token_host=git.token_host,
-            policy=AddressPolicy(own.network.allow),
+            policy=self._policy,
         )
         sieve, most, terms = self._tree_sieve()
         cache = GitCache(Path(git.cache_dir or default_cache_dir()).expanduser(), git.cache_max_bytes)
@@ -377,18 +383,3 @@ def _written_below(root: str, own: Config) -> list[str]:
             plain = re.sub(r"([\\*?\[\]!# ])", r"\\\1", path[len(root.rstrip("/")) :])
             patterns += [plain, plain + more]
     return patterns
-
-
-def is_filled(place: Path | None, name: str) -> bool:
-    """Whether a folder holds anything, or a list an address."""
-    with suppress(OSError):
-        if place is not None:
-            return any(place.iterdir()) if name == FILES else bool(typed_links(place))
-    return False
-
-
-def typed_links(links: Path | None) -> Mapping[str, str]:
-    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
-    with suppress(OSError):
-        return parse_links(read_small_file(links, MAX_LIST_BYTES)).typed if links is not None else {}
-    return {}

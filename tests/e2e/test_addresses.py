@@ -13,7 +13,9 @@ from tests.adapters.servers import Answer, Wire, answer, html, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
 
+from afresh.core.errors import SourceError
 from afresh.core.views import RunReport
+from afresh.fetchers import guard
 
 PUBLIC, PRIVATE = "docs.example.org", "inside.example.org"
 OUT, IN = (
@@ -158,10 +160,10 @@ async def test_P15_no_flow_leads_inside(
 async def test_P15_the_private_server_can_be_reached_at_all(
     store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same link with the name allowed: the flows above fail for the right reason."""
+    """The same link with one entry for both: the flows above fail for the right reason."""
     async with world(monkeypatch) as here:
         here.public.routes |= FLOWS["a link"](here)
-        await crawl(here, store, allow=(OUT, PRIVATE))
+        await crawl(here, store, allow=("127.0.0.0/30",))
         assert set(here.connected) == {OUT, IN}
     assert rows(store, "select 1 from chunks where content like ?", f"%{SECRET}%")
 
@@ -182,7 +184,7 @@ async def test_P15_a_name_that_changes_between_two_connections_is_checked_each_t
 ) -> None:
     """DNS rebinding: good for robots.txt and the root, then inside."""
     async with world(monkeypatch) as here:
-        here.names["a." + PUBLIC] = [[OUT], [IN]]
+        here.names["a." + PUBLIC] = [[OUT], [OUT], [IN]]  # the first: where the source starts
         here.public.routes |= {
             "/": html("<main><p>Some words</p><a href='/b'>x</a></main>", connection="close"),
             "/b": html(SECRET, connection="close"),
@@ -192,6 +194,84 @@ async def test_P15_a_name_that_changes_between_two_connections_is_checked_each_t
         await crawl(here, store, f"http://a.{PUBLIC}:{here.public.port}/")
         assert here.connected == [OUT]
         assert here.private.connections == 0
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("start", ["another allowed place", "the public network"])
+async def test_S4_F116_a_place_that_is_allowed_is_open_only_to_sources_that_start_there(
+    flow: str, start: str, store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(monkeypatch) as here:
+        here.public.routes |= FLOWS[flow](here)
+        allow: tuple[str, ...] = (IN, PRIVATE, f"{IN}:{here.private.port}")
+        if start == "the public network":
+            denied = guard._denied
+            monkeypatch.setattr(guard, "_denied", lambda ip: None if str(ip) == OUT else denied(ip))
+            monkeypatch.setattr(guard, "is_own_address", lambda ip: False)
+        else:
+            allow = (OUT, *allow)
+        report = await crawl(here, store, allow=allow)
+        assert report.checked >= 1
+        assert set(here.connected) == {OUT}
+        assert here.private.connections == 0
+    assert not rows(store, "select 1 from chunks where content like ?", f"%{SECRET}%")
+
+
+async def test_S4_the_operator_is_told_that_the_source_does_not_start_there(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(monkeypatch) as here:
+        here.public.routes |= FLOWS["a link"](here)
+        await crawl(here, store, allow=(OUT, PRIVATE))
+        async with opened(store) as kb:
+            why = (await kb.why(here.inside())).summary
+    assert "open only to sources that start there (network.allow)" in why
+    assert "AFRESH_NETWORK__ALLOW" not in why, "it is there already"
+
+
+async def test_S4_a_name_that_starts_inside_and_then_leads_out_is_not_followed(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DNS rebinding the other way round: a public server cannot pass for one inside."""
+    async with world(monkeypatch) as here:
+        denied = guard._denied
+        monkeypatch.setattr(guard, "_denied", lambda ip: None if str(ip) == OUT else denied(ip))
+        monkeypatch.setattr(guard, "is_own_address", lambda ip: False)
+        here.names[PUBLIC] = [[IN], [OUT]]
+        here.public.routes |= FLOWS["a link to the bare address"](here)
+        report = await crawl(here, store, allow=(f"{IN}/32",))
+        assert (report.state, here.connected) == ("failed", [])
+        assert "no longer in the network where the source starts" in str(report.error)
+
+
+async def test_S4_each_url_of_a_list_is_a_root_of_its_own(
+    store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with world(monkeypatch) as here:
+        moves = {
+            "/for-good": redirect(here.inside("/?a"), 301),
+            "/for-now": redirect(here.inside("/?b"), 302),
+        }
+        here.public.routes |= {"/": page(), **moves}
+        here.private.routes |= {"/?a": html(SECRET), "/?b": html(SECRET)}
+        urls = [here.inside("/"), here.outside("/"), here.outside("/for-good"), here.outside("/for-now")]
+        (tmp_path / "links.txt").write_text("\n".join(urls))
+        report = await crawl(here, store, str(tmp_path / "links.txt"), allow=(OUT, IN))
+        assert report.new == 2, "both that are listed, each where it is"
+        assert {asked.path for asked in here.private.asked} <= {"/", "/robots.txt"}
+
+
+@pytest.mark.parametrize("path", ["/r", "/s"])
+async def test_S4_a_url_that_an_agent_names_is_its_own_root(
+    path: str, store: Path, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(monkeypatch) as here:
+        here.public.routes |= {"/r": redirect(here.inside(), 301), "/s": redirect(here.inside(), 302)}
+        async with opened(store, {"network.allow": [OUT, IN]}) as kb:
+            with pytest.raises(SourceError, match="open only to sources that start there"):
+                await kb.glance(here.outside(path))
+            assert here.private.connections == 0
+            assert SECRET in (await kb.glance(here.inside())).markdown
 
 
 def _without_cache() -> Callable[..., None]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.adapters.servers import html, serving
 from tests.e2e.library import counts, found, opened
 from tests.e2e.program import Program, ended
 
@@ -149,3 +150,21 @@ async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path)
 
 async def _no_browser(*given: object) -> None:
     raise NoBrowser("chromium is not installed: playwright install chromium")
+
+
+@pytest.mark.usefixtures("work")
+async def test_S4_F116_a_page_shown_in_a_browser_reaches_no_allowed_place_where_its_source_does_not_start(
+    store: Path, site: TinySite
+) -> None:
+    """Neither by a frame nor by a script, although the other place lets every site read it."""
+    inside = html("<main>the inner secret</main>", access_control_allow_origin="*")
+    async with serving({"/": inside}, host="127.0.0.2") as other:
+        script = f"fetch('{other.url()}').then(a => a.text()).then(t => document.body.append(t))"
+        site.put("/", f"<p>Open words.</p><iframe src='{other.url()}'></iframe><script>{script}</script>")
+        allow = {"network.allow": ["127.0.0.1/32", "127.0.0.2/32"], "crawl.render": "always", **AUTO}
+        async with opened(store, allow) as kb:
+            report = await kb.crawl(site.url, name="docs", rules={"max_pages": 1})
+            assert report.rendered == 1
+            assert await found(kb, "words") == {site.url}
+            assert not await found(kb, "secret")
+        assert other.connections == 0

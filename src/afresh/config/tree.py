@@ -63,8 +63,9 @@ class NetworkSettings:
     """How requests leave this machine."""
 
     allow: tuple[str, ...] = texts(
-        "what may be reached although it is private or local: blocks of addresses, addresses and host names, "
-        "the last two also with a port, as `10.0.0.0/8`, `127.0.0.1:8000`, `docs.internal`",
+        "what may be reached although it is private or local, by sources that start there: blocks of "
+        "addresses, addresses and host names, the last two also with a port, as `10.0.0.0/8`, "
+        "`127.0.0.1:8000`, `docs.internal`",
         form=network_place,
     )
     user_agent: str = text(

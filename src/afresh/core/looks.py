@@ -73,6 +73,7 @@ class Request:
     media_type: str | None = None  # of the content on record; None where there is none
     at: str | None = None  # where that content was read, if not at `url` itself
     markdown: bool = False  # Markdown is preferred to HTML
+    root: str = ""  # the listed URL that led here, if it is another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

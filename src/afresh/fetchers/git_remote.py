@@ -3,8 +3,7 @@
 import asyncio
 import os
 import re
-import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from afresh.core.errors import SourceError
@@ -14,9 +13,9 @@ from afresh.core.masking import mask_secrets, one_line
 from afresh.fetchers.git_cache import private_folder
 from afresh.fetchers.git_environment import GitOptions, environment, served_settings
 from afresh.fetchers.git_process import Call, GitError, output_of
+from afresh.fetchers.reach import Resolve, resolve_here
 from afresh.fetchers.trouble import not_allowed
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _COMPLAINTS = (
     (
         r"Authentication failed|could not read (?:Username|Password)|terminal prompts disabled"
@@ -61,13 +60,6 @@ _DAMAGE = re.compile(
     r"|inflate|unable to (?:read|parse)|index file|bad config|unresolved deltas)",
     re.MULTILINE,
 )
-
-
-async def resolve_here(host: str, port: int) -> Sequence[str]:
-    """The addresses that this machine finds for a name."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 class GitRemote:

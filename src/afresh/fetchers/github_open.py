@@ -12,7 +12,6 @@ from afresh.fetchers.github import GithubFetcher
 from afresh.fetchers.github_api import GithubApi
 from afresh.fetchers.github_repository import GithubRepository
 from afresh.fetchers.github_token import VARIABLES, Token
-from afresh.fetchers.guard import AddressPolicy
 from afresh.fetchers.http import HttpFetcher, HttpOptions
 from afresh.fetchers.robots import RobotsGate
 from afresh.ports import Clock
@@ -36,7 +35,6 @@ def open_github(
     options: HttpOptions,
     environment: Mapping[str, str],
     *,
-    allow: tuple[str, ...] = (),
     mark: str | None,
     rules: str,
     refusal: Callable[[str], str | None],
@@ -75,7 +73,7 @@ def open_github(
         max_file_bytes=max_file_bytes,
     )
     if places.web_url != PUBLIC_WEB:
-        options = replace(options, policy=AddressPolicy([*allow, f"{web.host_subcomponent}:{web.port}"]))
+        options = replace(options, policy=options.policy.also(f"{web.host_subcomponent}:{web.port}"))
 
     async def barred(url: str) -> Refused | Failed | None:
         root = repository.wiki

@@ -4,7 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from afresh.core.errors import ConfigError
 
@@ -13,6 +13,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SERVICE = "a cloud provider's service address"
 OWN = "an address of this machine"
+ELSEWHERE = ", open only to sources that start there (network.allow)"
 
 # Our own list: the flags of the standard library call several of these global. The first entry that fits
 # names the kind, so single addresses stand before the networks around them.
@@ -88,27 +89,79 @@ class AddressPolicy:
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._allowed = tuple(_entry(text) for text in allow)
+        self._elsewhere: tuple[_Allowed, ...] = ()  # open to sources that start in other places
+        self._home = ""  # a name that may only lead to what is allowed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AddressPolicy) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self._allowed, self._home
+
+    @property
+    def needs_addresses(self) -> bool:
+        """Whether it takes the addresses of a name to say which entries cover it."""
+        return any(entry.network is not None for entry in self._allowed)
+
+    def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
+        """The policy for what starts at a host, which has these addresses: only the entries that cover it.
+
+        A block covers a name only if every address that may be connected to is allowed: a name that also
+        leads to the public network is public. With `pins` a name that a block covers stays in it.
+        """
+        name = _usual(host)
+        free = [replace(entry, port=None) for entry in self._allowed]  # the other ports of a host are its own
+        anywhere = AddressPolicy()
+        anywhere._allowed = tuple(free)
+        reached = [ip for ip in ips if anywhere.check(ip, name, 0) is None]
+        is_inside = bool(reached) and all(anywhere.names(ip, name, 0) for ip in reached)
+        found = [_address(ip) for ip in reached] if is_inside else []
+        made = AddressPolicy()
+        made._allowed = tuple(
+            entry
+            for entry, each in zip(self._allowed, free, strict=True)
+            if each.host == name or any(each.network and each.covers(ip, "", 0) for ip in found)
+        )
+        made._elsewhere = tuple(entry for entry in self._allowed if entry not in made._allowed)
+        by_name = any(entry.host == name for entry in made._allowed)
+        made._home = name if pins and made._allowed and not by_name else ""
+        return made
+
+    def also(self, place: str) -> "AddressPolicy":
+        """The same policy with one more place that is allowed."""
+        made = AddressPolicy()
+        made._allowed = (*self._allowed, _entry(place))
+        made._elsewhere, made._home = self._elsewhere, self._home
+        return made
 
     def check(self, ip: str, host: str, port: int) -> str | None:
         """What kind of forbidden address this is, or None if it may be connected to."""
         try:
-            outer = ipaddress.ip_address(ip.partition("%")[0])
+            outer = _address(ip)
         except ValueError:
             return "no address"
-        name = host.rstrip(".").lower()
+        name = _usual(host)
         kinds = (self._kind(address, name, port) for address in _unwrapped(outer))
-        return next((kind for kind in kinds if kind), None)
+        kind = next((kind for kind in kinds if kind), None)
+        if kind is None and name == self._home and not self.names(ip, name, port):
+            return "no longer in the network where the source starts"
+        return kind
 
     def names(self, ip: str, host: str, port: int) -> bool:
         """Whether the operator named this place, in whatever network it is."""
-        address, name = ipaddress.ip_address(ip.partition("%")[0]), host.rstrip(".").lower()
-        return any(entry.covers(address, name, port) for entry in self._allowed)
+        return any(entry.covers(_address(ip), _usual(host), port) for entry in self._allowed)
 
     def _kind(self, address: Address, host: str, port: int) -> str | None:
         kind = _denied(address) or (OWN if is_own_address(address) else None)
         name = "" if kind is SERVICE else host
         if kind and any(entry.covers(address, name, port) for entry in self._allowed):
             return None
+        if kind and any(entry.covers(address, name, port) for entry in self._elsewhere):
+            return kind + ELSEWHERE
         return kind
 
     def open_socket(
@@ -120,6 +173,14 @@ class AddressPolicy:
         if refusal:
             raise AddressRefused(refusal)
         return socket.socket(family, kind, protocol)
+
+
+def _usual(host: str) -> str:
+    return host.rstrip(".").lower()
+
+
+def _address(ip: str) -> Address:
+    return ipaddress.ip_address(ip.partition("%")[0])
 
 
 def _unwrapped(address: Address) -> Iterator[Address]:
@@ -168,7 +229,7 @@ def _entry(text: str) -> _Allowed:
     try:
         return _Allowed(network=ipaddress.ip_network(host, strict=False), port=port)
     except ValueError:
-        name = host.rstrip(".").lower()
+        name = _usual(host)
     if not name or not all(c.isalnum() or c in "-._" for c in name):
         raise ConfigError(
             f'network.allow: "{text}" is neither a network (10.0.0.0/8), an address nor a host name'

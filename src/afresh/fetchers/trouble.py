@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from afresh.core.looks import Failed, Outcome, Refused
 from afresh.core.masking import NOT_ALLOWED
 from afresh.fetchers.client import aiohttp
-from afresh.fetchers.guard import SERVICE, AddressRefused
+from afresh.fetchers.guard import ELSEWHERE, SERVICE, AddressRefused
 
 RAISED = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 VARIABLE = "AFRESH_NETWORK__ALLOW"
@@ -27,6 +27,8 @@ def trouble(error: BaseException, host: str, connect_seconds: float) -> Failed |
 
 def not_allowed(host: str, kind: str) -> str:
     """The refusal for the operator: never the address behind a name, always the rule and the way out."""
+    if kind.endswith(ELSEWHERE):
+        return f"{NOT_ALLOWED}: {host} is {kind}"
     entry = "its address" if kind is SERVICE else f'"{host}"'
     return f"{NOT_ALLOWED}: {host} is {kind}; if it may be read, add {entry} to network.allow ({VARIABLE})"
 

@@ -1,9 +1,17 @@
 """Links of the knowledge base: every check is one answer or one failure, and nothing else."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
+from afresh.config.small_file import read_small_file
+from afresh.core.kb_pages import FILES
+from afresh.core.link_list import parse_links
 from afresh.core.looks import Failed, Fetched, Gone, Outcome, Refused, Request
 from afresh.sources.links import LinkedWeb
+
+MAX_LIST_BYTES = 16 * 1024 * 1024
 
 
 class KbWeb:
@@ -38,3 +46,18 @@ class KbWeb:
     async def close(self) -> None:
         """Close the wrapped web."""
         await self._web.close()
+
+
+def is_filled(place: Path | None, name: str) -> bool:
+    """Whether a folder holds anything, or a list an address."""
+    with suppress(OSError):
+        if place is not None:
+            return any(place.iterdir()) if name == FILES else bool(typed_links(place))
+    return False
+
+
+def typed_links(links: Path | None) -> Mapping[str, str]:
+    """Listed addresses, each as the list of links writes it; none where it cannot be read."""
+    with suppress(OSError):
+        return parse_links(read_small_file(links, MAX_LIST_BYTES)).typed if links is not None else {}
+    return {}

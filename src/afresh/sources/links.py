@@ -134,7 +134,7 @@ class LinkedWeb:
             if ended := _end_of(seen, chain):
                 return ended
             chain.append(seen.to)
-            seen = await self._gate.fetch(Request(url=seen.to, validators=asked.validators))
+            seen = await self._gate.fetch(Request(url=seen.to, validators=asked.validators, root=request.url))
         self._lister.moved[request.url] = chain[-1]
         return _told(seen, chain[-1])
 
