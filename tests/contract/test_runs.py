@@ -148,7 +148,32 @@ async def test_a_run_of_yesterday_is_given_up(desk: Desk, hours: float, resumed:
     given_up = await desk.store.run_by_id(old)
     assert given_up is not None
     assert given_up.state is (RunState.RUNNING if resumed else RunState.FAILED)
-    assert (await desk.store.backlog(old)).open == (2 if resumed else 0)
+    assert (await desk.store.backlog(old)).open == 0  # it is filled again
+
+
+@pytest.mark.parametrize(("minutes", "again"), [(2, False), (4, True)])
+async def test_R0_a_run_that_goes_on_later_than_a_few_minutes_begins_again(
+    desk: Desk, minutes: int, again: bool
+) -> None:
+    """It keeps its number and what it wrote, and forgets what it looked at and took for gone."""
+    await desk.begin()
+    await desk.enqueue("", "a", "b")
+    first, second = (await desk.claim())[:2]
+    await desk.commit(desk.visit(first, read("Root", "words")))
+    await desk.store.release(desk.worker, desk.clock())
+    number, began = desk.run.id, desk.run.started_at
+    desk.clock.advance(60 * minutes)
+    assert await desk.begin() is True
+    run = await desk.reload()
+    assert (run.id, run.started_at) == (number, desk.clock() if again else began)
+    assert run.counts.get("new") == 1
+    assert run.counts.get("checked") == (None if again else 1)
+    assert run.counts["worked_ms"] == 0
+    assert (run.queued, (await desk.store.backlog(number)).open) == ((0, 0) if again else (4, 3))
+    await desk.enqueue("", "a", "b")
+    asked = {claim.page.url for claim in await desk.claim()}
+    assert (second.page.url in asked, first.page.url in asked) == (True, True)  # the root is, in any case
+    assert (await desk.reload()).queued == (3 if again else 5)
 
 
 @pytest.mark.parametrize(

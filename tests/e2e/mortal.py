@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -25,22 +26,34 @@ PATIENCE = 60  # seconds until a life that should end is taken for hung
 
 
 def start(
-    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
+    store: Path,
+    url: str,
+    mode: str,
+    failpoints: str = "",
+    flags: Mapping[str, object] | None = None,
+    *,
+    at: int = 0,
 ) -> BaseProcess:
-    """Begin a crawl or refresh of the source `docs` in a process of its own."""
+    """Begin a crawl or refresh of the source `docs` in a process of its own, some minutes from now."""
     from tests.e2e.library import url_of
 
     given = {"store.url": url_of(store), **(flags or {})}
-    process = forking().Process(target=_live, args=(store, url, mode, failpoints, given))
+    process = forking().Process(target=_live, args=(store, url, mode, failpoints, given, at))
     process.start()
     return process
 
 
 def live(
-    store: Path, url: str, mode: str, failpoints: str = "", flags: Mapping[str, object] | None = None
+    store: Path,
+    url: str,
+    mode: str,
+    failpoints: str = "",
+    flags: Mapping[str, object] | None = None,
+    *,
+    at: int = 0,
 ) -> int:
     """Crawl or refresh to the end, whatever that is: the exit code, negative for a signal."""
-    return ended(start(store, url, mode, failpoints, flags))
+    return ended(start(store, url, mode, failpoints, flags, at=at))
 
 
 def ended(process: BaseProcess) -> int:
@@ -52,16 +65,16 @@ def ended(process: BaseProcess) -> int:
     return process.exitcode
 
 
-def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object]) -> None:
+def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object], at: int) -> None:
     os.environ[VARIABLE] = failpoints
     vars(afresh.app)["Offload"] = vars(afresh.modelling)["Offload"] = InProcess
-    sys.exit(asyncio.run(_run(store, url, mode, flags)))
+    sys.exit(asyncio.run(_run(store, url, mode, flags, at)))
 
 
-async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> int:
+async def _run(store: Path, url: str, mode: str, flags: dict[str, object], at: int) -> int:
     from tests.e2e.library import opened
 
-    async with opened(store, flags) as kb:
+    async with opened(store, flags, clock=lambda: datetime.now(UTC) + timedelta(minutes=at)) as kb:
         if mode == "reindex":
             [made] = await kb.reindex()
             return 0 if made.state == "completed" else 1
@@ -70,7 +83,7 @@ async def _run(store: Path, url: str, mode: str, flags: dict[str, object]) -> in
         elif mode == "crawl":
             report = await kb.crawl(url, name="docs")
         else:
-            [report] = await kb.refresh(["docs"])
+            [report] = await kb.refresh(["docs"], full=mode == "full")
         return 0 if report.state in ("completed", "needs_confirmation") else 1
 
 

@@ -108,6 +108,8 @@ class Run:
     started_at: datetime
     finished_at: datetime | None = None
     worker: str | None = None
+    taken_at: datetime | None = None  # when its present worker took it up
+    worked_at: datetime | None = None  # when something was last written for it
     queued: int = 0  # pages put into the queue by this run
     known: int = 0  # pages that had content when it began
     counts: Mapping[str, int] = field(default_factory=dict)

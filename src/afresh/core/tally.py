@@ -6,6 +6,13 @@ from afresh.core.embedding import UNEMBEDDED
 from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Visit
 
+KEPT = frozenset(
+    """
+    new changed bytes rendered retried chunks_embedded chunks_reused summaries
+    links_scored links_saved link_calls link_calls_saved ai_calls ai_tokens worked_ms
+    """.split()
+)
+
 
 def change_of(visit: Visit) -> ChangeKind | None:
     """Whether a visit brought new or changed content; deletions and moves are the sweep's to tell."""
@@ -105,6 +112,11 @@ def _known(visit: Visit) -> Mapping[str, int]:
     if kind == "refused" and visit.decision.status_code in (401, 403, 407):
         return {"known_asked": 1, "known_barred": 1}
     return {"known_asked": 1, f"known_{kind}": 1} if kind in ("failed", "doubtful") else {"known_asked": 1}
+
+
+def kept_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts of a run that stay when it looks at everything again: what it wrote and what that cost."""
+    return {name: number for name, number in counts.items() if name in KEPT}
 
 
 def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -20,6 +20,7 @@ class Course:
     rules: Rules
     run: Run
     stopping: asyncio.Event
+    resumed: bool = False  # it was begun before, by us or by another process
     notes: list[str] = field(default_factory=list)
     unlisted: str | None = None  # why the source could not be read at all
     listed: Sequence[Listed] = ()  # by a listing that tells all, unless it was the same as before

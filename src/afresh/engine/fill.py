@@ -104,6 +104,10 @@ async def _fill_from_listing(course: Course, now: datetime) -> None:
     course.listed = [item for item in listed if not lister.walks(item.url)]
     await store.forget_mark(course.source.id)
     compared = compare(listed, on_record, lister.walks, full=course.kit.full)
+    if course.resumed:  # what was edited or deleted since this run looked at it
+        since = compare(listed, on_record, lister.walks, full=False)
+        shown_again = [item.url for item in since.asked if item.validators is not None]
+        await store.ask_again(run, [*shown_again, *(item.url for item in since.gone)])
     walked = [page for page in on_record if lister.walks(page.url)]
     shown = [item for item in compared.asked if item.validators is not None]
     in_turn = [item for item in compared.asked if item.validators is None]

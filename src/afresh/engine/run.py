@@ -51,14 +51,14 @@ async def run_source(
         source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot, only=only
     )
     kit.full = run.full
-    course = Course(kit, source, rules, run, stopping)
+    course = Course(kit, source, rules, run, stopping, resumed)
     kit.best_first = best_first.applies(course)
     if kit.scoring is not None:
         await kit.scoring.begin(run)
     journal.run_started(run, source.label, resumed=resumed)
     failpoint("run.started")
     if resumed and only is None:
-        kit.listener(Notice(text=f"going on with run {run.id}, which was interrupted"))
+        kit.listener(Notice(text=_told_of_resuming(run, now)))
     await fill(course, pages)
     failpoint("run.filled")
     worker = await _worked(course)
@@ -87,6 +87,12 @@ async def run_source(
         await kit.store.forget_vectors(kit.clock() - UNUSED)
     journal.run_ended(report, source.label)
     return report
+
+
+def _told_of_resuming(run: Run, now: datetime) -> str:
+    if run.started_at == now:
+        return f"run {run.id} was interrupted, and that was a while ago: everything is looked at again"
+    return f"going on with run {run.id}, which was interrupted"
 
 
 async def _worked(course: Course) -> Worker:

@@ -52,7 +52,8 @@ class Commits(Queue):
                 failpoint("commit.changes")
                 await self._queue_children(tx, run, mine, limits, now)
                 failpoint("commit.children")
-                await _count(tx, run, [*map(tally, mine), reused])
+                if mine:
+                    await _count(tx, run, [*map(tally, mine), reused], now)
                 failpoint("commit.counts")
         except BaseException:
             self._links.forget()
@@ -245,7 +246,7 @@ async def _children(tx: Session, visits: Sequence[Visit]) -> dict[str, int]:
     return depths
 
 
-async def _count(tx: Session, run: Run, parts: Sequence[dict[str, int]]) -> None:
+async def _count(tx: Session, run: Run, parts: Sequence[dict[str, int]], now: datetime) -> None:
     row = await tx.one("counts_of_run", run=run.id)
     before = json.loads(row["counts"]) if row else {}
-    await tx.run("count_run", run=run.id, counts=json.dumps(total([before, *parts])))
+    await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, *parts])))

@@ -78,7 +78,7 @@ class LinkScores:
                 await _weigh(tx, run.source_id, weighing, urls)
             row = await tx.one("counts_of_run", run=run.id)
             before = json.loads(row["counts"]) if row else {}
-            await tx.run("count_run", run=run.id, counts=json.dumps(total([before, counts])))
+            await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, counts])))
 
     async def weigh_links(self, source: SourceId, weighing: Weighing, seal: str | None) -> None:
         """Score all links of a source anew by what is on record; answers for texts that are gone, go."""

@@ -64,7 +64,7 @@ class Listings:
             row = await tx.one("run_by_id", run=run.id)
             before = run_from(row).counts if row else {}
             found = {"checked": number, "not_modified": number, "known_asked": number}
-            await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
+            await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, found])))
             return number
 
     async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
@@ -78,7 +78,7 @@ class Listings:
             queued = await tx.one("queued_with_content", run=run.id)
             number = max(0, run.known - others - (queued["number"] if queued else 0))
             found = {"checked": number, "not_modified": number, "known_asked": number, "told": number}
-            await tx.run("count_run", run=run.id, counts=json.dumps(total([before, found])))
+            await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, found])))
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
         """Whether the record is still what a mark names."""

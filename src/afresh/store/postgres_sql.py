@@ -23,7 +23,7 @@ _NUMBERS = """
 _TIMES = """
     at before began changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at
     indexed_at last_scraped last_seen latest next_try_at now observed_at oldest put_at since slot started
-    until
+    taken_at until
 """
 TYPES = {  # a parameter that is not named here is a text
     **dict.fromkeys(_NUMBERS.split(), "bigint"),

@@ -27,6 +27,13 @@ class Queue(Waits):
         async with self._queueing(run) as tx:
             return await self.queue_pages(tx, run, wanted, limits, now)
 
+    async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
+        """Let a run queue pages again that it has looked at; those that it found gone stay so."""
+        async with self._queueing(run) as tx:
+            number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
+            await tx.run("count_queued", run=run.id, number=-number)
+        self._depths.pop(run.id, None)
+
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
         async with self._queueing(run) as tx:

@@ -65,6 +65,8 @@ def run_from(row: Row) -> Run:
         state=RunState(row["state"]),
         full=bool(row["full_look"]),
         worker=row["worker"],
+        taken_at=at(row["taken_at"]),
+        worked_at=at(row["worked_at"]),
         queued=row["queued"],
         known=row["known"],
         counts=json.loads(row["counts"]),

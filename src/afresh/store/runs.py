@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
-from afresh.store.dialect import Database, Session
+from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
+from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import run_from, source_from, worker_from
 
-RESUME_WITHIN = timedelta(hours=24)  # what an older run had seen is too old to build on
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)  # only a wrong clock makes a host rest for longer
 
 
@@ -103,10 +103,9 @@ class Runs:
             if only is not None and (row is None or row["id"] != only):
                 raise RunBusy(f"run {only} is over")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
+            taken_at = None if worker is None else now
             if row is not None and resumed:
-                row = await tx.one("resume_run", run=row["id"], worker=worker, state=state)
-                await tx.run("ask_root_again", source=source)
-                await tx.run("mend_times", run=row["id"] if row else None, now=now)
+                row = await _resume(tx, run_from(row), state, worker, now)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
@@ -118,6 +117,7 @@ class Runs:
                     full=int(full),
                     worker=worker,
                     now=now,
+                    taken_at=taken_at,
                 )
                 if mode is not RunMode.CHECK:
                     await tx.run("stamp_source", source=source, now=now)
@@ -180,3 +180,23 @@ class Runs:
         """All workers that are known, the dead among them."""
         async with self.db.read() as tx:
             return [worker_from(row) for row in await tx.all("workers")]
+
+
+async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, now: datetime) -> Row | None:
+    """Go on with a run: where it was if that was a moment ago, else with a new look at everything."""
+    again = looks_again(run, now)
+    if again:
+        asked = {"source": run.source_id, "run": run.id}
+        await tx.run("unqueue_pages", **asked)
+        await tx.run("free_rows_of_run", run=run.id, now=now)
+        if await tx.run("forgive_run", **asked):
+            await tx.run("mark_graph", source=run.source_id, changed=1)
+        await tx.run("restart_run", **asked, now=now)
+        await tx.run("stamp_source", source=run.source_id, now=now)
+    counts, taken_at = counts_so_far(run, again=again), None if worker is None else now
+    row = await tx.one(
+        "resume_run", run=run.id, worker=worker, state=state, counts=json.dumps(counts), taken_at=taken_at
+    )
+    await tx.run("ask_root_again", source=run.source_id)
+    await tx.run("mend_times", run=run.id, now=now)
+    return row

@@ -82,7 +82,11 @@ class SqlStore(
     ) -> tuple[Run, bool]:
         """A run to work on; what is remembered of links may be older than another process's clean-up."""
         self._links.forget()
-        return await super().start_run(source, mode, full=full, worker=worker, now=now, slot=slot, only=only)
+        run, resumed = await super().start_run(
+            source, mode, full=full, worker=worker, now=now, slot=slot, only=only
+        )
+        self._depths.pop(run.id, None)
+        return run, resumed
 
     async def join_run(self, run: RunId) -> Run | None:
         """A run to lend a hand in; what is remembered of links may be older than it."""

@@ -2,15 +2,40 @@
 select * from runs where source_id = :source and state in ('queued', 'running', 'cancelled') order by id desc limit 1
 
 -- insert_run
-insert into runs (source_id, mode, state, full_look, worker, known, started_at)
+insert into runs (source_id, mode, state, full_look, worker, known, started_at, taken_at)
 values (
     :source, :mode, :state, :full, :worker,
-    (select count(*) from pages where source_id = :source and content_hash is not null), :now
+    (select count(*) from pages where source_id = :source and content_hash is not null), :now, :taken_at
 )
 returning *
 
 -- resume_run
-update runs set state = :state, worker = :worker, finished_at = null, error = null where id = :run returning *
+update runs set state = :state, worker = :worker, counts = :counts, taken_at = :taken_at, finished_at = null, error = null
+where id = :run
+returning *
+
+-- restart_run
+update runs set started_at = :now, notes = '[]', worked_at = null,
+    queued = (select count(*) from pages where source_id = :source and queued_run = :run),
+    known = (select count(*) from pages where source_id = :source and content_hash is not null)
+where id = :run
+
+-- unqueue_pages
+update pages set queued_run = null
+where source_id = :source and queued_run = :run and not exists (
+    select 1 from page_crawls c
+    where c.page_id = pages.id and c.run_id = :run and c.outcome is null and c.locked_at is not null
+)
+
+-- free_rows_of_run
+update page_crawls set run_id = null, updated_at = :now
+where run_id = :run and outcome is null and locked_at is null
+
+-- ask_again
+update pages set queued_run = null
+where source_id = :source and queued_run = :run and gone_count = 0 and url in {list urls} and not exists (
+    select 1 from page_crawls c where c.page_id = pages.id and c.run_id = :run and c.outcome is null
+)
 
 -- close_stale_runs
 update runs set state = 'failed', finished_at = :now, error = 'given up for a newer run'
@@ -65,7 +90,7 @@ where source_id = :source and url = (select url from sources where id = :source)
 select counts from runs where id = :run {for update}
 
 -- count_run
-update runs set counts = :counts where id = :run
+update runs set counts = :counts, worked_at = :now where id = :run
 
 -- count_queued
 update runs set queued = queued + :number where id = :run

@@ -45,7 +45,7 @@ class MemoryCommits(MemoryQueue):
                 self.queue_pages(run, targets, limits, now)
             elif targets:
                 self.open_frontier(run.source_id)
-            self._count(run, counts)
+            self._count(run, counts, now)
         return mine
 
     def _is_held(self, visit: Visit, worker: str) -> bool:
@@ -171,9 +171,10 @@ class MemoryCommits(MemoryQueue):
                     depths[link.url] = min(depth, depths.get(link.url, depth))
         return depths
 
-    def _count(self, run: Run, parts: Sequence[dict[str, int]]) -> None:
+    def _count(self, run: Run, parts: Sequence[dict[str, int]], now: datetime) -> None:
         current = self.tables.runs[run.id]
-        self.tables.runs[run.id] = replace(current, counts=total([current.counts, *parts]))
+        counts = total([current.counts, *parts])
+        self.tables.runs[run.id] = replace(current, counts=counts, worked_at=now)
 
 
 def _with_former(held: Held, before: Held, visit: Visit, now: datetime) -> Held:

@@ -61,7 +61,8 @@ class MemoryLinkScores:
                     self.tables.answers[key] = known.joined(answer) if known else answer
             self._weigh(run.source_id, weighing, {answer.link.url for answer in answers})
             if (current := self.tables.runs.get(run.id)) is not None:
-                self.tables.runs[run.id] = replace(current, counts=total([current.counts, counts]))
+                summed = total([current.counts, counts])
+                self.tables.runs[run.id] = replace(current, counts=summed, worked_at=now)
 
     async def weigh_links(self, source: SourceId, weighing: Weighing, seal: str | None) -> None:
         """Score all links of a source anew by what is on record; answers for texts that are gone, go."""

@@ -48,7 +48,7 @@ class MemoryListings:
             )
         current, number = self.tables.runs[run.id], len(told)
         found = {"checked": number, "not_modified": number, "known_asked": number}
-        self.tables.runs[run.id] = replace(current, counts=total([current.counts, found]))
+        self.tables.runs[run.id] = replace(current, counts=total([current.counts, found]), worked_at=now)
         return number
 
     async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:

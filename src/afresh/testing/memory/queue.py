@@ -35,6 +35,13 @@ class MemoryQueue(MemoryWaits):
         with self.tables.transaction():
             return self.queue_pages(run, wanted, limits, now)
 
+    async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
+        """Let a run queue pages again that it has looked at; those that it found gone stay so."""
+        open_pages = {row.page_id for row in self.tables.waiting() if row.run_id == run.id}
+        for row in filter(None, (self.tables.page_at(run.source_id, url) for url in urls)):
+            if row.queued_run == run.id and not row.page.gone_count and row.page.id not in open_pages:
+                self._unmark(row, run)
+
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
         wanted = {page.url: page.depth for page in await self.pages_to_look_at(run.source_id)}
@@ -129,6 +136,11 @@ class MemoryQueue(MemoryWaits):
         self.tables.pages[row.page.id] = replace(row, queued_run=run.id)
         current = self.tables.runs[run.id]
         self.tables.runs[run.id] = replace(current, queued=current.queued + 1)
+
+    def _unmark(self, row: PageRow, run: Run) -> None:
+        self.tables.pages[row.page.id] = replace(row, queued_run=None)
+        current = self.tables.runs[run.id]
+        self.tables.runs[run.id] = replace(current, queued=current.queued - 1)
 
     def _lower(self, run: Run, url: str, depth: int, now: datetime) -> bool:
         row = self.tables.page_at(run.source_id, url)

@@ -9,11 +9,11 @@ from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.looks import Outcome
 from afresh.core.model import PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
 from afresh.core.states import UNFINISHED
 from afresh.testing.memory.endings import MemoryEndings
 from afresh.testing.memory.tables import SourceRow
 
-RESUME_WITHIN = timedelta(hours=24)
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)
 
 
@@ -114,13 +114,7 @@ class MemoryRuns(MemoryEndings):
             raise RunBusy(f"run {only} is over")
         state = RunState.QUEUED if worker is None else RunState.RUNNING
         if last is not None and self._may_resume(last, mode, full, worker, now):
-            going_on = replace(last, state=state, worker=worker, finished_at=None, error=None)
-            self.tables.runs[last.id] = going_on
-            root = self.tables.page_at(source, self.tables.sources[source].source.url)
-            if root is not None:
-                self.tables.pages[root.page.id] = replace(root, queued_run=None)
-            self._mend_times(last.id, now)
-            return going_on, True
+            return self._resume(last, state, worker, now), True
         with self.tables.transaction():
             self._give_up_runs(source, now)
             run = Run(
@@ -132,13 +126,47 @@ class MemoryRuns(MemoryEndings):
                 worker=worker,
                 known=sum(row.page.content_hash is not None for row in self.tables.pages_of(source)),
                 started_at=now,
+                taken_at=None if worker is None else now,
             )
             self.tables.runs[run.id] = run
             if mode is not RunMode.CHECK:
-                row = self.tables.sources[source]
-                stamped = replace(row.source, crawl_time=now, updated_at=now)
-                self.tables.sources[source] = replace(row, source=stamped)
+                self._stamp_source(source, now)
             return run, False
+
+    def _stamp_source(self, source: SourceId, now: datetime) -> None:
+        row = self.tables.sources[source]
+        stamped = replace(row.source, crawl_time=now, updated_at=now)
+        self.tables.sources[source] = replace(row, source=stamped)
+
+    def _resume(self, run: Run, state: RunState, worker: str | None, now: datetime) -> Run:
+        """Go on with a run: where it was if that was a moment ago, else with a new look at everything."""
+        again, source = looks_again(run, now), run.source_id
+        counts = counts_so_far(run, again=again)
+        if again:
+            self._look_again(run, now)
+        taken_at = None if worker is None else now
+        going_on = replace(self.tables.runs[run.id], state=state, worker=worker, taken_at=taken_at)
+        self.tables.runs[run.id] = replace(going_on, counts=counts, finished_at=None, error=None)
+        root = self.tables.page_at(source, self.tables.sources[source].source.url)
+        if root is not None:
+            self.tables.pages[root.page.id] = replace(root, queued_run=None)
+        self._mend_times(run.id, now)
+        return self.tables.runs[run.id]
+
+    def _look_again(self, run: Run, now: datetime) -> None:
+        """Forget what a run has looked at, and what it took for gone."""
+        tables, rows = self.tables, self.tables.pages_of(run.source_id)
+        held = {row.page_id for row in tables.waiting() if row.run_id == run.id and row.locked_at is not None}
+        for row in rows:
+            stays = row.page.id in held or row.queued_run != run.id
+            doomed_by = None if row.page.doomed_by == run.id else row.page.doomed_by
+            page = replace(row.page, doomed_by=doomed_by)
+            tables.pages[page.id] = replace(row, page=page, queued_run=row.queued_run if stays else None)
+        self._free_rows(run.id, now)
+        known = sum(row.page.content_hash is not None for row in rows)
+        again = replace(run, started_at=now, notes=(), worked_at=None, queued=len(held), known=known)
+        tables.runs[run.id] = again
+        self._stamp_source(run.source_id, now)
 
     def _wake_hosts(self, latest: datetime) -> None:
         """No host rests for longer than one can ask to: a wrong clock said so."""
