@@ -7,10 +7,23 @@ from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Visit
 
 KEPT = frozenset(
-    """
-    new changed bytes rendered retried chunks_embedded chunks_reused summaries
-    links_scored links_saved link_calls link_calls_saved ai_calls ai_tokens worked_ms
-    """.split()
+    [
+        "new",
+        "changed",
+        "bytes",
+        "rendered",
+        "retried",
+        "chunks_embedded",
+        "chunks_reused",
+        "summaries",
+        "links_scored",
+        "links_saved",
+        "link_calls",
+        "link_calls_saved",
+        "ai_calls",
+        "ai_tokens",
+        "worked_ms",
+    ]
 )
 
 
