@@ -20,6 +20,7 @@ from afresh.core.scope import Rules
 from afresh.core.states import UNFINISHED
 from afresh.core.views import RunReport
 from afresh.engine.kb_update import KINDS
+from afresh.engine.lifetime import release_gone
 from afresh.engine.pause import heard
 from afresh.engine.report import report_of
 from afresh.engine.settled import if_settled
@@ -204,6 +205,7 @@ class Hooks(Work):
     async def _refresh(self, source: Source) -> RunReport | None:
         """Leave a refresh to workers; None: it goes on with a run that may have looked before the message."""
         now = self._clock()
+        await release_gone(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.start_run(
             source.id, RunMode.REFRESH, full=False, worker=None, now=now
         )

@@ -12,6 +12,7 @@ from afresh.core.views import RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.crew import AT_ONCE, Crew
 from afresh.engine.kb_update import KINDS
+from afresh.engine.lifetime import release_gone
 from afresh.engine.report import report_of
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
@@ -85,6 +86,7 @@ class Work(RunsOnRecord):
         if source.name in KINDS:  # no worker takes it: a run of it is part of an update that writes files
             raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
         now = self._clock()
+        await release_gone(self._store, self._tools.identity()[0], now)
         run, _ = await self._store.start_run(source.id, mode, full=full, worker=None, now=now, slot=slot)
         return replace(report_of(run, source), seconds=0.0)
 

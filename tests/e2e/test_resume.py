@@ -238,3 +238,19 @@ async def test_R0_P6_F132_kills_edits_and_runs_that_go_on_end_as_a_rebuild_of_a_
         assert report.state == "completed", (report.error, report.notes)
         assert index_of(store) == await _rebuilt(site.url, tmp_path)
     assert_sound(store)
+
+
+async def test_R0_B7_F26_a_run_whose_process_is_gone_is_queued_again_at_once(
+    store: Path, work: type[InProcess]
+) -> None:
+    """Who leaves a run to workers meets no run of a dead process that is `under way`."""
+    with TinySite() as site:
+        lay(site, star(FILES))
+        assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
+        async with opened(store) as kb:
+            (queued,) = await kb.queue_refresh(["docs"])
+            assert (queued.run, queued.state) == (1, "queued")
+            assert rows(store, "select name from workers") == []
+            await kb.work(once=True)
+            (done,) = await kb.runs("docs")
+    assert (done.run, done.state, done.new) == (1, "completed", FILES + 1)

@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_B7_a_worker_is_alive_by_heart_and_process(other: Worker, alive: bool) -
 def test_a_process_exists_or_not() -> None:
     assert process_exists(os.getpid())
     assert not process_exists(_ended_pid())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="zombies are told apart by /proc")
+def test_B7_R0_a_killed_process_that_its_parent_has_not_waited_for_is_gone() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not process_exists(process.pid)
+    finally:
+        process.wait()
 
 
 class Ward:

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from afresh.ports import Matrix
 
 _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
-    *("start_run", "cancel_run", "last_runs", "remove_source", "replace_rules", "live_count", "waiting"),
+    *(
+        "start_run",
+        "reclaim",
+        "cancel_run",
+        "last_runs",
+        "remove_source",
+        "replace_rules",
+        "live_count",
+        "waiting",
+    ),
     *("source_view", "pages", "links", "held", "history", "evidence", "attempt_records", "due_tally"),
     *("attempts_of_run",),  # whose run was told
     *("scores", "likeness", "vectors_of", "passages", "page_chunks", "lack", "pages_to_look_at"),

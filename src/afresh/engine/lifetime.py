@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Worker
 from afresh.engine.pause import heard
-from afresh.ports import Clock, Store
+from afresh.ports import Clock, Library, Store
 
 log = logging.getLogger(__name__)
 
@@ -68,16 +69,13 @@ class Vigil:
         owners = await self.store.lock_owners()  # first: who joins now and claims at once is no orphan
         known = await self.store.workers()
         doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
-        dead = {each.name for each in doubted if self._is_gone(each) or self._stands_still(each)}
+        dead = {each.name for each in doubted if _is_gone(each, self.me) or self._stands_still(each)}
         self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
         orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
             hearts = {each.name: each.heartbeat_at for each in doubted}
             await self.store.reclaim(sorted(dead | orphaned), self.clock(), hearts)
         return all(each.name in dead | self._beating for each in doubted)
-
-    def _is_gone(self, worker: Worker) -> bool:
-        return worker.host == self.me.host and not process_exists(worker.pid)
 
     def _stands_still(self, worker: Worker) -> bool:
         heartbeat, since = self._seen.get(worker.name, (None, 0.0))
@@ -122,6 +120,18 @@ async def _beat(vigil: Vigil) -> None:
             log.info("the heart missed a beat: %s", error)
 
 
+async def release_gone(store: Library, me: Worker, now: datetime) -> None:
+    """Put back what processes of this machine held that are gone."""
+    workers = await store.workers()
+    gone = {each.name: each.heartbeat_at for each in workers if _is_gone(each, me)}
+    if gone:
+        await store.reclaim(sorted(gone), now, gone)
+
+
+def _is_gone(worker: Worker, me: Worker) -> bool:
+    return worker.host == me.host and not process_exists(worker.pid)
+
+
 def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) -> bool:
     """Whether a worker seems to work: its heart beat lately and, on this machine, its process exists."""
     if worker.name == me.name:
@@ -139,4 +149,13 @@ def process_exists(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _has_ended(pid)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process is over and only its parent has not asked how it ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 4  # sources that one process looks at side by side
 POLL = 10.0  # seconds after which new sources and other settings are noticed
+BUSY_POLL = timedelta(seconds=1)  # after which a source that is due and busy is looked after
 FAILED = "failed"  # the outcome of a run that could not be made
 NEVER = timedelta(days=36_500)
 
@@ -124,6 +125,8 @@ class Scheduler:
             elif len(self._going) < self._at_once:
                 await self._start(store, vigil, each)
         later = [each.appointment.next_at for each in mine if each.appointment.next_at > self._clock()]
+        if any(each.source.id in busy and each.appointment.next_at <= self._clock() for each in mine):
+            later.append(self._clock() + BUSY_POLL)  # until its run ends, or its process does
         return min(later, default=None)
 
     def _is_ours(self, source: Source) -> bool:
