@@ -147,6 +147,19 @@ def check_notify(config: Config) -> None:
         raise ConfigError(f"notify.{name} needs apprise: pip install 'afresh[notify]', or remove the setting")
 
 
+def check_targets(config: Config) -> None:
+    """ConfigError for the first place that no message would ever get to."""
+    from afresh.fetchers.target_check import why_not_posted, why_not_told
+
+    check_notify(config)
+    for name, hook in config.webhooks.items():
+        if hook.url and (why := why_not_posted(hook.url, config.network.allow)):
+            raise ConfigError(f"webhooks.{name}.url: {why}")
+    for name, place in config.notify.items():
+        if why := why_not_told(place.url):
+            raise ConfigError(f"notify.{name}.url: {why}")
+
+
 def open_sink(name: str, settings: SinkSettings, user_agent: str) -> Sink:
     """The store that settings describe; its library is imported only now."""
     try:

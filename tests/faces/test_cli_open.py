@@ -46,6 +46,15 @@ def test_a_hostile_text_moves_no_cursor_and_keeps_its_tabs(afresh: Afresh, kb: F
     assert afresh("open", URL).out == "a␛[2Jb\n\tc\u200bd � �\n"
 
 
+def test_S8_F111_no_text_is_reordered_and_on_a_terminal_none_is_unseen(
+    afresh: Afresh, kb: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb.opened_ = opened(markdown="a\u202egnp.exe\u2066b\u200fc\u061cd\n\u200be\n")
+    assert afresh("open", URL).out == "a\ufffdgnp.exe\ufffdb\u200fc\u061cd\n\u200be\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert afresh("open", URL, "-q").out == "a\ufffdgnp.exe\ufffdb\ufffdc\ufffdd\n\ufffde\n"
+
+
 def test_a_page_that_is_not_there_is_a_sentence(afresh: Afresh, kb: FakeKnowledge) -> None:
     kb.error = UsageError("it is not on record; near it are https://docs.example.org/a")
     ended = afresh("open", URL)

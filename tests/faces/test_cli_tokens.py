@@ -7,6 +7,7 @@ import pytest
 
 from afresh.core.access import digest_of
 from afresh.faces.cli import main
+from afresh.faces.cli.serve_command import exposure
 from afresh.testing.state import rows
 
 
@@ -39,3 +40,32 @@ def test_F102_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(
     assert "nosuch" in call("create", "--scope", "read", "--source", "nosuch", code=2)
     assert "90 days" in call("create", "--scope", "read", "--expires", "90 days", code=2)
     assert "--scope" in call("create", code=2)
+
+
+def test_U5_the_first_token_says_that_the_browser_needs_a_login(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for _ in range(2):
+        assert main(["token", "create", "--scope", "read", "--store", f"sqlite:///{tmp_path / 'a.db'}"]) == 0
+        said.append(" ".join(capsys.readouterr().err.split()))
+    assert "ask for a login in the browser: paste the token there" in said[0]
+    assert "access.loopback_open" in said[0]
+    assert "login" not in said[1]
+
+
+@pytest.mark.parametrize(
+    ("host", "has_tokens", "named"),
+    [
+        ("127.0.0.1", False, []),
+        ("::1", True, []),
+        ("0.0.0.0", True, ["TLS"]),
+        ("::", False, ["TLS", "afresh token create"]),
+        ("192.168.1.4", False, ["TLS", "afresh token create"]),
+    ],
+)
+def test_S8_a_server_that_others_reach_warns_and_names_the_fix(
+    host: str, has_tokens: bool, named: list[str]
+) -> None:
+    warnings = exposure(host, has_tokens=has_tokens)
+    assert [word in warning for word, warning in zip(named, warnings, strict=True)] == [True] * len(named)

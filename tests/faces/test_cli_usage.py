@@ -430,3 +430,36 @@ def test_F16_only_a_crawl_may_make_a_store(
 ) -> None:
     afresh(*words.split())
     assert kb.access is access
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"WEBHOOKS__OPS__URL": "http://10.0.0.5/hook"}, "webhooks.ops.url: address not allowed: 10.0.0.5"),
+        ({"WEBHOOKS__OPS__URL": "http://169.254.169.254/"}, "network.allow"),
+        ({"WEBHOOKS__OPS__URL": "http://localhost:9/"}, "localhost is a loopback address"),
+        ({"WEBHOOKS__OPS__URL": "http://10.0.0.5/hook", "NETWORK__ALLOW": "10.0.0.0/8"}, None),
+        ({"NOTIFY__TEAM__URL": "slak://hush1/hush2/hush3"}, "apprise knows no slak://; it knows slack://"),
+        ({"NOTIFY__TEAM__URL": "slack://hush1"}, "notify.team.url: apprise cannot use this address"),
+        ({"NOTIFY__TEAM__URL": "json://203.0.113.9/hush1"}, None),
+    ],
+)
+def test_S8_U4_config_check_refuses_where_no_message_would_get_to(
+    afresh: Afresh, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], named: str | None
+) -> None:
+    if "WEBHOOKS__OPS__URL" in given:
+        monkeypatch.setenv("AFRESH_WEBHOOKS__OPS__SECRET", "of-ops")
+    for name, text in given.items():
+        monkeypatch.setenv(f"AFRESH_{name}", text)
+    ended = afresh("config", "check")
+    assert ended.code == (0 if named is None else 2), ended.err
+    assert named is None or named in " ".join(ended.err.split())
+    assert "hush" not in ended.out + ended.err
+
+
+def test_U4_config_check_names_the_extra_that_is_missing(
+    afresh: Afresh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFRESH_NOTIFY__TEAM__URL", "slack://a/b/c")
+    monkeypatch.setattr("afresh.outlets.find_spec", lambda name: None)
+    assert "pip install 'afresh[notify]'" in afresh("config", "check").err

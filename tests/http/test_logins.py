@@ -11,6 +11,7 @@ from tests.http.served import served
 from afresh.app import build
 from afresh.core.access import Scope
 from afresh.faces.http.app import make_app
+from afresh.faces.http.failures import IN_ALL, PER_PEER, FailedLogins
 from afresh.faces.http.wire import App
 
 HTML = {"accept": "text/html"}
@@ -80,3 +81,46 @@ async def test_F102_a_stream_of_events_ends_with_the_token_that_opened_it(
                 assert b"event: end" not in await watched.read()  # it is over, the run is not
         finally:
             await kb.close()
+
+
+async def test_S8_F130_wrong_tokens_are_logged_without_what_was_tried(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        made = await kb.create_token(Scope.READ)
+        app: App = make_app(kb, config, works=False)
+        bearer = {"authorization": "Bearer afresh_guessed", "x-forwarded-for": "198.51.100.7"}
+        for path in ("/api/v1/sources", "/mcp"):
+            assert (await ask(app, "GET", path, bearer, client=REMOTE)).status == 401
+        wrong = await ask(app, "POST", "/login", FORM, body=b"token=afresh_guessed", client=REMOTE)
+        assert wrong.status == 401
+        assert (await ask(app, "GET", "/api/v1/sources", client=REMOTE)).status == 401  # tried nothing
+        assert (await ask(app, "GET", "/api/v1/sources", token=made.token, client=REMOTE)).status == 200
+    finally:
+        await kb.close()
+    told = [record.__dict__["data"] for record in caplog.records if record.getMessage() == "login failed"]
+    assert [(each["peer"], each["path"]) for each in told] == [
+        (REMOTE[0], "/api/v1/sources"), (REMOTE[0], "/mcp"), (REMOTE[0], "/login"),
+    ]  # fmt: skip
+    assert (told[0]["forwarded_for"], told[2]["forwarded_for"]) == ("198.51.100.7", None)
+    assert "unknown, expired or revoked" in told[0]["reason"]
+    assert "guessed" not in caplog.text + str(told)
+
+
+def test_S8_F130_guesses_without_end_are_counted_and_not_all_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    time = [0.0]
+    failures = FailedLogins(lambda: time[0])
+    scope = {"method": "GET", "path": "/", "headers": [], "client": ("198.51.100.1", 1)}
+    for _ in range(1_000):
+        failures.tell(scope, "wrong")
+    for number in range(1_000):
+        failures.tell({**scope, "client": (f"203.0.{number // 250}.{number % 250}", 1)}, "wrong")
+    assert len(caplog.records) == PER_PEER[1] + IN_ALL[1] - PER_PEER[1]
+    time[0] = 3_600.0
+    failures.tell(scope, "wrong")
+    left_out = sum(record.__dict__["data"]["left_out"] or 0 for record in caplog.records)
+    assert left_out + len(caplog.records) == 2_001

@@ -15,6 +15,7 @@ from afresh.app import build
 from afresh.core.access import Scope
 from afresh.core.errors import StoreBusy
 from afresh.core.model import RunMode
+from afresh.core.views import Answer
 from afresh.faces.http.access import SURPRISE
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
@@ -318,5 +319,32 @@ async def test_another_site_has_nothing_read_by_a_preview(tmp_path: Path) -> Non
             page = await ask(app, "GET", place, {**link, "sec-fetch-site": site})
             assert (page.status, b'aria-label="Preview"' in page.body) == (200, ours), site
             assert str(tmp_path / "a.md") in page.body.decode()
+    finally:
+        await kb.close()
+
+
+async def test_S8_F129_a_page_of_another_site_has_nothing_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = settings(tmp_path / "kb.db")
+    kb = await build(config)
+    try:
+        asked = AsyncMock(return_value=Answer(hits=(), notes=()))
+        monkeypatch.setattr(kb, "search", asked)
+        app: App = make_app(kb, config, works=False)
+        led = {**HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+        for headers, obeyed in (
+            ({}, True),
+            ({**led, "sec-fetch-site": "none"}, True),
+            ({**led, "sec-fetch-site": "same-origin"}, True),
+            ({"referer": "http://127.0.0.1:8000/docs"}, True),
+            ({**led, "sec-fetch-site": "cross-site"}, False),
+            ({**led, "sec-fetch-site": "same-site"}, False),
+            ({**HTML, "referer": "https://evil.example/x"}, False),
+        ):
+            answer = await ask(app, "GET", "/api/v1/search?q=x&max_age=1s", headers)
+            assert answer.status == 200, answer.body
+            assert (asked.call_args.kwargs["max_age"] is not None) == obeyed, headers
+            assert any("max_age was ignored" in note for note in answer.told["notes"]) != obeyed
     finally:
         await kb.close()

@@ -97,8 +97,15 @@ def config_show(session: Session) -> None:
 
 @command("", "afresh config check", "afresh --config other.yaml config check", name="check")
 def config_check(session: Session) -> None:
-    """Say whether the settings are right; wrong ones are named with file, line and nearest key."""
+    """Say whether the settings are right; wrong ones are named with file, line and nearest key.
+
+    Places that messages are sent to (webhooks, notify) are checked by the rules that hold when they are sent:
+    private addresses are refused unless network.allow names them.
+    """
+    from afresh.outlets import check_targets
+
     found = session.config
+    check_targets(found)
     changed = len(found.origins)
     if session.wrote_json({"ok": True, "file": found.file, "set": dict(found.origins)}):
         return

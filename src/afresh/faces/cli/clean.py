@@ -8,7 +8,8 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
-_ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Controls, and what reorders the text around it: nothing that a program would miss.
+_ACTED_ON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def clean(text: str, *, lines: bool = False) -> str:

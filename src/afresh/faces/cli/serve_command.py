@@ -65,6 +65,26 @@ async def _serve(
         server = Server(app, host or settings.host, settings.port if port is None else port)
         with calmly(session) as watch, signals(Brake(server.leave, watch)):
             session.say(f"afresh serves at {server.url} (API: {server.url}/docs); Ctrl-C ends it")
+            for warning in exposure(server.host, has_tokens=await kb.has_tokens()):
+                session.say(warning, "yellow")
             await server.work()
     finally:
         await kb.close()
+
+
+def exposure(host: str, *, has_tokens: bool) -> list[str]:
+    """What to know where other machines reach the server, and what to do about it."""
+    from afresh.faces.http.names import is_loopback
+
+    if is_loopback(host):
+        return []
+    warnings = [
+        f"Warning: {host} can be reached from other machines, and nothing is encrypted: put a reverse proxy "
+        "with TLS in front and let it reach 127.0.0.1, or others can read tokens and answers on their way."
+    ]
+    if not has_tokens:
+        warnings.append(
+            "Warning: there is no token, so other machines are refused, except what a proxy on this machine "
+            "passes on without saying so: run `afresh token create --scope read`."
+        )
+    return warnings

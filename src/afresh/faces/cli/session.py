@@ -96,10 +96,10 @@ class Session:
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
     def write(self, text: str) -> None:
-        """Prints text as it is stored, line by line; nothing is wrapped or cut."""
-        from afresh.faces.cli.clean import inert
+        """Prints text line by line; nothing is wrapped or cut, and on a terminal nothing is unseen."""
+        from afresh.faces.cli.clean import clean, inert
 
-        shown = inert(text)
+        shown = clean(text, lines=True) if self.out.is_terminal else inert(text)
         sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
 
     def say(self, text: str, style: str = "") -> None:

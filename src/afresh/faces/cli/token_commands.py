@@ -14,7 +14,15 @@ from afresh.ports import Access
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from afresh.faces.cli.opening import Knowledge
+
 EXAMPLES = ("afresh token create --scope read --source react", "afresh token list", "afresh token revoke 3")
+
+FIRST = (
+    "It is the first one: from now on every request needs a token, on this machine too. The pages of "
+    "`afresh serve` ask for a login in the browser: paste the token there. "
+    "access.loopback_open: true asks for none on this machine."
+)
 
 
 @click.group("token", cls=Group, no_args_is_help=False, section="Look after", examples=EXAMPLES)
@@ -46,12 +54,16 @@ def token() -> None:
 def create(session: Session, scope: str, sources: tuple[str, ...], expires: str | None, name: str) -> None:
     """Make a token and show it, once: only its hash is kept."""
     length = read_duration(expires) if expires else None
-    made = session.ask(
-        lambda kb: kb.create_token(Scope(scope), sources=sources, expires=length, name=name),
-        access=Access.CREATE,
-    )
+
+    async def make(kb: "Knowledge") -> tuple[MadeToken, bool]:
+        first = not await kb.tokens()
+        return await kb.create_token(Scope(scope), sources=sources, expires=length, name=name), first
+
+    made, first = session.ask(make, access=Access.CREATE)
     if not session.wrote_json(made):
         session.say(_told(made))
+        if first:
+            session.say(FIRST)
         session.show(made.token)
 
 

@@ -16,6 +16,7 @@ from afresh.config.access import AccessSettings
 from afresh.core.access import EVERYTHING, Allowed
 from afresh.core.errors import StoreError
 from afresh.core.masking import mask_secrets
+from afresh.faces.http.failures import FailedLogins
 from afresh.faces.http.limits import Buckets, body_of, caller, gathered, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
@@ -43,6 +44,7 @@ JUDGES_ITSELF = ("/mcp",)  # where a POST may just read: its tools ask `Allowed`
 SAFE = ("GET", "HEAD", "OPTIONS")
 LONGEST_PLACE = 1_000  # characters of where one goes after a login
 SURPRISE = "something went wrong that should not; the log of the server has the details"
+UNKNOWN = "this token is unknown, expired or revoked"
 ENDED = "you are not logged in, or no longer, and nothing was changed: log in, and send it again"
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -92,6 +94,7 @@ class Door:
         logins: bool = False,
         page: Page | None = None,
         names: Collection[str] = (),
+        failures: FailedLogins | None = None,
     ) -> None:
         self._app = app
         self._keeper = keeper
@@ -102,6 +105,7 @@ class Door:
         self._names = frozenset((*settings.hosts, *names))
         self._asked = Buckets(settings.requests_per_second, settings.burst)
         self._failed = Buckets(settings.requests_per_second, settings.burst)
+        self._failures = failures or FailedLogins()
         self._has_tokens = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,6 +184,8 @@ class Door:
         # Wrong ones are counted by peer, good ones are not: all behind one proxy are the same peer.
         allowed = await _looked_up(self._logged_in(scope) if text is None else self._keeper.admitted(text))
         if allowed is None:
+            if text is not None:
+                self._failures.tell(scope, UNKNOWN)
             if wait := self._failed.take(peer):
                 raise too_many(wait)
             raise _unknown(has_tokens=has_tokens, given=text is not None)
@@ -261,7 +267,7 @@ def _bearer(scope: Scope) -> str | None:
 
 def _unknown(*, has_tokens: bool, given: bool) -> Refused:
     if given:
-        return Refused(401, "this token is unknown, expired or revoked", www_authenticate="Bearer")
+        return Refused(401, UNKNOWN, www_authenticate="Bearer")
     how = "send Authorization: Bearer and a token"
     if not has_tokens:
         how = "without tokens only this machine itself is answered: `afresh token create` makes one"

@@ -28,6 +28,7 @@ from afresh.faces.http import (
 )
 from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.by_itself import Desk, keep, tasks
+from afresh.faces.http.failures import FailedLogins
 from afresh.faces.http.limits import Buckets
 from afresh.faces.http.problems import RESPONSES, tell_problems
 from afresh.faces.http.tracing import Traced
@@ -101,6 +102,27 @@ def make_app(
         telemetry=UNTOLD,
     )
     app.state.kb, app.state.config, app.state.desk, app.state.read_only = kb, config, desk, read_only
+    _add_routes(app, read_only=read_only)
+    app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
+    app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
+    hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
+    app.state.failures = failures = FailedLogins()
+    app.add_middleware(
+        Door,
+        keeper=kb,
+        settings=config.access,
+        hooks=hooks,
+        logins=True,
+        page=_refusal,
+        failures=failures,
+    )
+    app.add_middleware(desk.metered)
+    if recorder := traces.recorder():
+        app.add_middleware(Traced, recorder=recorder)
+    return app
+
+
+def _add_routes(app: FastAPI, *, read_only: bool) -> None:
     tell_problems(app, web.trouble)
     app.include_router(health.router)
     app.include_router(docs_page.router)
@@ -111,14 +133,6 @@ def make_app(
     for router in ROUTERS:
         part = _open_part(router) if read_only else router
         app.include_router(part, prefix=PREFIX, responses=RESPONSES, dependencies=[Depends(BEARER)])
-    app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
-    app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
-    hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
-    app.add_middleware(Door, keeper=kb, settings=config.access, hooks=hooks, logins=True, page=_refusal)
-    app.add_middleware(desk.metered)
-    if recorder := traces.recorder():
-        app.add_middleware(Traced, recorder=recorder)
-    return app
 
 
 async def _refusal(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:

@@ -7,6 +7,7 @@ from its own origin (a form, an image, a script). It can set neither `Host` nor 
 import ipaddress
 import re
 from collections.abc import Collection
+from urllib.parse import urlsplit
 
 from afresh.faces.http.wire import Refused, Scope, value, values
 
@@ -76,6 +77,14 @@ def comes_from_us(scope: Scope) -> bool:
     if found:
         return len(found) == 1 and found[0].lower() in own
     return value(scope, b"sec-fetch-site") == "same-origin"
+
+
+def is_led_from_elsewhere(scope: Scope) -> bool:
+    """Whether a page of another site sent a browser here: it may see, and have nothing done by a GET."""
+    if value(scope, b"sec-fetch-site") is not None or values(scope, b"sec-fetch-site"):
+        return value(scope, b"sec-fetch-site") not in ("same-origin", "none")
+    referer = urlsplit(value(scope, b"referer") or "")  # browsers of before 2023 send nothing else
+    return bool(referer.netloc) and referer.netloc.lower() != host_of(scope)[1]
 
 
 def check_origin(scope: Scope, allowed: Collection[str]) -> None:

@@ -11,12 +11,17 @@ from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
 from afresh.core.language import normalise_tag
 from afresh.core.views import Hit
+from afresh.faces.http.names import is_led_from_elsewhere
 from afresh.faces.http.parts import Cursor, Label, Text
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import reply
 from afresh.faces.search_parts import Parts
 
 router = APIRouter(tags=["search"])
+LED_HERE = (
+    "max_age was ignored: a page of another site led here, and it may not have pages looked at again; "
+    "open the address yourself"
+)
 Length = Annotated[str | None, Query(max_length=40, description="A length of time such as 15m, 1h or 7d.")]
 
 
@@ -63,6 +68,7 @@ async def search(
         reach.allowed.check_write()
         if request.app.state.read_only:
             raise UsageError("max_age: this server only reads, and looks at no page again")
+    unasked = max_age is not None and is_led_from_elsewhere(request.scope)
     labels = list(dict.fromkeys(within or ()))
     narrowed = (language, path, changed_within, checked_within, mode)
     parts = Parts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
@@ -74,14 +80,15 @@ async def search(
         changed_within=read_length("changed_within", changed_within, least=timedelta(seconds=1)),
         checked_within=read_length("checked_within", checked_within, least=timedelta(seconds=1)),
         mode=mode,
-        max_age=read_length("max_age", max_age),
+        max_age=None if unasked else read_length("max_age", max_age),
         limit=parts.wanted(limit),
         every_chunk=all_passages,
         context=context,
     )
     new = parts.new(found.hits)
     shown = new[:limit]
-    return reply(request, {"hits": shown, "notes": found.notes, "next": parts.cursor(shown, new)})
+    notes = [*found.notes, *((LED_HERE,) if unasked else ())]
+    return reply(request, {"hits": shown, "notes": notes, "next": parts.cursor(shown, new)})
 
 
 def read_language(typed: str | None) -> str | None:

@@ -36,6 +36,11 @@ class Server(uvicorn.Server):
         )
 
     @property
+    def host(self) -> str:
+        """The address it listens at."""
+        return str(self.socket.getsockname()[0])
+
+    @property
     def url(self) -> str:
         """Where it listens."""
         host, port = self.socket.getsockname()[:2]

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Request, Response
 from afresh.core.errors import Forbidden, RunBusy
 from afresh.core.model import RunMode
 from afresh.core.overview import Preview
+from afresh.faces.http.names import is_led_from_elsewhere
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.fields import WRONG, Wrong, fields_for, read_settings, usual_values, wrong_with
 from afresh.faces.web.frame import PageRoute, form_of, show, to
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
-OURS = ("same-origin", "none")  # whence a browser says that somebody comes: from a page of ours, or by typing
 SCOPES = {
     "subpages": "pages below the start address",
     "hostname": "pages on the same host",
@@ -26,7 +26,7 @@ async def ask(request: Request, reach: Reached) -> Response:
     """The form, and what would be read of what it names; another site can have nothing read."""
     _check(request, reach)
     form = {key: text.strip() for key, text in request.query_params.items()}
-    if form.get("do") != "preview" or request.headers.get("sec-fetch-site", "none") not in OURS:
+    if form.get("do") != "preview" or is_led_from_elsewhere(request.scope):
         return _shown(request, form)
     try:
         return _shown(request, form, await reach.kb.preview(form.get("target", ""), read_settings(form)))

@@ -37,6 +37,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
     token, place = form.get("token", "").strip(), form.get("to", "/")
     login = await kb.log_in(token)
     if login is None:
+        request.app.state.failures.tell(request.scope, UNKNOWN)
         if wait := guesses.take(peer):
             raise too_many(wait)
         return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
