@@ -11,6 +11,7 @@ from afresh.core.link_score import usual
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunState, Source
 from afresh.core.records import ALL_LINKS, AttemptPlace, LinkFilter, LinkPlace, LinkRecord, Sources
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import ChangeView, PageView, RunReport
 from afresh.engine.adding import add_source
 from afresh.engine.answering import Turn, begin
@@ -110,6 +111,14 @@ class Records(Work):
         if after is not None and outcome not in (None, after.outcome):
             raise UsageError(f"cursor: it is one of {after.outcome}: ask for that outcome, or leave it out")
         found = self._store.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
+        return list(await found)
+
+    async def documents_of_run(
+        self, number: int, *, outcome: DocumentOutcome | None = None, after: int = 0, limit: int
+    ) -> list[SyncedDocument]:
+        """What a sync did about documents, as it left each and as it is now."""
+        await self.run_source(number)
+        found = self._store.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
     async def link_list(

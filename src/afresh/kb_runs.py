@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from afresh.core.glimpse import Glimpse
-from afresh.core.model import Source
+from afresh.core.model import RunState, Source
+from afresh.core.sync_views import DocumentCounts
 from afresh.core.views import RunReport
 from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
 from afresh.engine.status import alive_workers, awaited_report
@@ -32,7 +34,10 @@ class RunsOnRecord(Syncing):
     async def run(self, number: int) -> RunReport:
         """One run, as far as it is."""
         run, source = await run_and_source(self._store, number)
-        return awaited_report(run, source, await self._alive(), self._clock())
+        report = awaited_report(run, source, await self._alive(), self._clock())
+        if report.documents is None or run.state is not RunState.RUNNING:
+            return report
+        return replace(report, documents=DocumentCounts(**await self._store.count_documents(run.id)))
 
     async def cancel(self, number: int) -> RunReport:
         """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""

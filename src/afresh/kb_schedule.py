@@ -90,7 +90,7 @@ class Scheduling(Work):
         """What syncs external stores after runs, and is not waited for."""
 
         async def sync(name: str) -> list[SyncReport]:
-            return await self.sync(to=[name], listener=listener)
+            return await self.sync(to=[name], idle_runs=False, listener=listener)
 
         return Following(sync, self._stopping, tell=tell, listener=listener, once=once)
 

@@ -36,12 +36,16 @@ class Syncing:
         to: Sequence[str] = (),
         dry_run: bool = False,
         verify: bool = False,
+        idle_runs: bool = True,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Bring external stores in line with the pages, all of them or those of some sources."""
+        """Bring external stores in line with the pages, all of them or those of some sources.
+
+        Each source gets a run on record; without `idle_runs` only those with something to tell of.
+        """
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
         only = [source for sources in meant for source in sources] if labels else None
-        return await self._synced(only, to, dry_run, verify, listener)
+        return await self._synced(only, to, dry_run, verify, listener, idle_runs=idle_runs)
 
     async def sync_source(
         self, source: Source, *, to: Sequence[str] = (), dry_run: bool = False, verify: bool = False
@@ -56,8 +60,11 @@ class Syncing:
         dry_run: bool,
         verify: bool,
         listener: Listener,
+        *,
+        idle_runs: bool = True,
     ) -> list[SyncReport]:
         async with self._tools.syncing(to, listener, self._stopping) as (syncs, outlets):
+            syncs.idle_runs = idle_runs
             if dry_run:
                 return await syncs.preview(outlets, only, verify=verify)
             return await syncs.sync(outlets, only, verify=verify)

@@ -115,6 +115,14 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     report = json.loads(ended.stdout)
     assert report["audit"]["adopted"] >= 1
     assert report["uploaded"] + report["audit"]["adopted"] + 2 == 6
+    async with opened(tmp_path / "kb.db", QUIET) as kb:  # R9: what was killed is closed, and no crawl waits
+        mended, dead, crawl = await kb.runs("docs")
+        assert [each.mode for each in (mended, dead, crawl)] == ["sync", "sync", "crawl"]
+        assert (mended.state, dead.state, report["runs"]) == ("completed", "failed", [mended.run])
+        assert "interrupted" in str(dead.error)
+        done = await kb.documents_of_run(mended.run, limit=9)
+        assert {each.outcome for each in done} <= {"uploaded", "adopted"}
+        assert len(done) == report["uploaded"] + report["audit"]["adopted"]
     assert texts(out) == {f"# Page {number}\n" for number in range(6)}
     config.write_text(config.read_text().replace(str(out), str(tmp_path / "gone" / "out")))
     ended = await _ended(command, os.environ)  # F97: another place, which cannot be reached

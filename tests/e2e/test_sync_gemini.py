@@ -9,10 +9,11 @@ from tests.e2e.library import found, index_of
 from tests.e2e.sites import lay, word
 from tests.e2e.stores import STORE, attached, texts
 
+from afresh.core.errors import UsageError
 from afresh.core.model import PageStatus
 from afresh.core.records import PageFilter
 from afresh.core.states import may_live_on
-from afresh.core.sync_views import SyncReport
+from afresh.core.sync_views import DocumentCounts, SyncReport
 from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
@@ -130,6 +131,77 @@ async def test_R7_G15_F94_what_is_stuck_shows_in_status_doctor_pages_and_exit_co
             assert server.kinds["documents.delete"] == 1
             assert [each.stuck for each in (await kb.status()).sinks] == [0]
             assert texts(server) == held(store)
+
+
+async def test_R9_D21_a_sync_is_a_run_with_a_number_and_its_documents_then_and_now(
+    tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
+) -> None:
+    lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
+    with GeminiServer(clock) as server:
+        server.hosted.fates = [NEVER]
+        async with attached(store, server, clock) as kb:
+            crawl = await kb.crawl(tiny.url, name="docs")
+            report = await synced(kb)
+            [number] = report.runs
+            sync, before = await kb.runs("docs")
+            assert (sync.run, sync.mode, sync.state, before.run) == (number, "sync", "completed", crawl.run)
+            assert sync == await kb.run(number)
+            assert (sync.started_at, sync.documents) == (clock(), DocumentCounts(uploaded=3))
+            [listed, _] = await kb.run_list(None, below=None, limit=9)
+            assert listed == sync
+            found = await kb.documents_of_run(number, limit=9)
+            assert [(each.outcome, each.state, each.state_now) for each in found] == [
+                ("uploaded", "processing", "processing"),
+                ("uploaded", "active", "active"),
+                ("uploaded", "active", "active"),
+            ]
+            titles = {view.url: view.title for view in await kb.pages("docs")}
+            assert {each.url: each.remote_name for each in found} == titles
+            clock.advance(minutes=31)
+            [stuck] = (await synced(kb)).runs
+            told = await kb.run(stuck)
+            assert (told.state, told.documents) == ("partial", DocumentCounts(stuck=1))
+            await synced(kb)
+            tiny.delete("/b")
+            clock.advance(hours=1)
+            await kb.refresh(["docs"])
+            await synced(kb)
+            later = await kb.documents_of_run(number, limit=9)
+            assert [each.state for each in later] == [each.state for each in found]  # as that sync left it
+            now = {each.url: each.state_now for each in later}
+            assert now == {tiny.at("/"): "active", tiny.at("/a"): "active", tiny.at("/b"): "deleted"}
+            [gone] = await kb.documents_of_run((await kb.runs("docs"))[0].run, limit=9)
+            assert (gone.url, gone.outcome, gone.state) == (tiny.at("/b"), "deleted", "deleted")
+            with pytest.raises(UsageError, match="is a sync"):
+                await kb.cancel(number)
+            assert (await kb.show("docs")).last_mode == "refresh"
+            assert [run.mode for run in await kb.runs("docs")].count("sync") == 4
+
+
+async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_tells_only_of_what_it_did(
+    tiny: TinySite, store: Path, work: type[InProcess], clock: FrozenClock
+) -> None:
+    lay(tiny, {"/": ["/a"], "/a": []})
+    with GeminiServer(clock) as server:
+        async with attached(store, server, clock) as kb:
+            await kb.crawl(tiny.url, name="docs")
+            server.script.outage = HttpFault(status=503, retry_after="7200")
+            [number] = (await synced(kb)).runs
+            failed = await kb.run(number)
+            assert (failed.state, failed.documents) == ("failed", DocumentCounts())
+            assert "503" in str(failed.error)
+            server.script.clear()
+            clock.advance(hours=3)
+            await kb.set_schedule(["docs"], "every 6h")
+            clock.advance(hours=7)
+            for _ in range(3):
+                assert await kb.keep_schedules(once=True)
+                clock.advance(hours=7)
+            syncs = [run for run in await kb.runs("docs") if run.mode == "sync"]
+            assert [(run.state, run.documents) for run in syncs] == [
+                ("completed", DocumentCounts(uploaded=2)),
+                ("failed", DocumentCounts()),
+            ]
 
 
 async def test_D17_F97_an_outage_leaves_search_alone_and_the_next_sync_does_the_rest(

@@ -12,6 +12,7 @@ from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, 
 from afresh.core.overview import Preview
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.scope import Rules
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.versions import Match
 from afresh.core.views import (
     Answer,
@@ -404,6 +405,30 @@ class FakeKnowledge:
         """One that went well."""
         self._asked("attempts_of_run", number, outcome, limit)
         return [attempt()]
+
+    async def run(self, number: int) -> RunReport:
+        """A refresh; above 100 a sync."""
+        self._asked("run", number)
+        return report(run=number, mode="sync" if number > 100 else "refresh")
+
+    async def documents_of_run(
+        self, number: int, *, outcome: DocumentOutcome | None = None, limit: int
+    ) -> list[SyncedDocument]:
+        """One that was put and is stuck by now."""
+        self._asked("documents_of_run", number, outcome, limit)
+        return [
+            SyncedDocument(
+                id=3,
+                page_id=None,
+                sink="team",
+                url=URL,
+                outcome=DocumentOutcome.UPLOADED,
+                state=PageStatus.ACTIVE,
+                remote_name="Retries",
+                at=NOW,
+                state_now=PageStatus.READY_FOR_INDEXING,
+            )
+        ]
 
     async def changes(
         self,

@@ -10,6 +10,7 @@ from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes,
 from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.overview import Preview
 from afresh.core.records import PageFilter
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import (
     Finding,
     FoundVersion,
@@ -132,6 +133,15 @@ def test_with_json_stdout_holds_nothing_else(afresh: Afresh) -> None:
     ended = afresh("refresh", "--json", "-v")
     assert ended.document["run"] == 7
     assert "a run was resumed" in ended.err
+
+
+def test_R9_the_attempts_of_a_sync_are_its_documents_then_and_now(afresh: Afresh, kb: FakeKnowledge) -> None:
+    shown = afresh("attempts", "107").out
+    assert re.search(r"uploaded +active +ready for indexing +team +Retries +" + re.escape(URL), shown)
+    assert [set(each) for each in afresh("attempts", "107", "--json").document] == [names(SyncedDocument)]
+    afresh("attempts", "107", "--outcome", "stuck")
+    assert ("documents_of_run", (107, DocumentOutcome.STUCK, 50)) in kb.calls
+    assert "expected one of uploaded" in afresh("attempts", "107", "--outcome", "timeout").err
 
 
 def test_changes_without_diff(afresh: Afresh) -> None:

@@ -88,3 +88,32 @@ def test_D20_a_report_tells_what_was_done_what_is_left_and_why() -> None:
     assert "\x1b[31m" not in text
     assert "quota" in text
     assert (exit_code([done]), exit_code([done, broken])) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (
+            SyncReport(
+                sink="out", kind="folder", state="planned", dry_run=True, uploaded=3, deleted=1, waiting=2
+            ),
+            "would upload 3 documents, would delete 1 document, 2 waiting",
+        ),
+        (SyncReport(sink="out", kind="folder", state="planned", dry_run=True), "nothing to do"),
+    ],
+)
+def test_U4_a_dry_run_says_what_a_sync_would_do_and_never_that_it_did(report: SyncReport, said: str) -> None:
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(draw(report))
+    assert said in shown.get()
+    assert "uploaded" not in shown.get()
+
+
+def test_R9_a_report_names_the_runs_that_it_is_on_record_by() -> None:
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(draw(SyncReport(sink="out", kind="folder", state="completed", runs=(12,))))
+        console.print(draw(SyncReport(sink="out", kind="folder", state="completed", runs=(12, 13))))
+    assert ", run 12\n" in shown.get()
+    assert ", runs 12, 13\n" in shown.get()

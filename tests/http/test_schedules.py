@@ -6,7 +6,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, star
-from tests.http.served import served
+from tests.http.served import Client, served
 
 from afresh.testing import FrozenClock, TinySite
 
@@ -98,8 +98,11 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         assert (await pages(url=waiting[0], status="active"), await pages(status="active")) == ([], [])
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"dry_run": True})
         assert (status, told["reports"][0]["uploaded"], out.exists()) == (200, 4, False), "not docs/third"
+        assert (told["reports"][0]["dry_run"], told["reports"][0]["runs"]) == (True, [])
         status, told = await client.ask("POST", f"{API}/sources/1/sync", json={"verify": True})
         assert (status, told["reports"][0]["uploaded"]) == (200, 4)
+        [number] = told["reports"][0]["runs"]
+        await check_run_of_sync(client, number)
         assert sorted(await pages(status="active")) == sorted(waiting)
         [sink] = (await client.get(f"{API}/sources/1/copies"))["sinks"]
         assert (sink["sink"], sum(sink["states"].values())) == ("out", 4)
@@ -116,6 +119,25 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         for number, body in ((2, {}), (1, {"to": ["nowhere"]})):
             status, told = await client.ask("POST", f"{API}/sources/{number}/sync", json=body)
             assert (status, "sinks" in told["detail"] or "nowhere" in told["detail"]) == (422, True), told
+
+
+async def check_run_of_sync(client: Client, number: int) -> None:
+    """R9, D21: a sync is a run with the states of its documents."""
+    run = await client.get(f"{API}/runs/{number}")
+    assert (run["mode"], run["state"], run["documents"]["uploaded"]) == ("sync", "completed", 4)
+    assert run["finished_at"] >= run["started_at"]
+    assert (await client.get(f"{API}/sources/1/runs"))["items"][0] == run
+    first = await client.get(f"{API}/runs/{number}/documents", params={"limit": 3})
+    rest = await client.get(f"{API}/runs/{number}/documents", params={"cursor": first["next"]})
+    found = [*first["items"], *rest["items"]]
+    assert [(each["outcome"], each["state"], each["state_now"]) for each in found] == [
+        ("uploaded", "active", "active")
+    ] * 4
+    assert all(each["remote_id"] and each["remote_name"] and each["sink"] == "out" for each in found)
+    none = await client.get(f"{API}/runs/{number}/documents", params={"outcome": "failed"})
+    assert none["items"] == []
+    status, told = await client.ask("POST", f"{API}/runs/{number}/cancel")
+    assert (status, "is a sync" in told["detail"]) == (422, True)
 
 
 async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(

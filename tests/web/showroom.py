@@ -37,6 +37,7 @@ class Stand:
     mirror: Path  # a folder that is to hold harbor
     harbor: int = 0  # a source with changes and trouble
     braked: int = 0  # the run that waits for a word
+    synced: int = 0  # the sync of harbor in which a document was refused
     page: int = 0  # one that changed
 
 
@@ -52,7 +53,8 @@ async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     await kb.refresh(["harbor"])
     root = min(stand.mirror.rglob("*.md"), key=lambda file: len(file.name))
     root.write_text("somebody else's\n", "utf-8")  # so that the new one is refused
-    await kb.sync(["harbor"])
+    [synced] = await kb.sync(["harbor"])
+    [stand.synced] = synced.runs
     for number in range(24):
         atlas.put(f"/place/{number}", _place(number))
     atlas.put("/", _front(24))

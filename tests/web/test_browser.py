@@ -36,6 +36,7 @@ def places(stand: Stand) -> list[str]:
         *("/", "/add", "/search", "/search?q=install", "/changes", "/login", "/nothing"),
         *(*tabs, f"{source}/changes?view=split", *parts, f"/runs/{stand.braked}"),
         *("/changes?kind=moved", f"/runs/{stand.braked}/attempts", f"/runs/{stand.braked}?kind=deleted"),
+        *(f"/runs/{stand.synced}/documents", f"/runs/{stand.synced}/documents?outcome=failed"),
     ]
 
 
@@ -359,7 +360,7 @@ def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
     with watched(chromium, stand.url) as seen:
         page = seen.page
         page.goto(f"/sources/{stand.harbor}/runs")
-        page.locator("td a").first.click()  # the refresh, in which a page answered 503
+        page.locator("tr", has_text="refresh").locator("td a").first.click()  # in which a page answered 503
         page.click(".tabs >> text=Attempts")
         rows = page.locator("table.rows tbody tr")
         assert rows.count() > 20
@@ -378,6 +379,25 @@ def test_what_a_run_looked_at_and_changed_is_found_by_outcome_and_kind(
         expect(page.locator(".none")).to_have_text("Nothing of this kind has changed yet.")
         page.goto("/changes?kind=odd")
         expect(page.locator("main")).to_contain_text("kind: expected one of new, changed")
+
+
+def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand, chromium: "Browser") -> None:
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.goto(f"/sources/{stand.harbor}/runs")
+        expect(page.locator("tr", has_text="sync").first).to_contain_text("1 replaced, 1 failed")
+        page.locator("tr", has_text="sync").first.locator("td a").first.click()
+        expect(page).to_have_url(re.compile(rf"/runs/{stand.synced}/documents$"))
+        expect(page.locator("h1 + .acts")).to_contain_text("sync")
+        rows = page.locator("table.rows tbody tr")
+        expect(rows).to_have_count(2)
+        expect(rows.filter(has_text="replaced").locator(".pill")).to_have_text(
+            ["replaced", "active", "active"]
+        )
+        page.select_option("select[name=outcome]", "failed")
+        page.get_by_role("button", name="Filter").click()
+        expect(rows).to_have_count(1)
+        expect(rows.locator(".wrong")).to_contain_text("is not ours")
 
 
 def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(

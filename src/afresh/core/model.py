@@ -35,6 +35,7 @@ class RunMode(StrEnum):
     REFRESH = "refresh"
     DUE = "due"
     CHECK = "check"  # a few pages: before a search answers from them, or as their files changed
+    SYNC = "sync"  # no look: external stores are brought in line with the pages
 
 
 class RunState(StrEnum):

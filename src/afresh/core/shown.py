@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from afresh.core.copies import Wanted
 from afresh.core.model import PageStatus
 from afresh.core.reconcile import is_stuck
-from afresh.core.sync_views import CopyView
+from afresh.core.sync_views import CopyView, SyncedDocument
 from afresh.core.views import PageView
 
 # The first of these that a copy is in is what the page is: it is active when all its copies are.
@@ -40,6 +41,19 @@ def copy_view(wanted: Wanted | None, sink: str) -> CopyView:
         error=copy.error,
         next_try_at=copy.next_try_at,
         updated_at=copy.updated_at,
+    )
+
+
+def synced_document(now: Wanted | None, **then: Any) -> SyncedDocument:
+    """A document as a sync left it, beside what it is now; None: page and document are gone."""
+    if now is None:
+        return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
+    return SyncedDocument(
+        page_id=now.copy.page_id,
+        state_now=copy_state(now),
+        remote_id_now=now.copy.remote_id,
+        error_now=now.copy.error,
+        **then,
     )
 
 

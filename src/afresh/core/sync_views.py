@@ -2,8 +2,58 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from afresh.core.model import PageId, PageStatus
+
+DOCUMENTS = "documents_"  # before the counts of a sync among those of its run
+SYNC_INTERRUPTED = "interrupted; the next sync goes on where it was"
+
+
+class DocumentOutcome(StrEnum):
+    """What a sync did about a document."""
+
+    UPLOADED = "uploaded"
+    REPLACED = "replaced"
+    DELETED = "deleted"
+    ADOPTED = "adopted"  # it was there and not on record
+    VERIFIED = "verified"  # the store says that it can be searched
+    WAITING = "waiting"  # the store still processes it
+    STUCK = "stuck"  # for longer than it may take
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentCounts:
+    """How many documents of a sync ended how."""
+
+    uploaded: int = 0
+    replaced: int = 0
+    deleted: int = 0
+    adopted: int = 0
+    verified: int = 0
+    waiting: int = 0
+    stuck: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncedDocument:
+    """A document that a sync did something about: as the sync left it, and as it is now."""
+
+    id: int
+    page_id: PageId | None  # None: the page is no longer on record
+    sink: str
+    url: str
+    outcome: DocumentOutcome
+    state: PageStatus  # then
+    remote_id: str | None = None
+    remote_name: str | None = None
+    error: str | None = None
+    at: datetime
+    state_now: PageStatus
+    remote_id_now: str | None = None
+    error_now: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +110,8 @@ class SyncReport:
     sink: str
     kind: str
     state: str  # completed, partial, failed, busy (another process syncs it) or planned
+    dry_run: bool = False  # the numbers are what a sync would do
+    runs: tuple[int, ...] = ()  # the numbers it is on record by: a run for each source
     uploaded: int = 0
     replaced: int = 0
     deleted: int = 0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId, SourceId
-from afresh.core.sync_views import CopyView, SinkView
+from afresh.core.sync_views import CopyView, DocumentCounts, SinkView
 from afresh.core.versions import Match
 
 
@@ -48,7 +48,9 @@ class RunReport:
     error: str | None = None
     notes: tuple[str, ...] = ()  # what else the user should know, one sentence each
     sinks: tuple[SinkView, ...] | None = None  # where its documents are to be, and how they stand there
+    documents: DocumentCounts | None = None  # of a sync: what it did
     started_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

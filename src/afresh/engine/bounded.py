@@ -39,7 +39,7 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
         "waiting",
     ),
     *("source_view", "pages", "links", "held", "history", "evidence", "attempt_records", "due_tally"),
-    *("attempts_of_run",),  # whose run was told
+    *("attempts_of_run", "documents_of_run", "count_documents"),  # whose run was told
     *("scores", "likeness", "vectors_of", "passages", "page_chunks", "lack", "pages_to_look_at"),
     *(
         "copies_of_pages",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from afresh.core.model import Run, RunId, RunState, SourceId
+from afresh.core.model import Run, RunId, RunMode, RunState, SourceId
 from afresh.ports import Library
 
 RECENT = 100  # runs that may begin and end between two looks
@@ -19,7 +19,7 @@ class Endings:
     async def look(self) -> set[SourceId]:
         """The sources of runs that ended or were confirmed since the last look; of none at the first."""
         runs = [*await self._store.run_records(None, limit=RECENT), *await self._store.live_runs()]
-        before, now = self._seen, {run.id: run for run in runs}
+        before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now
         if before is None:
             return set()

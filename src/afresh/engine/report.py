@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from afresh.core.model import Run, Source
+from afresh.core.model import Run, RunMode, Source
+from afresh.core.sync_views import DOCUMENTS, DocumentCounts, DocumentOutcome
 from afresh.core.views import RunReport
 from afresh.ports import Lister
 
@@ -56,9 +57,17 @@ def report_of(run: Run, source: Source) -> RunReport:
         seconds=round(seconds_of(run), 3),
         error=run.error,
         notes=run.notes,
+        documents=_documents(run),
         started_at=run.started_at,
+        finished_at=run.finished_at,
         **counts,
     )
+
+
+def _documents(run: Run) -> DocumentCounts | None:
+    if run.mode is not RunMode.SYNC:
+        return None
+    return DocumentCounts(**{each: run.counts.get(f"{DOCUMENTS}{each}", 0) for each in DocumentOutcome})
 
 
 def dropped_notes(lister: Lister) -> list[str]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.errors import RunOver, Unknown
-from afresh.core.model import Run, RunId, RunState, Source
+from afresh.core.errors import RunOver, Unknown, UsageError
+from afresh.core.model import Run, RunId, RunMode, RunState, Source
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
 from afresh.engine.status import live_report
@@ -20,7 +20,7 @@ async def runs_of(
     found = [
         (run.id, live_report(run, source, alive, now))
         for source in sources
-        for run in await store.last_runs(source.id, LISTED)
+        for run in await store.run_records([source.id], limit=LISTED)
     ]
     return [report for _, report in sorted(found, key=lambda each: each[0], reverse=True)]
 
@@ -37,6 +37,8 @@ async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
 async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
     """Stop a run that waits or is under way, in whatever process; what it has read stays."""
     run, source = await run_and_source(store, number)
+    if run.mode is RunMode.SYNC:
+        raise UsageError(f"run {number} is a sync: it ends by itself, or when its process is stopped")
     cancelled = await store.cancel_run(run, now)
     if cancelled is None:
         raise RunOver(f"run {number} is not under way: it is {run.state}")

@@ -150,7 +150,8 @@ async def whole_view_of(
 def awaited_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
     """The same for who waits for its end: one whose process is gone is taken up by whoever works next."""
     report = live_report(run, source, alive, now)
-    if run.state is RunState.RUNNING and run.worker not in alive and run.mode is not RunMode.CHECK:
+    taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
+    if run.state is RunState.RUNNING and run.worker not in alive and taken_up:
         return replace(report, state=RunState.QUEUED)
     return report
 
@@ -163,5 +164,6 @@ def live_report(run: Run, source: Source, alive: set[str], now: datetime) -> Run
         return report_of(run, source)
     if run.worker in alive:
         return report_of(replace(run, finished_at=now), source)
-    goes_on = f"interrupted; `afresh refresh {source.label}` goes on where it was"
+    command = "sync" if run.mode is RunMode.SYNC else "refresh"
+    goes_on = f"interrupted; `afresh {command} {source.label}` goes on where it was"
     return replace(report_of(run, source), state=RunState.CANCELLED, notes=(*run.notes, goes_on))

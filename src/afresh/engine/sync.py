@@ -8,11 +8,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from afresh.core.copies import SinkRecord
-from afresh.core.errors import RunBusy, SinkError, SinkGone
+from afresh.core.errors import AfreshError, RunBusy, SinkError, SinkGone
 from afresh.core.events import Listener
 from afresh.core.labels import is_among
 from afresh.core.model import Source, SourceId
@@ -21,6 +21,7 @@ from afresh.core.sync_views import SyncReport
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.sync_calls import Calls
 from afresh.engine.sync_listing import Audit, listed
+from afresh.engine.sync_runs import SyncRuns
 from afresh.engine.sync_tally import Tally
 from afresh.engine.sync_work import Outlet, SyncWork
 from afresh.failpoints import failpoint
@@ -38,28 +39,46 @@ class Syncs:
     stopping: asyncio.Event
     listener: Listener
     new_id: str  # for a store that has none yet
+    idle_runs: bool = True  # sources with nothing to do get a run, too
     sleep: Callable[[float], Awaitable[None]] | None = None  # for tests
 
     async def sync(
         self, outlets: Sequence[Outlet], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
         """Bring stores in line, all pages or those of some sources; trouble with one leaves the others."""
-        reports = []
         async with at_work(self.vigil, self.stopping):
-            for outlet in outlets:
-                if self.stopping.is_set():
-                    break
-                try:
-                    reports.append(await self._one(outlet, only, verify))
-                except RunBusy as busy:
-                    if len(outlets) == 1:
-                        raise
-                    reports.append(
-                        SyncReport(sink=outlet.name, kind=outlet.kind, state="busy", error=str(busy))
-                    )
+            runs = SyncRuns(
+                store=self.store,
+                worker=self.vigil.me.name,
+                clock=self.vigil.clock,
+                sources=frozenset(source.id for source in await self.store.sources()),
+            )
+            try:
+                return await self._all(outlets, only, verify, runs)
+            except AfreshError as error:
+                runs.fail(runs.sources, str(error))
+                raise
+            finally:
+                await runs.finish(stopped=self.stopping.is_set())
+
+    async def _all(
+        self, outlets: Sequence[Outlet], only: Sequence[Source] | None, verify: bool, runs: SyncRuns
+    ) -> list[SyncReport]:
+        reports = []
+        for outlet in outlets:
+            if self.stopping.is_set():
+                break
+            try:
+                reports.append(await self._one(outlet, only, verify, runs))
+            except RunBusy as busy:
+                if len(outlets) == 1:
+                    raise
+                reports.append(SyncReport(sink=outlet.name, kind=outlet.kind, state="busy", error=str(busy)))
         return reports
 
-    async def _one(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
+    async def _one(
+        self, outlet: Outlet, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
+    ) -> SyncReport:
         began, clock, worker = time.monotonic(), self.vigil.clock, self.vigil.me.name
         record = await self.store.take_sink(outlet.name, outlet.place, worker)
         failpoint("sync.taken")
@@ -76,15 +95,18 @@ class Syncs:
             stopping=self.stopping,
             listener=self.listener,
             calls=Calls(stopping=self.stopping, sleep=self.sleep),
+            runs=runs,
             doubt=verify or _is_in_doubt(record, clock() - outlet.times.audit),
         )
+        concerned = [source for source in sources if chosen is None or source in chosen]
+        if self.idle_runs:
+            await runs.open(concerned)
         trouble: SinkError | None = None
         if record.resume_at is not None and record.resume_at > clock():
             wait = (record.resume_at - clock()).total_seconds()
             trouble = SinkError(f"it asked to be left alone until {record.resume_at:%H:%M:%S} UTC", wait)
         else:
-            new = [source for source in sources if chosen is None or source in chosen]
-            await self.store.add_copies(outlet.name, worker, new, clock())
+            await self.store.add_copies(outlet.name, worker, concerned, clock())
             try:
                 await work.go()
             except SinkError as error:
@@ -94,6 +116,8 @@ class Syncs:
         failpoint("sync.done")
         asked = trouble.retry_after if trouble is not None else None
         why = outlet.said(trouble) if trouble is not None else None
+        if why is not None:
+            runs.fail(concerned, f"{outlet.name}: {why}")
         await self.store.leave_sink(
             outlet.name,
             worker,
@@ -104,13 +128,15 @@ class Syncs:
             error=why,
         )
         state = _state(work.tally, trouble, stopped=self.stopping.is_set())
-        return work.tally.report(outlet.name, outlet.kind, state, time.monotonic() - began, why)
+        report = work.tally.report(outlet.name, outlet.kind, state, time.monotonic() - began, why)
+        return replace(report, runs=runs.numbers(concerned))
 
     async def preview(
         self, outlets: Sequence[Outlet], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
         """What a sync would do; nothing is written, and a store is only listed where that is asked for."""
-        return [await self._preview(outlet, only, verify) for outlet in outlets]
+        reports = [await self._preview(outlet, only, verify) for outlet in outlets]
+        return [replace(report, dry_run=True) for report in reports]
 
     async def _preview(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
         began, tally, clock = time.monotonic(), Tally(), self.vigil.clock

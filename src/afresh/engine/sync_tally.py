@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from afresh.core.copies import Copy, Wanted
 from afresh.core.model import PageStatus
@@ -31,7 +32,7 @@ class Tally:
         """Count what is still to do."""
         for wanted in left:
             copy = wanted.copy
-            if copy.state is PageStatus.ERROR or (copy.leftovers and copy.error):
+            if is_failed(copy):
                 self.fail(copy)
             else:
                 self.counts["waiting"] += 1
@@ -50,17 +51,23 @@ class Tally:
     def report(self, sink: str, kind: str, state: str, seconds: float, error: str | None) -> SyncReport:
         """The report of it all."""
         names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed", "stuck")
+        counts: dict[str, Any] = {name: self.counts[name] for name in names}
         return SyncReport(
             sink=sink,
             kind=kind,
             state=state,
-            **{name: self.counts[name] for name in names},
+            **counts,
             failures=tuple(self.failures),
             audit=self.audit,
             seconds=seconds,
             error=error,
             notes=tuple(self.notes),
         )
+
+
+def is_failed(copy: Copy) -> bool:
+    """Whether a page could not be brought in line, or a document of it not be deleted."""
+    return copy.state is PageStatus.ERROR or bool(copy.leftovers and copy.error)
 
 
 def is_replaced(wanted: Wanted) -> bool:

@@ -32,9 +32,11 @@ from afresh.core.reconcile import (
     unput,
 )
 from afresh.core.remote import Mark, Upload
+from afresh.core.sync_views import DocumentOutcome
 from afresh.engine.sync_calls import Calls
 from afresh.engine.sync_listing import Audit, listed
-from afresh.engine.sync_tally import Tally, is_replaced
+from afresh.engine.sync_runs import SyncRuns
+from afresh.engine.sync_tally import Tally, is_failed, is_replaced
 from afresh.failpoints import failpoint
 from afresh.ports import Clock, Copies
 from afresh.ports.sinks import Sink
@@ -81,6 +83,7 @@ class SyncWork:
     stopping: asyncio.Event
     listener: Listener
     calls: Calls
+    runs: SyncRuns
     doubt: bool  # what the store holds has to be listed first
     tally: Tally = field(default_factory=Tally)
     audited_at: datetime | None = None  # by this sync
@@ -126,6 +129,9 @@ class SyncWork:
             changed = audit.judge(batch, self.clock())
             self._leave_stuck([each.copy for each in batch], changed)
             await self._record(changed)
+            known = {each.copy.id: each.copy.remote_id for each in batch}
+            adopted = [copy for copy in changed if copy.remote_id not in (None, known[copy.id])]
+            await self.runs.note([(copy, DocumentOutcome.ADOPTED) for copy in adopted])
         orphans = audit.orphans()
         await self.store.add_orphans(name, self.worker, orphans, self.clock())
         self.tally.audit = audit.view(len(orphans))
@@ -142,6 +148,12 @@ class SyncWork:
             results = await self._together([partial(self._drop, copy) for copy in copies])
             failpoint("sync.dropped")
             await self._record([copy for copy, _ in results])
+            deleted = [
+                (copy, DocumentOutcome.DELETED)
+                for wanted, (copy, error) in zip(batch, results, strict=True)
+                if error is None and wanted.hash is None and _held_some(wanted.copy)
+            ]
+            await self.runs.note(deleted)
             for wanted, (_, error) in zip(batch, results, strict=True):
                 self._count_drop(wanted, error)
             self._tell()
@@ -179,6 +191,12 @@ class SyncWork:
             results = await self._together([partial(self._put, *each) for each in begun])
             await self._record([copy for copy, _ in results])
             failpoint("sync.kept")
+            taken = [
+                (copy, DocumentOutcome.REPLACED if replaces else DocumentOutcome.UPLOADED)
+                for (_, _, replaces), (copy, error) in zip(begun, results, strict=True)
+                if error is None
+            ]
+            await self.runs.note(taken)
             for (_, _, replaces), (copy, error) in zip(begun, results, strict=True):
                 self._count_put(copy, error, replaces)
                 if isinstance(error, SinkBusy) and copy.putting:
@@ -269,6 +287,7 @@ class SyncWork:
             failpoint("sync.looked")
             self._leave_stuck([wanted.copy for wanted in batch], results)
             await self._record(results)
+            await self.runs.note([(copy, _looked(copy)) for copy in results])
             self.tally.counts["verified"] += sum(copy.state is PageStatus.ACTIVE for copy in results)
             self._processed = self._processed or any(map(_is_processed, results))
             self._tell()
@@ -311,7 +330,11 @@ class SyncWork:
         """Count what is still to do."""
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()
-            self.tally.end([each for each in batch if plan(each, self.outlet.order, now) is not Step.NOTHING])
+            left = [each for each in batch if plan(each, self.outlet.order, now) is not Step.NOTHING]
+            self.tally.end(left)
+            failed = [(each.copy, DocumentOutcome.FAILED) for each in left if is_failed(each.copy)]
+            stuck = [(each.copy, DocumentOutcome.STUCK) for each in left if is_stuck(each.copy)]
+            await self.runs.note([*failed, *stuck])
 
     async def _record(self, copies: Sequence[Copy]) -> None:
         await self.store.record_copies(self.outlet.name, self.worker, copies, self.clock())
@@ -330,6 +353,12 @@ class SyncWork:
 
 def _held_some(copy: Copy) -> bool:
     return copy.remote_id is not None or bool(copy.former or copy.leftovers)
+
+
+def _looked(copy: Copy) -> DocumentOutcome:
+    if copy.state is PageStatus.ACTIVE:
+        return DocumentOutcome.VERIFIED
+    return DocumentOutcome.STUCK if is_stuck(copy) else DocumentOutcome.WAITING
 
 
 def _is_processed(copy: Copy) -> bool:

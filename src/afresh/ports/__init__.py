@@ -50,6 +50,7 @@ from afresh.ports.models import Summarizer as Summarizer
 from afresh.ports.pictures import Pictured as Pictured
 from afresh.ports.schedules import Appointments as Appointments
 from afresh.ports.schedules import Rhythms as Rhythms
+from afresh.ports.sync_runs import SyncRecords as SyncRecords
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,7 +198,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Copies, Rhythms, Protocol):
+class Store(LinkAnswers, Copies, SyncRecords, Rhythms, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers

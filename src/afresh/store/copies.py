@@ -129,7 +129,7 @@ class CopyRecords:
                 after=after,
                 limit=limit,
             )
-            return [_wanted(row) for row in rows]
+            return [wanted_from(row) for row in rows]
 
     async def record_copies(self, sink: str, worker: str, copies: Sequence[Copy], now: datetime) -> None:
         """Write copies as they are now."""
@@ -164,7 +164,7 @@ class CopyRecords:
     async def copies_of_pages(self, pages: Sequence[PageId]) -> list[Wanted]:
         """The copies of some pages."""
         async with self.db.read() as tx:
-            return [_wanted(row) for row in await tx.all("copies_of_pages", pages=list(pages))]
+            return [wanted_from(row) for row in await tx.all("copies_of_pages", pages=list(pages))]
 
     async def pages_by_copies(
         self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter, *, after: int, limit: int
@@ -204,13 +204,14 @@ def _sink(row: Row) -> SinkRecord:
     )
 
 
-def _wanted(row: Row) -> Wanted:
+def wanted_from(row: Row) -> Wanted:
+    """A copy, and what its store should hold."""
     moved = row["page_status"] == PageStatus.REDIRECT
     return Wanted(copy=_copy(row), hash=row["page_hash"], moved=moved)
 
 
 def _page_copy(row: Row, sink: str) -> PageCopy:
-    copy = None if row["id"] is None else _wanted(row)
+    copy = None if row["id"] is None else wanted_from(row)
     return PageCopy(
         id=PageId(row["page"]), url=row["page_url"], title=row["title"], copy=copy_view(copy, sink)
     )

@@ -28,6 +28,7 @@ from afresh.store.runs import Runs
 from afresh.store.schedules import Schedules
 from afresh.store.search import Searches
 from afresh.store.sweep import Sweeps
+from afresh.store.sync_runs import SyncRunRecords
 from afresh.store.tokens import TokenRecords
 from afresh.store.vectors import Vectors
 
@@ -49,6 +50,7 @@ class SqlStore(
     KbRecords,
     LinkScores,
     CopyRecords,
+    SyncRunRecords,
     TokenRecords,
     HookRecords,
     OutboxRecords,

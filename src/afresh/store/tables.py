@@ -26,6 +26,7 @@ _BY_NAME = {
     "page_crawls": f"(page_id in ({_PAGES}) or page_id is null and run_id in "
     "(select id from runs where source_id in (select value from {sources})))",
     "outbox": "run_id in (select id from runs where source_id in (select value from {sources}))",
+    "sync_documents": "run_id in (select id from runs where source_id in (select value from {sources}))",
     "models": "true",
     "sinks": "true",
     "store_ids": "true",

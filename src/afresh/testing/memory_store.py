@@ -15,6 +15,7 @@ from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.schedules import MemorySchedules
 from afresh.testing.memory.search import MemorySearches
+from afresh.testing.memory.sync_runs import MemorySyncRuns
 from afresh.testing.memory.tables import Tables
 from afresh.testing.memory.tokens import MemoryTokens
 from afresh.testing.memory.vectors import MemoryVectors
@@ -28,6 +29,7 @@ class MemoryStore(
     MemoryKb,
     MemoryLinkScores,
     MemoryCopies,
+    MemorySyncRuns,
     MemoryTokens,
     MemoryByHand,
     MemoryByNumber,

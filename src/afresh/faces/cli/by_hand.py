@@ -7,6 +7,7 @@ from typing import Protocol
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, Source
 from afresh.core.records import ALL_LINKS, LIVE_PAGES, LinkFilter, LinkRecord, PageFilter, Sources
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import PageView, RunReport
 
 
@@ -46,6 +47,12 @@ class ByHand(Protocol):
     async def attempts_of_run(
         self, number: int, *, outcome: Outcome | None = None, limit: int
     ) -> list[Attempt]: ...
+
+    async def documents_of_run(
+        self, number: int, *, outcome: DocumentOutcome | None = None, limit: int
+    ) -> list[SyncedDocument]: ...
+
+    async def run(self, number: int) -> RunReport: ...
 
     async def runs(self, label: str | None = None) -> list[RunReport]: ...
 

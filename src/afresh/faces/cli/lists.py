@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from afresh.core.model import Attempt, ChangeKind
+from afresh.core.sync_views import SyncedDocument
 from afresh.core.views import ChangeView, PageView, RunReport, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
@@ -50,22 +51,28 @@ def runs(reports: Sequence[RunReport]) -> RenderableType:
     """Every run on one line."""
     if not reports:
         return empty("No runs yet. Add a source:", FIRST)
-    rows = (
-        (
-            str(each.run),
-            text(label(each.source, each.version), "bold"),
-            text(each.mode),
-            state(each.state),
-            count(each.checked),
-            count(each.new),
-            count(each.changed),
-            text(count(each.failed), "red" if each.failed else "dim"),
-            duration(each.seconds),
-        )
-        for each in reports
-    )
+    rows = ((*_run(each), duration(each.seconds)) for each in reports)
     columns = (">run", "*source", "mode", "state", ">looked at", ">new", ">changed", ">failed", ">took")
     return table(columns, rows, less=("mode", "took"))
+
+
+def _run(report: RunReport) -> tuple[str | Text, ...]:
+    """A run in numbers; of a sync those of its documents."""
+    numbers, done = (report.checked, report.new, report.changed, report.failed), report.documents
+    if done is not None:
+        failed = done.failed + done.stuck
+        taken = done.uploaded + done.adopted
+        looked_at = taken + done.replaced + done.deleted + done.verified + done.waiting + failed
+        numbers = (looked_at, taken, done.replaced, failed)
+    *counted, failed = numbers
+    return (
+        str(report.run),
+        text(label(report.source, report.version), "bold"),
+        text(report.mode),
+        state(report.state),
+        *map(count, counted),
+        text(count(failed), "red" if failed else "dim"),
+    )
 
 
 def source(view: SourceView, now: datetime) -> RenderableType:
@@ -163,6 +170,19 @@ def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:
         return empty("It has looked at no such page.")
     columns = ("outcome", ">code", "evidence", "*page")
     return table(columns, map(_attempt_of_run, rows), less=("code",), least=WORDS)
+
+
+def documents_of_run(rows: Sequence[SyncedDocument]) -> RenderableType:
+    """What a sync did about documents: as it left each, and as it is now."""
+    if not rows:
+        return empty("It has done nothing about such a document.")
+    columns = ("outcome", "then", "now", "store", "evidence", "*page")
+    return table(columns, map(_document_of_run, rows), less=("store",), least=WORDS)
+
+
+def _document_of_run(row: SyncedDocument) -> tuple[str | Text, ...]:
+    evidence = text(row.error or row.remote_name)
+    return state(row.outcome), state(row.state), state(row.state_now), text(row.sink), evidence, text(row.url)
 
 
 def _attempt_of_run(row: Attempt) -> tuple[str | Text, ...]:

@@ -8,8 +8,9 @@ import click
 
 from afresh.core.errors import UsageError
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, PageStatus
+from afresh.core.model import Attempt, ChangeKind, PageStatus, RunMode
 from afresh.core.records import PageFilter
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
@@ -128,18 +129,26 @@ def links(
 
 @command("Look into", "afresh attempts 12", "afresh attempts 12 --outcome failed --json")
 @argument("run", "RUN", "The number of the run; `afresh runs` tells it.", type=click.IntRange(min=1))
-@option("--outcome", metavar="OUTCOME", text="Only attempts that ended so, as failed or timeout.")
+@option("--outcome", metavar="OUTCOME", text="Only what ended so, as failed, timeout or (of a sync) stuck.")
 @option("--limit", metavar="N", type=AT_LEAST_ONE, default=50, show_default=True, text="Attempts at most.")
 @as_rows
 def attempts(session: Session, run: int, outcome: str | None, limit: int) -> None:
-    """List what a run looked at, what went wrong first, with the evidence of each."""
-    only = one_of(Outcome, "--outcome", outcome)
-    rows = session.ask(lambda kb: kb.attempts_of_run(run, outcome=only, limit=limit))
-    if session.wrote_rows(rows, Attempt):
-        return
+    """List what a run looked at, what went wrong first, with the evidence of each.
+
+    Of a sync it lists the documents that it did something about, as it left each and as it is now.
+    """
     from afresh.faces.cli import lists
 
-    session.show(lists.attempts_of_run(rows))
+    if session.ask(lambda kb: kb.run(run)).mode == RunMode.SYNC:
+        of_sync = one_of(DocumentOutcome, "--outcome", outcome)
+        found = session.ask(lambda kb: kb.documents_of_run(run, outcome=of_sync, limit=limit))
+        if not session.wrote_rows(found, SyncedDocument):
+            session.show(lists.documents_of_run(found))
+        return
+    only = one_of(Outcome, "--outcome", outcome)
+    rows = session.ask(lambda kb: kb.attempts_of_run(run, outcome=only, limit=limit))
+    if not session.wrote_rows(rows, Attempt):
+        session.show(lists.attempts_of_run(rows))
 
 
 @command("Look into", "afresh history https://react.dev/reference/react")

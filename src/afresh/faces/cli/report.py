@@ -126,7 +126,8 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
     """What the user may want to type now."""
     name = label(report.source, report.version)
     of_kb = report.source in (FILES, LINKS)
-    refresh = again or ("afresh init-kb" if of_kb else f"afresh refresh {clean(name)}")
+    verb = "sync" if report.documents is not None else "refresh"
+    refresh = again or ("afresh init-kb" if of_kb else f"afresh {verb} {clean(name)}")
     match report.state:
         case RunState.NEEDS_CONFIRMATION:
             return [

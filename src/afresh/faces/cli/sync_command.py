@@ -62,10 +62,9 @@ def draw(report: SyncReport) -> "Text":
         (clean(report.sink), "bold"),
         f" · {report.kind} · sync ",
         (report.state, STYLES.get(report.state, "red")),
-        f" in {duration(report.seconds)}\n",
+        f" in {duration(report.seconds)}{_numbers(report)}\n",
     )
-    names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed")
-    text.append("  " + ", ".join(f"{count(getattr(report, name))} {name}" for name in names) + "\n")
+    text.append(f"  {_done(report)}\n")
     if report.stuck:
         are = "is" if report.stuck == 1 else "are"
         text.append(
@@ -85,6 +84,26 @@ def draw(report: SyncReport) -> "Text":
         text.append(f"  {clean(note)}\n", "dim")
     text.rstrip()
     return text
+
+
+def _numbers(report: SyncReport) -> str:
+    """`, run 12`: what `afresh attempts` takes."""
+    if not report.runs:
+        return ""
+    return f", {'run' if len(report.runs) == 1 else 'runs'} {', '.join(map(str, report.runs))}"
+
+
+def _done(report: SyncReport) -> str:
+    """`3 uploaded, 1 deleted, …`; of a dry run `would upload 3, would delete 1, 2 waiting`."""
+    if not report.dry_run:
+        names = ("uploaded", "replaced", "deleted", "verified", "waiting", "failed")
+        return ", ".join(f"{count(getattr(report, name))} {name}" for name in names)
+    planned = (("upload", report.uploaded), ("replace", report.replaced), ("delete", report.deleted))
+    parts = [f"would {verb} {count(number, 'document')}" for verb, number in planned if number]
+    parts += [
+        f"{count(getattr(report, name))} {name}" for name in ("waiting", "failed") if getattr(report, name)
+    ]
+    return ", ".join(parts) or "nothing to do"
 
 
 def line(report: SyncReport) -> str:

@@ -13,10 +13,11 @@ from afresh.core.errors import StoreError, Unknown
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, RunMode, RunState
 from afresh.core.overview import Held
+from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
 from afresh.faces.http.cursors import attempt_cursor, number_cursor, read_attempt, read_number
-from afresh.faces.http.listing import Listing, part
+from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
 from afresh.faces.http.reach import Reach, Reached
@@ -118,6 +119,22 @@ async def attempts_of_run(
     after = read_attempt(cursor)
     found = await reach.kb.attempts_of_run(number, outcome=outcome, after=after, limit=limit + 1)
     return reply(request, part(found, limit, attempt_cursor))
+
+
+@router.get("/runs/{number}/documents", response_model=Listing[SyncedDocument])
+async def documents_of_run(
+    request: Request,
+    reach: Reached,
+    number: Id,
+    outcome: Annotated[DocumentOutcome | None, Query(description="Only documents that ended so.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = USUAL,
+) -> Response:
+    """What a sync did about documents of external stores: as it left each, and as it is now."""
+    await reach.run(number)
+    after = read_number(cursor) or 0
+    found = await reach.kb.documents_of_run(number, outcome=outcome, after=after, limit=limit + 1)
+    return reply(request, part(found, limit, by_id))
 
 
 @router.get(

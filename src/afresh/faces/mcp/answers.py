@@ -134,6 +134,9 @@ class Told(BaseModel):
     deleted: int
     failed: int
     seconds: float
+    documents: dict[str, int] | None = Field(
+        None, description="Of a sync: how many documents of external stores ended how"
+    )
     error: str | None = None
     notes: list[str] = []
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
@@ -56,10 +56,10 @@ def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> Non
             if (not before or run.run < before) and (status is None or run.state == status)
         ]
         jobs = [job_of(run) for run in fitting[:LISTED]]
-        shown = jobs[: how_many((job.model_dump_json() + _line(job) for job in jobs), BOTH)]
+        shown = jobs[: how_many((job.model_dump_json() + line_of(job) for job in jobs), BOTH)]
         more = make_cursor(shown[-1].jobId, *question) if len(fitting) > len(shown) else None
         return answered(
-            Jobs(jobs=shown, nextCursor=more), [_line(job) for job in shown] or ["There are none."]
+            Jobs(jobs=shown, nextCursor=more), [line_of(job) for job in shown] or ["There are none."]
         )
 
     @server.tool(annotations=READS)
@@ -178,18 +178,23 @@ def job_of(run: RunReport) -> Told:
         deleted=run.deleted,
         failed=run.failed,
         seconds=run.seconds,
-        error=one_line(run.error, 1_000) if run.error else None,
-        notes=[one_line(note) for note in run.notes[:NOTES]],
+        documents=asdict(run.documents) if run.documents is not None else None,
+        error=oneline_of(run.error, 1_000) if run.error else None,
+        notes=[oneline_of(note) for note in run.notes[:NOTES]],
     )
 
 
 def _answered(run: RunReport) -> CallToolResult:
     job = job_of(run)
-    return answered(Job(**dict(job)), [_line(job), *job.notes])
+    return answered(Job(**dict(job)), [line_of(job), *job.notes])
 
 
-def _line(job: Told) -> str:
+def line_of(job: Told) -> str:
+    """`job 12 (refresh of react) is completed; 30 looked at, …`."""
     numbers = f"{job.checked} looked at, {job.new} new, {job.changed} changed, {job.failed} failed"
+    if job.documents is not None:
+        done = [f"{number} {name}" for name, number in job.documents.items() if number]
+        numbers = f"documents: {', '.join(done) or 'nothing was to be done'}"
     why = f": {job.error}" if job.error else ""
     label = label_of(job.library, job.version)
     return f"job {job.jobId} ({job.mode} of {label}) is {job.status}{why}; {numbers}"

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from afresh.core.errors import RunBusy, RunOver
 from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind
+from afresh.core.sync_views import DocumentOutcome
 from afresh.faces.http.cursors import attempt_cursor, read_attempt, read_number
 from afresh.faces.http.listing import by_id
 from afresh.faces.http.parts import Id
@@ -18,14 +19,17 @@ from afresh.faces.web.live import is_going
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (("", "Changes"), ("attempts", "Attempts"))
+SYNC_TABS = (("documents", "Documents"),)
 
 
 @router.get("/runs/{number}")
 async def changes(
     request: Request, reach: Reached, number: Id, view: Filter = "", kind: Filter = "", after: Cursor = None
 ) -> Response:
-    """What it changed so far."""
+    """What it changed so far; of a sync its documents."""
     source = await reach.run(number)
+    if (await reach.kb.run(number)).documents is not None:
+        return to(f"/runs/{number}/documents")
     only, below = one_of(ChangeKind, "kind", kind), read_number(after)
     found = reach.kb.change_list([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
     listed = await part(found, by_id, CHANGES)
@@ -45,18 +49,32 @@ async def attempts(
     return await _tab(request, reach, number, "attempts", listed=listed, **given)
 
 
+@router.get("/runs/{number}/documents")
+async def documents(
+    request: Request, reach: Reached, number: Id, outcome: Filter = "", after: Cursor = None
+) -> Response:
+    """What a sync did about documents of external stores, as it left each and as it is now."""
+    await reach.run(number)
+    only, behind = one_of(DocumentOutcome, "outcome", outcome), read_number(after) or 0
+    found = reach.kb.documents_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    listed = await part(found, by_id)
+    given = {"outcome": outcome, "outcomes": list(DocumentOutcome)}
+    return await _tab(request, reach, number, "documents", listed=listed, **given)
+
+
 async def _tab(request: Request, reach: Reach, number: int, tab: str, **given: object) -> Response:
     source = await reach.run(number)
     live = await reach.kb.live_runs(lambda label: label == source.label)  # before the run itself
+    run = await reach.kb.run(number)
     return show(
         request,
         f"run_{tab or 'changes'}.html",
         source=source,
-        run=await reach.kb.run(number),
+        run=run,
         held=await reach.kb.held(number),
         receipt=await reach.kb.receipt(source),
         live=[each for each in live if is_going(each)],
-        tabs=TABS,
+        tabs=TABS if run.documents is None else SYNC_TABS,
         tab=tab,
         **given,
     )

@@ -1,11 +1,13 @@
 """What pages say: numbers, times and receipts as templates write them."""
 
+from dataclasses import fields
 from datetime import UTC, datetime
 
 from markupsafe import Markup
 
 from afresh.core.model import RunState
 from afresh.core.pictures import Receipt
+from afresh.core.sync_views import DocumentCounts
 from afresh.core.views import RunReport
 from afresh.faces.cli.wording import ago, count, due, duration, percent, size
 from afresh.faces.web.passage import passage
@@ -70,8 +72,16 @@ def saved(run: RunReport, found: Receipt) -> str:
     return _told(run, found.bytes_saved_percent, spared)
 
 
+def _synced(done: DocumentCounts) -> str:
+    """`3 uploaded, 1 stuck`: what a sync did."""
+    parts = [f"{count(number)} {each.name}" for each in fields(done) if (number := getattr(done, each.name))]
+    return ", ".join(parts) or "nothing was to be done"
+
+
 def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> str:
     """What a run did and saved; where the bytes are not known, the share of pages that were not sent."""
+    if run.documents is not None:
+        return _synced(run.documents)
     if not run.checked:
         return "nothing was checked"
     skipped = run.not_modified + run.unchanged

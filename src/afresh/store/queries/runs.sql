@@ -1,5 +1,5 @@
 -- open_run
-select * from runs where source_id = :source and state in ('queued', 'running', 'cancelled') order by id desc limit 1
+select * from runs where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled') order by id desc limit 1
 
 -- insert_run
 insert into runs (source_id, mode, state, full_look, worker, known, started_at, taken_at)
@@ -39,7 +39,7 @@ where source_id = :source and queued_run = :run and gone_count = 0 and url in {l
 
 -- close_stale_runs
 update runs set state = 'failed', finished_at = :now, error = 'given up for a newer run'
-where source_id = :source and state in ('queued', 'running', 'cancelled')
+where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled')
 
 -- free_rows_of_closed_runs
 update page_crawls set run_id = null, updated_at = :now
@@ -48,20 +48,20 @@ where outcome is null and locked_at is null and run_id in (
 )
 
 -- run_since
-select id from runs where source_id = :source and started_at >= :slot and mode <> 'check' limit 1
+select id from runs where source_id = :source and started_at >= :slot and mode not in ('check', 'sync') limit 1
 
 -- run_by_id
 select * from runs where id = :run
 
 -- last_run
-select * from runs where source_id = :source and mode <> 'check' order by id desc limit 1
+select * from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit 1
 
 -- last_runs
-select * from runs where source_id = :source and mode <> 'check' order by id desc limit :limit
+select * from runs where source_id = :source and mode not in ('check', 'sync') order by id desc limit :limit
 
 -- live_runs
 select r.* from runs r
-where r.state in ('queued', 'running', 'cancelled', 'needs_confirmation') and not (r.mode = 'check' and r.state = 'running')
+where r.state in ('queued', 'running', 'cancelled', 'needs_confirmation') and r.mode <> 'sync' and not (r.mode = 'check' and r.state = 'running')
 order by r.id desc
 
 -- finish_run

@@ -28,7 +28,7 @@ where model_id in (select id from models) and text_hash in (select text_hash fro
 
 -- forget_vectors
 delete from vectors
-where used_at < :before and not exists (select 1 from runs where state = 'running')
+where used_at < :before and not exists (select 1 from runs where state = 'running' and mode <> 'sync')
     and not exists (select 1 from chunks c where c.text_hash = vectors.text_hash)
 
 -- unembedded

@@ -28,7 +28,7 @@ class MemoryReads:
         pages = [row.page for row in self.tables.pages_of(source.id)]
         checks = [p.checked_at for p in pages if p.status is PageStatus.ACTIVE and p.checked_at]
         runs = [run for run in self.tables.runs.values() if run.source_id == source.id]
-        looks: list[Run | None] = [run for run in runs if run.mode is not RunMode.CHECK]
+        looks: list[Run | None] = [run for run in runs if run.mode not in (RunMode.CHECK, RunMode.SYNC)]
         last = [None, *looks][-1]
         return SourceView(
             id=source.id,

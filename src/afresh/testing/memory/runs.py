@@ -105,7 +105,11 @@ class MemoryRuns(MemoryEndings):
     ) -> tuple[Run, bool]:
         """A run to work on, and whether it goes on; one for each `slot`, or none but `only`."""
         self._wake_hosts(now + LONGEST_REST)
-        runs = [run for run in reversed(self.tables.runs.values()) if run.source_id == source]
+        runs = [
+            run
+            for run in reversed(self.tables.runs.values())
+            if run.source_id == source and run.mode is not RunMode.SYNC
+        ]
         last = next((run for run in runs if run.state in UNFINISHED), None)
         looks = [run for run in runs if run.mode is not RunMode.CHECK]
         if slot is not None and last is None and any(run.started_at >= slot for run in looks):
@@ -193,7 +197,7 @@ class MemoryRuns(MemoryEndings):
 
     def _give_up_runs(self, source: SourceId, now: datetime) -> None:
         for run in list(self.tables.runs.values()):
-            if run.source_id == source and run.state in UNFINISHED:
+            if run.source_id == source and run.mode is not RunMode.SYNC and run.state in UNFINISHED:
                 given_up = replace(
                     run, state=RunState.FAILED, finished_at=now, error="given up for a newer run"
                 )
@@ -219,12 +223,13 @@ class MemoryRuns(MemoryEndings):
     async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
         """The newest runs of a source, newest first; a check before an answer is none."""
         runs = [run for run in reversed(self.tables.runs.values()) if run.source_id == source]
-        return [run for run in runs if run.mode is not RunMode.CHECK][:limit]
+        return [run for run in runs if run.mode not in (RunMode.CHECK, RunMode.SYNC)][:limit]
 
     async def live_runs(self) -> list[Run]:
         """Runs that work, wait to be resumed or wait for a confirmation, newest first."""
         live = (*UNFINISHED, RunState.NEEDS_CONFIRMATION)
         runs = [run for run in reversed(self.tables.runs.values()) if run.state in live]
+        runs = [run for run in runs if run.mode is not RunMode.SYNC]
         return [run for run in runs if (run.mode, run.state) != (RunMode.CHECK, RunState.RUNNING)]
 
     async def join(self, worker: Worker) -> None:

@@ -31,6 +31,7 @@ from afresh.core.model import (
 )
 from afresh.core.outbox import Letter
 from afresh.core.signals import only_signals
+from afresh.core.sync_views import DocumentOutcome
 from afresh.core.timing import Appointment
 from afresh.core.urls import domain_of
 from afresh.core.views import ChangeView
@@ -130,6 +131,9 @@ class Tables:
     worths: dict[tuple[SourceId, str], Worth] = field(default_factory=dict)  # of links with a keyword
     seals: dict[SourceId, str | None] = field(default_factory=dict)  # how links were scored; "": not all
     copies: dict[int, Copy] = field(default_factory=dict)  # pages in external stores
+    sync_documents: dict[tuple[RunId, int], tuple[Copy, DocumentOutcome, datetime]] = field(
+        default_factory=dict
+    )  # by run and copy
     sinks: dict[str, SinkRecord] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)  # "store": whose documents are ours
     deliveries: dict[tuple[str, str], datetime] = field(default_factory=dict)  # of webhooks
