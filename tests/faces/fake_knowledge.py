@@ -408,7 +408,6 @@ class FakeKnowledge:
 
     async def run(self, number: int) -> RunReport:
         """A refresh; above 100 a sync."""
-        self._asked("run", number)
         return report(run=number, mode="sync" if number > 100 else "refresh")
 
     async def documents_of_run(

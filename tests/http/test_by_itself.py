@@ -68,6 +68,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
                     assert (await client.get("/ready"))["schedules"] == "here"
                 assert (await two.get("/ready"))["worker"] == "elsewhere"
                 runs = (await one.get(f"{API}/sources/{view['source_id']}/runs"))["items"]
+                runs = [run for run in runs if run["mode"] != "sync"]
                 assert [(run["mode"], run["state"]) for run in runs] == [
                     ("refresh", "completed"),
                     ("crawl", "completed"),

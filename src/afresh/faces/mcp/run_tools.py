@@ -179,8 +179,8 @@ def job_of(run: RunReport) -> Told:
         failed=run.failed,
         seconds=run.seconds,
         documents=asdict(run.documents) if run.documents is not None else None,
-        error=oneline_of(run.error, 1_000) if run.error else None,
-        notes=[oneline_of(note) for note in run.notes[:NOTES]],
+        error=one_line(run.error, 1_000) if run.error else None,
+        notes=[one_line(note) for note in run.notes[:NOTES]],
     )
 
 
