@@ -179,7 +179,7 @@ class Looking:
                 recycle_pages=browser.recycle_pages,
                 max_body_bytes=network.max_body_bytes,
                 connect_seconds=network.connect_seconds,
-                user_agent=network.user_agent,
+                user_agent=network.agent,
                 policy=self._policy,
             )
         )
@@ -272,7 +272,7 @@ class Looking:
 
         network = self._own.network
         return HttpOptions(
-            user_agent=network.user_agent,
+            user_agent=network.agent,
             total_seconds=network.timeout_seconds,
             connect_seconds=network.connect_seconds,
             idle_seconds=network.idle_seconds,
@@ -293,7 +293,7 @@ class Looking:
 
         own, rules, git = self._own, self._rules, self._own.git
         options = GitOptions(
-            user_agent=own.network.user_agent,
+            user_agent=own.network.agent,
             connect_seconds=own.network.connect_seconds,
             answer_seconds=own.network.timeout_seconds,
             total_seconds=git.timeout_seconds,

@@ -183,7 +183,7 @@ class Modelling:
     def _caller(self, address: str) -> Caller:
         from afresh.fetchers.api import ApiClient
 
-        return ApiClient([address], user_agent=self._config.network.user_agent)
+        return ApiClient([address], user_agent=self._config.network.agent)
 
 
 async def _close(embedding: Embedding | None) -> None:

@@ -78,7 +78,7 @@ class Outlets(ABC):
         hooks, network = self.config.webhooks, self.config.network
         client = ApiClient(
             [each.url for each in hooks.values() if each.url],
-            user_agent=network.user_agent,
+            user_agent=network.agent,
             largest_answer=LARGEST_ANSWER,
             allow=network.allow,
         )
@@ -108,7 +108,7 @@ class Outlets(ABC):
         async with AsyncExitStack() as opened:
             outlets = []
             for name, settings in chosen.items():
-                sink = open_sink(name, settings, self.config.network.user_agent)
+                sink = open_sink(name, settings, self.config.network.agent)
                 opened.push_async_callback(sink.close)
                 outlets.append(outlet(name, settings, sink))
             new_id = secrets.token_hex(16)

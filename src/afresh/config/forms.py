@@ -5,6 +5,7 @@ import re
 from afresh.config.spec import WrongValue, operator_only, shown
 from afresh.core.masking import MASK, mask_pairs
 
+_CONTACT = re.compile(r"(?:https?://[!-'*-~]{1,500}|[!-'*-?A-~]{1,64}@[!-'*-~]{1,255})")  # no parentheses
 _API_URL = re.compile(
     r"https?://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?(?:/[\w.~%/:+-]*)?",
     re.IGNORECASE | re.ASCII,
@@ -32,6 +33,13 @@ def header(value: str) -> str:
     if value.strip() and value.isascii() and value.isprintable():
         return value
     raise WrongValue(f"expected printable ASCII text, got {shown(value)}")
+
+
+def contact(value: str) -> str:
+    """Where people complain: it stands in a comment of the User-Agent."""
+    if _CONTACT.fullmatch(value):
+        return value
+    raise WrongValue(f"expected a URL or an e-mail address, got {shown(value)}")
 
 
 def glob(pattern: str) -> str:

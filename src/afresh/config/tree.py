@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from afresh import __version__
+from afresh import HOME_PAGE, __version__
 from afresh.config import forms
 from afresh.config.access import AccessSettings
 from afresh.config.ai import AiSettings
@@ -68,8 +68,17 @@ class NetworkSettings:
         "`127.0.0.1:8000`, `docs.internal`",
         form=network_place,
     )
-    user_agent: str = text(
-        f"afresh/{__version__} (documentation index)", "how requests introduce themselves", form=forms.header
+    contact: str = text(
+        HOME_PAGE,
+        "where the owners of sites complain, as a URL or an e-mail address: requests introduce themselves as "
+        "`afresh/VERSION (+CONTACT)`",
+        form=forms.contact,
+    )
+    user_agent: str | None = text(
+        None,
+        "how requests introduce themselves instead, as it is given; null: by `network.contact`",
+        optional=True,
+        form=forms.header,
     )
     timeout_seconds: float = number(60.0, "the longest one request may take in all", 0.1, 3600)
     connect_seconds: float = number(10.0, "the longest a connection may take to open", 0.1, 600)
@@ -77,6 +86,11 @@ class NetworkSettings:
     max_body_bytes: int = whole(
         10_485_760, "the largest body that is read, counted after decompression", 1, 1_073_741_824
     )
+
+    @property
+    def agent(self) -> str:
+        """The User-Agent of every request."""
+        return self.user_agent or f"afresh/{__version__} (+{self.contact})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

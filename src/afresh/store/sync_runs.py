@@ -24,7 +24,14 @@ class SyncRunRecords:
             await tx.run("close_dead_syncs", source=source, worker=worker, error=SYNC_INTERRUPTED, now=now)
             mode, state = RunMode.SYNC, RunState.RUNNING
             row = await tx.one(
-                "insert_run", source=source, mode=mode, state=state, full=0, worker=worker, now=now
+                "insert_run",
+                source=source,
+                mode=mode,
+                state=state,
+                full=0,
+                worker=worker,
+                taken_at=now,
+                now=now,
             )
             assert row is not None  # noqa: S101 - `returning` gives the row
             return run_from(row)

@@ -33,6 +33,7 @@ class MemorySyncRuns:
             mode=RunMode.SYNC,
             state=RunState.RUNNING,
             worker=worker,
+            taken_at=now,
             known=sum(row.page.content_hash is not None for row in self.tables.pages_of(source)),
             started_at=now,
         )
