@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from afresh.bounds import pace_for, policy_for, rules_for, weighing_for
 from afresh.config import Config, kb_paths
 from afresh.config.kb import KbSettings
+from afresh.config.retention import retention_of
 from afresh.core.doubt import PROBE
 from afresh.core.errors import AfreshError, ConfigError
 from afresh.core.events import Listener, Notice
@@ -25,6 +26,7 @@ from afresh.core.looks import Body
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.overview import Contents
 from afresh.core.pictures import Politeness
+from afresh.core.retention import Retention
 from afresh.core.scope import Rules
 from afresh.core.sweep import brake_holds
 from afresh.core.views import Finding
@@ -125,6 +127,10 @@ class Workshop(Outlets, Naming):
         from afresh.config.schedule import schedule_of
 
         return schedule_of(self._own(source).policy)
+
+    def retention(self) -> Retention:
+        """How long records stay that nothing needs any more."""
+        return retention_of(self.config.retention)
 
     def identity(self) -> tuple[Worker, float]:
         """Who this process is as a worker, and how long a silent one counts as alive."""
@@ -357,6 +363,7 @@ class Workshop(Outlets, Naming):
             full=full,
             probe=Probe(rules.root, PROBE + os.urandom(6).hex()) if own.crawl.probe else None,
             listener=listener,
+            retention=self.retention(),
         )
 
 

@@ -11,12 +11,13 @@ from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
 from afresh.core.link_score import usual
-from afresh.core.model import Attempt, Listed, Page, RunMode, Source, SourceId
+from afresh.core.model import Listed, Page, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
 from afresh.core.views import (
     Answer,
     Finding,
     FoundVersion,
+    HistoryEntry,
     KbReport,
     LinkView,
     OpenedPage,
@@ -31,7 +32,7 @@ from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.engine import journal
 from afresh.engine.adding import add_source
 from afresh.engine.confirm import confirm_run
-from afresh.engine.explain import explain
+from afresh.engine.explain import explain, explain_removed, history_of
 from afresh.engine.kb_update import KbUpdate
 from afresh.engine.kb_watch import KbWatch
 from afresh.engine.plan import plan_of
@@ -287,19 +288,22 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         word = keyword and usual(keyword)
         return await self._store.links(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
 
-    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
-        """All attempts to look at an address, newest first."""
-        if within is None:
-            attempts = await self._store.history_by_url(self._tools.address(url))
-        else:
-            attempts = list(await self._store.history((await self._page(url, within))[0].id))
+    async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]:
+        """All attempts to look at an address, source by source, newest first."""
+        source = (await self._source(within)).id if within else None
+        attempts = await history_of(self._store, self._tools.address(url), source)
         if not attempts:
             raise UsageError(f"nothing is known of {url}; `afresh pages NAME` lists the addresses on record")
         return attempts
 
     async def why(self, url: str, *, within: str | None = None) -> Why:
         """The evidence behind the state of a page."""
-        page, view, name, version = await self._page(url, within)
+        source = (await self._source(within)).id if within else None
+        found = await self._store.find_pages(self._tools.address(url), source)
+        removed = None if found else await explain_removed(self._store, self._tools.address(url), source)
+        if removed is not None:
+            return removed
+        page, view, name, version = found[0] if found else await self._page(url, within)
         shown = await self._with_its_copies(await self._store.source_by_id(page.source_id), view)
         return await explain(self._store, page, shown, name, version)
 

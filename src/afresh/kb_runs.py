@@ -1,19 +1,30 @@
 """The use cases around runs on record, and a look at an address that is none."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from contextlib import suppress
+from datetime import timedelta
 
+from afresh.core.errors import AfreshError, StoreWaits
+from afresh.core.events import Listener, ignore
 from afresh.core.glimpse import Glimpse
 from afresh.core.model import RunState, Source
 from afresh.core.sync_views import DocumentCounts
+from afresh.core.retention import PruneReport
 from afresh.core.views import RunReport
+from afresh.engine.pause import heard
+from afresh.engine.prune import Prune
 from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
 from afresh.engine.status import alive_workers, awaited_report
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.kb_sync import Syncing
 from afresh.ports import Clock, Library
+
+log = logging.getLogger(__name__)
+PRUNE_SECONDS = 86_400.0
 
 
 class RunsOnRecord(Syncing):
@@ -50,6 +61,48 @@ class RunsOnRecord(Syncing):
     async def glance(self, url: str) -> Glimpse:
         """The text at a web address as it is now; nothing is kept."""
         return await self._tools.glance(self._tools.web_address(url))
+
+    async def prune(
+        self,
+        *,
+        kept: Mapping[str, timedelta | None] | None = None,
+        dry_run: bool = False,
+        vacuum: bool = False,
+        listener: Listener = ignore,
+    ) -> PruneReport:
+        """Remove what is past its retention now; `kept` takes the place of settings of these names."""
+        began, retention = self._clock(), replace(self._tools.retention(), **(kept or {}))
+        counts = await self._store.count_prunable(retention.at(began))
+        if not dry_run:
+            work = Prune(self._store, retention, self._clock, self._stopping, listener, expected=counts)
+            counts = await work.run()
+        stopped = self._stopping.is_set()
+        freed = await self._store.reclaim_space() if vacuum and not dry_run and not stopped else None
+        return PruneReport(
+            dry_run=dry_run,
+            complete=not stopped,
+            deleted_pages=counts.deleted_pages,
+            attempts=counts.attempts,
+            changes=counts.changes,
+            messages=counts.messages,
+            freed_bytes=freed,
+            retention=retention.in_seconds(),
+            seconds=(self._clock() - began).total_seconds(),
+        )
+
+    async def keep_pruned(self, listener: Listener = ignore) -> None:
+        """Remove what is past its retention once a day, until `stop`."""
+        store, _ = self._tools.standing(listener, self._stopping)
+        with suppress(StoreWaits):  # told to stop while the database was away
+            while not self._stopping.is_set():
+                work = Prune(store, self._tools.retention(), self._clock, self._stopping)
+                try:
+                    log.info("removed what is past its retention: %s", await work.run())
+                except StoreWaits:
+                    raise
+                except AfreshError as error:
+                    log.warning("what is past its retention could not be removed: %s", error)
+                await heard(self._stopping, PRUNE_SECONDS)
 
     async def _alive(self) -> set[str]:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())

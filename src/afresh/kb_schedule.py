@@ -1,5 +1,6 @@
 """The use cases of schedules: keeping them, changing them, and telling of them."""
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -106,14 +107,21 @@ class Scheduling(Work):
     ) -> bool:
         """Look at sources when their time comes, until `stop`; whether every run and sync could be made.
 
-        External stores are synced after the runs of their sources. With `once` it is over as
+        External stores are synced after the runs of their sources, and records past their retention are
+        removed once a day. With `once` it is over as
         soon as nothing is due. Where it `queues`, runs and syncs are left to others.
         """
         await self._meant(labels)  # refuses a wrong one
         scheduler = self.scheduler(
             labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener, queues=queues
         )
-        await scheduler.keep()
+        pruning = None if once or queues else asyncio.create_task(self.keep_pruned(listener))
+        try:
+            await scheduler.keep()
+        finally:
+            if pruning is not None:
+                pruning.cancel()
+                await asyncio.wait({pruning})
         return not scheduler.failed
 
     async def keep_sinks(

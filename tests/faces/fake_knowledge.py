@@ -19,6 +19,7 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
+    HistoryEntry,
     Hit,
     HostQueue,
     LinkView,
@@ -31,6 +32,7 @@ from afresh.core.views import (
     StoreStatus,
     Why,
     WorkerView,
+    history_entry,
 )
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.ports import Access
@@ -393,11 +395,11 @@ class FakeKnowledge:
         )
         return [link]
 
-    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]:
+    async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]:
         """A waiting attempt and a finished one."""
         self._asked("history", url, within)
         waiting = attempt(outcome=None, completed_at=None, status_code=None, reason=None)
-        return [waiting, attempt()]
+        return [history_entry(each, "harbor", "2") for each in (waiting, attempt())]
 
     async def attempts_of_run(
         self, number: int, *, outcome: Outcome | None = None, limit: int

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load
-from afresh.config.retention import cutoff
+from afresh.config.retention import retention_of
 from afresh.core.errors import ConfigError
 
 NOW = datetime(2030, 6, 30, tzinfo=UTC)
@@ -31,9 +31,10 @@ def test_R2_retention_of_a_file_and_of_a_variable(tmp_path: Path) -> None:
     yaml = "retention: {deleted_pages: null, attempts: 2W, changes: 1d12h}\n"
     kept = settings(tmp_path, yaml, {"AFRESH_RETENTION__OUTBOX": "0d"}).retention
     assert (kept.deleted_pages, kept.attempts, kept.changes, kept.outbox) == (None, "2w", "1d12h", "0d")
-    assert cutoff(kept.deleted_pages, NOW) is None
-    assert cutoff(kept.attempts, NOW) == datetime(2030, 6, 16, tzinfo=UTC)
-    assert cutoff(kept.outbox, NOW) == NOW
+    past = retention_of(kept).at(NOW)
+    assert past.deleted_pages is None
+    assert past.attempts == datetime(2030, 6, 16, tzinfo=UTC)
+    assert past.outbox == NOW
 
 
 @pytest.mark.parametrize("value", ["30", "-1d", "soon", "40000d"])

@@ -1,11 +1,12 @@
 """The section `retention`: how long what is over is kept."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 
 from afresh.config import forms
 from afresh.config.spec import text
 from afresh.core.durations import read_duration
+from afresh.core.retention import Retention
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,15 @@ class RetentionSettings:
     )
 
 
-def cutoff(retention: str | None, now: datetime) -> datetime | None:
-    """Return the time before which records are past their retention, or None where they stay for ever."""
-    return None if retention is None else now - read_duration(retention)
+def retention_of(settings: RetentionSettings) -> Retention:
+    """Return the settings as lengths of time."""
+    return Retention(
+        deleted_pages=_length(settings.deleted_pages),
+        attempts=_length(settings.attempts),
+        changes=_length(settings.changes),
+        outbox=_length(settings.outbox),
+    )
+
+
+def _length(kept: str | None) -> timedelta | None:
+    return None if kept is None else read_duration(kept)

@@ -20,11 +20,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remaking:
-    """How far an index is made anew."""
+    """How far a longer piece of work on the store is."""
 
     what: str  # pages or chunks
     done: int
     of: int
+    task: str = "reindex"  # or copy, or prune
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,8 @@ class Page:
     changed_at: datetime | None = None
     observed_at: datetime | None = None  # the last answer that told whether it had changed
     rhythm: Rhythm = Rhythm()  # noqa: RUF009 - frozen, so it can be shared
+    created_at: datetime | None = None  # kept by the store, as is:
+    updated_at: datetime | None = None  # the last time that anything but its checks was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

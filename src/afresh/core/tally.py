@@ -139,3 +139,15 @@ def total(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for key, number in part.items():
             result[key] = result.get(key, 0) + number
     return result
+
+
+def only_checked(visit: Visit) -> bool:
+    """Whether nothing about the page changed but that it was looked at."""
+    before, decision = visit.claim.page, visit.decision
+    return (
+        decision.outcome is Outcome.NOT_MODIFIED
+        and decision.page.validators == before.validators
+        and before.moved_to is None
+        and before.doubt_hash is None
+        and before.doubt is None
+    )

@@ -1,7 +1,8 @@
 """Why a page is as it is: the evidence of the last look, in one sentence and its facts."""
 
-from afresh.core.model import Attempt, Page, PageStatus
-from afresh.core.views import PageView, Why
+from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, SourceId
+from afresh.core.retention import REMOVED
+from afresh.core.views import HistoryEntry, PageView, Why, history_entry
 from afresh.ports import Library
 
 
@@ -37,3 +38,67 @@ def _summary(page: Page, latest: Attempt | None) -> str:
         times = "run" if page.missing_count == 1 else "runs in a row"
         parts.append(f"no link led here in {page.missing_count} complete {times}")
     return "; ".join(parts)
+
+
+async def history_of(store: Library, url: str, source: SourceId | None) -> list[HistoryEntry]:
+    """Return the attempts at an address, source by source, newest first; those at former addresses of its
+    page included."""
+    found = {entry.id: entry for entry in await store.history_by_url(url, source)}
+    for page, _, name, version in await store.find_pages(url, source):
+        for attempt in await store.history(page.id):
+            found.setdefault(attempt.id, history_entry(attempt, name, version))
+    newest = sorted(found.values(), key=lambda entry: -entry.id)
+    order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
+    return sorted(newest, key=lambda entry: order[_label(entry)])
+
+
+def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
+    return entry.source, entry.version
+
+
+async def explain_removed(store: Library, url: str, source: SourceId | None) -> Why | None:
+    """Explain an address whose page is no longer on record, from its attempts and changes."""
+    done = [each for each in await store.history_by_url(url, source) if each.outcome is not None]
+    owned = [each for each in done if each.source is not None]
+    if not owned:
+        return None
+    latest, mine = owned[0], [each for each in owned if _label(each) == _label(owned[0])]
+    owner = await store.find_source(latest.source or "", latest.version)
+    if owner is None:
+        return None
+    changes = await store.change_records([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)
+    deleted = next(iter(changes), None)
+    seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
+    when = f"deleted on {deleted.at:%Y-%m-%d %H:%M} UTC by run {deleted.run}; " if deleted else ""
+    summary = f"{seen.reason or seen.outcome}; {when}its record was removed since (retention.deleted_pages)"
+    page = PageView(
+        id=PageId(0),  # there is no record
+        source_id=owner.id,
+        url=url,
+        status=PageStatus.DELETED,
+        title=None,
+        depth=0,
+        language=None,
+        content_hash=None,
+        etag=None,
+        last_modified=None,
+        content_type=None,
+        crawl_time=None,
+        last_seen=None,
+        checked_at=seen.completed_at,
+        changed_at=deleted.at if deleted else None,
+        missing_count=0,
+        moved_to=None,
+    )
+    return Why(
+        url=url,
+        source=owner.name,
+        version=owner.version,
+        status=PageStatus.DELETED,
+        summary=summary,
+        page=page,
+        latest=seen,
+        next_look=None,
+        linked_from=(),
+        attempts=len(mine),
+    )

@@ -9,6 +9,7 @@ from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
 from afresh.core.model import Policy, RunMode
 from afresh.core.outbox import Target
+from afresh.core.retention import Retention
 from afresh.engine.crowd import Crowd
 from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
@@ -90,6 +91,7 @@ class Kit:
     mark: str | None = None  # the state of the source that the lister was told to know again
     notes: Callable[[], Sequence[str]] = tuple  # what the web learned that a reader of the report should know
     targets: Sequence[Target] = ()  # who is told how the run ended
+    retention: Retention = field(default_factory=Retention)  # of deleted pages and messages
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

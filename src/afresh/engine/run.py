@@ -23,6 +23,7 @@ from afresh.engine.fill import fill, is_as_listed
 from afresh.engine.kit import Kit
 from afresh.engine.link_scoring import count_scores, settle_scores
 from afresh.engine.patterns import trap_notes
+from afresh.engine.prune import prune_source
 from afresh.engine.report import dropped_notes, left_out_notes, report_of
 from afresh.engine.worker import Worker, first_of
 from afresh.failpoints import failpoint
@@ -85,6 +86,8 @@ async def run_source(
     await settle_scores(kit.store, kit.scoring, run)
     if kit.embedding is not None:
         await kit.store.forget_vectors(kit.clock() - UNUSED)
+    if run.mode is not RunMode.CHECK:
+        await prune_source(kit.store, source.id, kit.retention, kit.clock())
     journal.run_ended(report, source.label)
     return report
 

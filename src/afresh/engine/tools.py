@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afresh.core.outbox import Target
     from afresh.core.overview import Contents
     from afresh.core.pictures import Politeness
+    from afresh.core.retention import Retention
     from afresh.core.timing import Schedule
     from afresh.engine.postman import Postman
     from afresh.engine.sync import Syncs
@@ -118,6 +119,10 @@ class Tools(Protocol):
 
     def post_office(self) -> "AbstractAsyncContextManager[Postman]":
         """What sends messages to them."""
+        ...
+
+    def retention(self) -> "Retention":
+        """How long records stay that nothing needs any more."""
         ...
 
     async def examine(self) -> list[Finding]: ...

@@ -34,7 +34,7 @@ from afresh.core.model import (
 )
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.schedule import DueTally, Waiting
-from afresh.core.views import BackingOff, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import BackingOff, HistoryEntry, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
 from afresh.ports.by_hand import Handled as Handled
 from afresh.ports.by_number import Numbered as Numbered
@@ -48,6 +48,7 @@ from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply
 from afresh.ports.models import Summarizer as Summarizer
 from afresh.ports.pictures import Pictured as Pictured
+from afresh.ports.retention import PrunableStore as PrunableStore
 from afresh.ports.schedules import Appointments as Appointments
 from afresh.ports.schedules import Rhythms as Rhythms
 from afresh.ports.sync_runs import SyncRecords as SyncRecords
@@ -198,7 +199,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Copies, SyncRecords, Rhythms, Protocol):
+class Store(LinkAnswers, Copies, SyncRecords, Rhythms, PrunableStore, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -361,7 +362,7 @@ class Library(Store, Appointments, Tokens, Numbered, Handled, Inbox, Outbox, Mea
     async def addresses_with(
         self, part: str, source: SourceId | None = None, *, limit: int = 500
     ) -> list[str]: ...
-    async def history_by_url(self, url: str) -> list[Attempt]: ...
+    async def history_by_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]: ...
     async def evidence(
         self, page: Page, shown: int = 5
     ) -> tuple[Attempt | None, datetime | None, tuple[str, ...], int]: ...

@@ -41,7 +41,7 @@ class Outbox(Protocol):
     async def settle_letter(
         self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Note how a try went, unless another has begun since; what was sent is forgotten after a week."""
+        """Note how a try went, unless another has begun since."""
         ...
 
     async def count_letters(self) -> Mapping[str, int]:

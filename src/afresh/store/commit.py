@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome
 from afresh.core.model import Content, Limits, Page, Run, RunMode, Visit
-from afresh.core.tally import change_of, tally, total
+from afresh.core.tally import change_of, only_checked, tally, total
 from afresh.core.urls import domain_of
 from afresh.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
@@ -112,7 +112,7 @@ async def _stamp(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) 
 
 
 async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: datetime) -> None:
-    checked = [visit for visit in visits if _only_checked(visit)]
+    checked = [visit for visit in visits if only_checked(visit)]
     await tx.many(
         "check_page",
         [
@@ -126,7 +126,7 @@ async def _write_pages(tx: Session, run: Run, visits: Sequence[Visit], now: date
             for visit in checked
         ],
     )
-    await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not _only_checked(visit)])
+    await tx.many("update_page", [_page_row(visit, run, now) for visit in visits if not only_checked(visit)])
 
 
 def _concerns_others(visit: Visit) -> bool:
@@ -146,18 +146,6 @@ def _changes_ways(visit: Visit) -> bool:
     was_doomed = visit.claim.page.doomed_by is not None
     drops = visit.decision.content is Content.DROP
     return drops or (was_doomed and visit.decision.page.doomed_by is None)
-
-
-def _only_checked(visit: Visit) -> bool:
-    """Whether nothing about the page changed but that it was looked at."""
-    before, decision = visit.claim.page, visit.decision
-    return (
-        decision.outcome is Outcome.NOT_MODIFIED
-        and decision.page.validators == before.validators
-        and before.moved_to is None
-        and before.doubt_hash is None
-        and before.doubt is None
-    )
 
 
 def _page_row(visit: Visit, run: Run, now: datetime) -> dict[str, object]:

@@ -54,6 +54,10 @@ class Database(Protocol):
 
     async def size_bytes(self) -> int: ...
 
+    async def reclaim_space(self) -> int | None:
+        """Give free room back to the disk; how many bytes, None where it is done without us."""
+        ...
+
     async def trouble(self) -> str | None:
         """What is broken in the database or its text index, or None."""
         ...

@@ -1,14 +1,12 @@
 """Messages that are to be sent, in the store."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afresh.core.model import Run, RunId
 from afresh.core.outbox import Letter, LetterState
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.records import at, certain
-
-KEPT = timedelta(days=7)  # how long a message that was sent can be looked up
 
 
 class OutboxRecords:
@@ -35,11 +33,10 @@ class OutboxRecords:
     async def settle_letter(
         self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Note how a try went, unless another has begun since; what was sent is forgotten after a week."""
+        """Note how a try went, unless another has begun since."""
         async with self.db.write() as tx:
             ours = {"number": letter.id, "attempts": letter.attempts + 1}
             await tx.run("settle_letter", **ours, state=state, until=again, error=error, now=now)
-            await tx.run("forget_letters", before=now - KEPT)
 
     async def count_letters(self) -> dict[str, int]:
         """How many there are, by state."""

@@ -237,6 +237,10 @@ class PostgresDatabase:
             row = await tx.one("size")
             return int(row["bytes"]) if row else 0
 
+    async def reclaim_space(self) -> int | None:
+        """Leave it to the server: autovacuum makes room by itself."""
+        return None
+
     async def trouble(self) -> str | None:
         """What is broken, as far as the server tells; or None."""
         async with self.read() as tx:

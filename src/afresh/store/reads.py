@@ -10,10 +10,10 @@ from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness, sketch_of
-from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, HistoryEntry, HostQueue, LinkView, PageView, SourceView
 from afresh.store.cases import in_any_case
 from afresh.store.dialect import Database, Row
-from afresh.store.records import at, attempt_from, certain, page_from, page_view, source_from
+from afresh.store.records import at, attempt_from, certain, history_from, page_from, page_view, source_from
 
 MANY = 1_000_000_000  # "no limit", in SQL
 SHOWN_PAGES = 20  # of the pages a link stands on
@@ -94,10 +94,10 @@ class Reads:
         async with self.db.read() as tx:
             return [attempt_from(row) for row in await tx.all("history", page=page)]
 
-    async def history_by_url(self, url: str) -> list[Attempt]:
+    async def history_by_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
         """All attempts of an address, newest first, also where the page is no more."""
         async with self.db.read() as tx:
-            return [attempt_from(row) for row in await tx.all("history_by_url", url=url)]
+            return [history_from(row) for row in await tx.all("history_by_url", url=url, source=source)]
 
     async def evidence(
         self, page: Page, shown: int = 5

@@ -22,7 +22,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.schedule import Waiting
-from afresh.core.views import PageView
+from afresh.core.views import HistoryEntry, PageView, history_entry
 from afresh.store.dialect import Row
 
 
@@ -122,6 +122,8 @@ def page_from(row: Row) -> Page:
         changed_at=at(row["changed_at"]),
         observed_at=at(row["observed_at"]),
         rhythm=rhythm_from(row),
+        created_at=at(row["created_at"]),
+        updated_at=at(row["updated_at"]),
     )
 
 
@@ -184,6 +186,11 @@ def attempt_from(row: Row) -> Attempt:
         created_at=certain(row["created_at"]),
         updated_at=certain(row["updated_at"]),
     )
+
+
+def history_from(row: Row) -> HistoryEntry:
+    """A row of `page_crawls` with the name and version of its source."""
+    return history_entry(attempt_from(row), row["source_name"], row["source_version"] or None)
 
 
 def worker_from(row: Row) -> Worker:

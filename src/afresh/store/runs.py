@@ -77,6 +77,7 @@ class Runs:
         """Delete a source with its pages; the attempts stay in the history, the open ones as cancelled."""
         async with self.db.write(source) as tx:
             await tx.run("cancel_source", source=source, now=now)
+            await tx.run("remember_page_numbers_of", source=source)
             await tx.run("delete_source", source=source)
 
     async def start_run(

@@ -153,6 +153,11 @@ async def _until_done(work: "asyncio.Future[object]") -> None:
         raise asyncio.CancelledError
 
 
+def _vacuum(connection: sqlite3.Connection) -> None:
+    connection.execute("vacuum")
+    connection.execute("pragma wal_checkpoint(truncate)")
+
+
 def _begin_to_read(connection: sqlite3.Connection) -> None:
     connection.execute("begin")
 
@@ -317,6 +322,19 @@ class SqliteDatabase:
     async def size_bytes(self) -> int:
         """The file and its log on disk."""
         return size_of(self.path) + size_of(wal_of(self.path))
+
+    async def reclaim_space(self) -> int | None:
+        """Rewrite the file without its free pages; StoreBusy while another process reads or writes."""
+        before = await self.size_bytes()
+        async with self._writing:
+            if "write" not in self._connections:
+                raise StoreError(f"the store {self.path} can only be read here")
+            connection = self._connections["write"]
+            try:
+                await _until_done(self._on("write", partial(_vacuum, connection)))
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from error
+        return max(0, before - await self.size_bytes())
 
     async def trouble(self) -> str | None:
         """What is broken in the file or its text index, or None."""

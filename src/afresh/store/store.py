@@ -22,6 +22,7 @@ from afresh.store.measures import Measures
 from afresh.store.nearby import Nearby
 from afresh.store.outbox import OutboxRecords
 from afresh.store.pictures import Pictures
+from afresh.store.prune import Pruning
 from afresh.store.reads import Reads
 from afresh.store.recutting import Recutting
 from afresh.store.runs import Runs
@@ -57,6 +58,7 @@ class SqlStore(
     Measures,
     Pictures,
     Schedules,
+    Pruning,
 ):
     """Everything afresh remembers; every method is one query or one transaction."""
 

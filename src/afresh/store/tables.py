@@ -30,6 +30,7 @@ _BY_NAME = {
     "models": "true",
     "sinks": "true",
     "store_ids": "true",
+    "page_numbers": "true",
 }
 
 

@@ -11,6 +11,7 @@ from afresh.testing.memory.kb import MemoryKb
 from afresh.testing.memory.link_scores import MemoryLinkScores
 from afresh.testing.memory.measures import MemoryMeasures
 from afresh.testing.memory.pictures import MemoryPictures
+from afresh.testing.memory.prune import MemoryPruning
 from afresh.testing.memory.reads import MemoryReads
 from afresh.testing.memory.runs import MemoryRuns
 from afresh.testing.memory.schedules import MemorySchedules
@@ -38,6 +39,7 @@ class MemoryStore(
     MemoryMeasures,
     MemoryPictures,
     MemorySchedules,
+    MemoryPruning,
 ):
     """Fulfils `ports.Library` and forgets everything when it goes; simple first, fast second."""
 

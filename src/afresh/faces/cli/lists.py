@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from afresh.core.model import Attempt, ChangeKind
 from afresh.core.sync_views import SyncedDocument
-from afresh.core.views import ChangeView, PageView, RunReport, SourceView
+from afresh.core.views import ChangeView, HistoryEntry, PageView, RunReport, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
 from afresh.faces.cli.sinks import sink
@@ -156,12 +157,18 @@ def _where(view: PageView) -> Text:
     return shown.append(f" → {clean(view.moved_to)}", "cyan") if view.moved_to else shown
 
 
-def attempts(rows: Sequence[Attempt], now: datetime) -> RenderableType:
-    """The history of a page, attempt by attempt."""
+def attempts(rows: Sequence[HistoryEntry], now: datetime) -> RenderableType:
+    """The history of a page, attempt by attempt, and source by source where several hold it."""
     if not rows:
         return empty("Nothing was ever tried at this address.")
     columns = ("when", "outcome", ">code", ">run", "*evidence")
-    return table(columns, (_attempt(row, now) for row in rows), less=("run", "code"), least=WORDS)
+    sources = {key: list(part) for key, part in groupby(rows, lambda row: (row.source, row.version))}
+    parts: list[RenderableType] = []
+    for (source, version), part in sources.items():
+        name = label(source, version) if source else "a source that was removed"
+        parts += [text(name, "bold")] if len(sources) > 1 else []
+        parts.append(table(columns, (_attempt(row, now) for row in part), less=("run", "code"), least=WORDS))
+    return Group(*parts)
 
 
 def attempts_of_run(rows: Sequence[Attempt]) -> RenderableType:

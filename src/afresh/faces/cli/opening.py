@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
-from afresh.core.model import Attempt, ChangeKind
+from afresh.core.model import ChangeKind
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sync_views import SyncReport
@@ -16,6 +16,7 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
+    HistoryEntry,
     KbReport,
     LinkView,
     OpenedPage,
@@ -34,6 +35,7 @@ from afresh.ports import Access
 
 if TYPE_CHECKING:
     from afresh.core.overview import Preview
+    from afresh.core.retention import PruneReport
 
 
 class Knowledge(ByHand, Protocol):
@@ -181,7 +183,7 @@ class Knowledge(ByHand, Protocol):
         limit: int | None = None,
     ) -> list[LinkView]: ...
 
-    async def history(self, url: str, *, within: str | None = None) -> list[Attempt]: ...
+    async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]: ...
 
     async def changes(
         self,
@@ -206,6 +208,15 @@ class Knowledge(ByHand, Protocol):
     async def remove(self, label: str) -> int: ...
 
     async def confirm(self, run: int) -> RunReport: ...
+
+    async def prune(
+        self,
+        *,
+        kept: Mapping[str, timedelta | None] | None = None,
+        dry_run: bool = False,
+        vacuum: bool = False,
+        listener: Listener = ignore,
+    ) -> "PruneReport": ...
 
     async def doctor(self) -> list[Finding]: ...
 

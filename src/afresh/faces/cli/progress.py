@@ -155,7 +155,7 @@ def headline(event: Progress) -> str:
 
 def remaking(event: Remaking) -> str:
     """`reindex: 512 of 6,331 chunks`."""
-    return f"reindex: {count(event.done)} of {count(event.of)} {event.what}"
+    return f"{event.task}: {count(event.done)} of {count(event.of)} {event.what}"
 
 
 def syncing(event: Syncing) -> str:

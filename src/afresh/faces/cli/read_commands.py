@@ -11,7 +11,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageStatus, RunMode
 from afresh.core.records import PageFilter
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
+from afresh.core.views import ChangeView, HistoryEntry, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
@@ -158,7 +158,7 @@ def attempts(session: Session, run: int, outcome: str | None, limit: int) -> Non
 def history(session: Session, url: str, within: str | None) -> None:
     """List every attempt to look at a page, with its outcome."""
     rows = session.ask(lambda kb: kb.history(url, within=within))
-    if session.wrote_rows(rows, Attempt):
+    if session.wrote_rows(rows, HistoryEntry):
         return
     from afresh.faces.cli import lists
 

@@ -1,17 +1,39 @@
 """The commands about the store itself: migrate, copy."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from afresh.core.durations import read_duration
 from afresh.core.masking import mask_secrets
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
-from afresh.faces.cli.wording import count, duration
+from afresh.faces.cli.wording import count, duration, size
+from afresh.ports import Access
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from afresh.core.events import Listener
+    from afresh.core.retention import PruneReport
     from afresh.core.store_views import Copied, Migrated
+    from afresh.faces.cli.opening import Knowledge
 
 SECTION = "Look after"
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """A length of time that somebody typed; None: for ever."""
+
+    length: "timedelta | None"
+
+
+def age(typed: str) -> Age:
+    """Read an age such as 30d, or none."""
+    if typed.strip().lower() in ("none", "null", "for ever"):
+        return Age(None)
+    return Age(read_duration(typed))
 
 
 @command(SECTION, "afresh migrate --dry-run", "afresh migrate --store postgresql://db.internal/afresh")
@@ -88,4 +110,56 @@ def _drawn(done: "Copied") -> str:
     return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, every one compared."
 
 
-COMMANDS = (migrate, copy)
+@command(
+    SECTION,
+    "afresh prune --dry-run",
+    "afresh prune",
+    "afresh prune --deleted-pages 0d --attempts 90d --changes 90d --vacuum",
+)
+@option(
+    "--deleted-pages",
+    metavar="AGE",
+    type=age,
+    text="Keep records of deleted pages so long, as 30d; none: for ever.",
+)
+@option("--attempts", metavar="AGE", type=age, text="Keep attempts so long; the latest of a page stays.")
+@option("--changes", metavar="AGE", type=age, text="Keep changes of pages so long.")
+@option("--outbox", metavar="AGE", type=age, text="Keep messages that were sent or given up so long.")
+@switch("--dry-run", text="Only tell how many records would be removed.")
+@switch("--vacuum", text="Give free room back to the disk afterwards (SQLite; PostgreSQL does so by itself).")
+def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "Age | None") -> int:
+    """Remove what is past its retention now.
+
+    What is not given comes from the settings (`retention.*`). Each run removes the deleted pages of its
+    source, and `afresh serve` and `afresh schedule` remove the rest once a day. What a run still needs, the
+    latest attempt of a page and pages whose external copies are not gone yet stay. A prune may be stopped or
+    killed at any time: the next one goes on.
+    """
+    kept = {name: given.length for name, given in ages.items() if given is not None}
+
+    async def work(kb: "Knowledge", listener: "Listener") -> "PruneReport":
+        return await kb.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=listener)
+
+    from afresh.faces.cli.running import run
+
+    done = run(session, work, access=Access.READ if dry_run else Access.CHANGE)
+    if not session.wrote_json(done):
+        session.show(_pruned(done))
+    return 0 if done.complete else 1
+
+
+def _pruned(done: "PruneReport") -> str:
+    removed = [
+        count(done.deleted_pages, "deleted page"),
+        count(done.attempts, "attempt"),
+        count(done.changes, "change"),
+        count(done.messages, "message"),
+    ]
+    verb = "Would remove" if done.dry_run else "Removed"
+    lines = [f"{verb} {', '.join(removed)} in {duration(done.seconds)}."]
+    lines += [] if done.complete else ["Stopped before the end: afresh prune goes on."]
+    lines += [] if done.freed_bytes is None else [f"Gave {size(done.freed_bytes)} back to the disk."]
+    return "\n".join(lines)
+
+
+COMMANDS = (migrate, copy, prune)

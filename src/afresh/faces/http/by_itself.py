@@ -50,6 +50,7 @@ def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) ->
     if works or schedules:
         yield "webhooks", lambda: kb.keep_wishes(listener=_hear)
         yield "messages", kb.keep_sending
+        yield "retention", kb.keep_pruned
     if schedules:
         yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
     if schedules and config.sinks:

@@ -1,3 +1,9 @@
+-- insert_page
+insert into pages (source_id, url, depth, created_run, created_at, updated_at)
+select r.source, r.url, r.depth, r.run, r.now, r.now from {rows source url depth run now} r
+where true
+on conflict (source_id, url) do nothing
+
 -- retitle_chunk
 update chunks
 set title = r.title, terms = r.terms, words = r.words::tsvector || ts_filter(chunks.words, '{b,d}')

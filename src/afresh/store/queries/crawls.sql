@@ -8,12 +8,6 @@ select case when :partly = 0 then queued else (
 ) end as taken
 from runs where id = :run
 
--- insert_page
-insert into pages (source_id, url, depth, created_run, created_at, updated_at)
-select r.source, r.url, r.depth, r.run, r.now, r.now from {rows source url depth run now} r
-where true
-on conflict (source_id, url) do nothing
-
 -- lower_depth
 update pages set depth = r.depth, updated_at = r.now from {rows page depth now} r where pages.id = r.page
 

@@ -38,8 +38,5 @@ update outbox
 set state = :state, next_try_at = :until, error = :error, ended_at = case when :state = 'waiting' then null else :now end
 where id = :number and state = 'waiting' and attempts = :attempts
 
--- forget_letters
-delete from outbox where state = 'sent' and ended_at < :before
-
 -- count_letters
 select state, count(*) as number from outbox group by state

@@ -20,7 +20,11 @@ order by (p.status = 'active') desc, p.id
 select * from page_crawls where page_id = :page order by id desc
 
 -- history_by_url
-select * from page_crawls where url = :url order by id desc
+select c.*, s.name as source_name, s.version as source_version
+from page_crawls c left join pages p on p.id = c.page_id left join runs r on r.id = c.run_id
+left join sources s on s.id = coalesce(p.source_id, r.source_id)
+where c.url = :url and (:source is null or s.id = :source)
+order by c.id desc
 
 -- attempts_count
 select count(*) as attempts from page_crawls where page_id = :page and outcome is not null

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.config.overlay import own_settings
 from afresh.core.link_score import Worth
-from afresh.core.model import Page, PageId, PageStatus, Source, SourceId
+from afresh.core.model import PageId, PageStatus, Source, SourceId
 from afresh.core.records import LinkFilter
 from afresh.testing.memory.by_number import MemoryByNumber
 from afresh.testing.memory.sweep import MemorySweeps
@@ -32,7 +32,7 @@ class MemoryByHand(MemorySweeps, MemoryByNumber):
         """Make an address known, to be looked at as soon as what is due is."""
         row = self.tables.page_at(source, url)
         if row is None:
-            page = Page(id=PageId(next(self.tables.numbers)), source_id=source, url=url, depth=depth)
+            page = self.tables.new_page(source, url, depth, now)
             row = self.tables.pages[page.id] = PageRow(page=page)
             self.tables.addresses[source, url] = page.id
         if row.page.id not in self.tables.open:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunId, RunMode, Visit
-from afresh.core.tally import change_of, tally, total
+from afresh.core.tally import change_of, only_checked, tally, total
 from afresh.core.views import ChangeView
 from afresh.testing.memory.kb import tell
 from afresh.testing.memory.queue import MemoryQueue
@@ -34,7 +34,7 @@ class MemoryCommits(MemoryQueue):
             counts = [tally(visit) for visit in mine]
             for visit in mine:
                 self._stamp(run, visit, now)
-                self._write_page(run, visit)
+                self._write_page(run, visit, now)
                 self._write_links(run, visit)
                 counts.append(self._write_content(visit, keep_body, now))
                 self._record_change(run, visit, now, keep_body)
@@ -65,7 +65,7 @@ class MemoryCommits(MemoryQueue):
         if decision.next_at is not None:
             self.tables.open_attempt(page, run.id if decision.retry else None, decision.next_at, now)
 
-    def _write_page(self, run: Run, visit: Visit) -> None:
+    def _write_page(self, run: Run, visit: Visit, now: datetime) -> None:
         """The page as decided; where it lies and how often it was missed is not for a visit to say."""
         page, now_stored = visit.decision.page, self.tables.pages[visit.claim.page.id]
         answered = visit.decision.outcome in (Outcome.SUCCESS, Outcome.NOT_MODIFIED)
@@ -76,6 +76,7 @@ class MemoryCommits(MemoryQueue):
             doomed_by=run.id if _drops(visit) else page.doomed_by,
             crawl_time=run.started_at,
             last_seen=run.started_at if answered else page.last_seen,
+            updated_at=page.updated_at if only_checked(visit) else now,
         )
         self.tables.pages[page.id] = replace(now_stored, page=written)
 

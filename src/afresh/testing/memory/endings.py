@@ -30,7 +30,7 @@ class MemoryEndings(MemorySweeps, MemoryListings, MemoryOutbox):
                 error=ending.error,
             )
             if ending.missing is not None:
-                self.record_missing(run.source_id, ending.missing)
+                self.record_missing(run.source_id, ending.missing, now)
             for page in ending.dropped:
                 if self.tables.pages[page.id].page.doomed_by is not None:
                     self.drop(run.source_id, run.id, page, now)

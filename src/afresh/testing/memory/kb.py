@@ -45,7 +45,7 @@ class MemoryKb:
 
     def _impose(self, source: SourceId, given: KbPage, now: datetime) -> None:
         tables = self.tables
-        row = tables.page_at(source, given.url) or self._added(source, given)
+        row = tables.page_at(source, given.url) or self._added(source, given, now)
         page, old = row.page, row.page.validators
         same = (old.etag, old.last_modified) == (given.etag, given.last_modified)
         validators = Validators(
@@ -56,7 +56,9 @@ class MemoryKb:
             url=old.url if same else None,
         )
         seen = given.fetched_at or page.last_seen
-        tables.change_page(page.id, validators=validators, failures=given.failures, last_seen=seen)
+        tables.change_page(
+            page.id, validators=validators, failures=given.failures, last_seen=seen, updated_at=now
+        )
         tables.told[page.id] = Told(
             text_hash=given.text_hash,
             summary=given.summary,
@@ -71,11 +73,10 @@ class MemoryKb:
         else:
             tables.open_attempt(page, None, given.next_at, now)
 
-    def _added(self, source: SourceId, given: KbPage) -> PageRow:
-        number = PageId(next(self.tables.numbers))
-        row = PageRow(page=Page(id=number, source_id=source, url=given.url, depth=given.depth))
-        self.tables.pages[number] = row
-        self.tables.addresses[source, given.url] = number
+    def _added(self, source: SourceId, given: KbPage, now: datetime) -> PageRow:
+        row = PageRow(page=self.tables.new_page(source, given.url, given.depth, now))
+        self.tables.pages[row.page.id] = row
+        self.tables.addresses[source, given.url] = row.page.id
         return row
 
     def _kb_page(self, page: Page) -> KbPage:

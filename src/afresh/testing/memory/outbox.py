@@ -3,13 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afresh.core.model import Run
 from afresh.core.outbox import Letter, LetterState
 from afresh.testing.memory.tables import Tables
-
-KEPT = timedelta(days=7)
 
 
 class MemoryOutbox:
@@ -44,15 +42,12 @@ class MemoryOutbox:
     async def settle_letter(
         self, letter: Letter, state: LetterState, now: datetime, *, again: datetime | None, error: str | None
     ) -> None:
-        """Note how a try went, unless another has begun since; what was sent is forgotten after a week."""
+        """Note how a try went, unless another has begun since."""
         found = self.tables.letters.get(letter.id)
         if found and (found.state, found.attempts) == (LetterState.WAITING, letter.attempts + 1):
             ended = None if state is LetterState.WAITING else now
             done = replace(found, state=state, next_try_at=again, error=error, ended_at=ended)
             self.tables.letters[letter.id] = done
-        for each in self._kept():
-            if each.state is LetterState.SENT and each.ended_at and each.ended_at < now - KEPT:
-                del self.tables.letters[each.id]
 
     async def count_letters(self) -> dict[str, int]:
         """How many there are, by state."""

@@ -89,7 +89,7 @@ class MemoryQueue(MemoryWaits):
                 if row is None and self._taken_room(run) >= limits.max_pages:
                     self.open_frontier(run.source_id)
                     continue
-                row = row or self._discover(run, item.url, item.depth)
+                row = row or self._discover(run, item.url, item.depth, now)
                 self.await_look(row.page, _listed_at(row, recheck, now), now)
 
     def queue_pages(self, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime) -> int:
@@ -107,7 +107,7 @@ class MemoryQueue(MemoryWaits):
         if row is None and self._taken_room(run) >= limits.max_pages:
             self.open_frontier(run.source_id)
             return False
-        row = row or self._discover(run, url, depth)
+        row = row or self._discover(run, url, depth, now)
         if row.queued_run == run.id:
             return False
         if self.room(run, limits) == 0:
@@ -126,8 +126,8 @@ class MemoryQueue(MemoryWaits):
             return self.tables.runs[run.id].queued
         return sum(row.page.status not in LEFT for row in self.tables.pages_of(run.source_id))
 
-    def _discover(self, run: Run, url: str, depth: int) -> PageRow:
-        page = Page(id=PageId(next(self.tables.numbers)), source_id=run.source_id, url=url, depth=depth)
+    def _discover(self, run: Run, url: str, depth: int, now: datetime) -> PageRow:
+        page = self.tables.new_page(run.source_id, url, depth, now)
         self.tables.pages[page.id] = PageRow(page=page, created_run=run.id)
         self.tables.addresses[run.source_id, url] = page.id
         return self.tables.pages[page.id]
@@ -146,7 +146,7 @@ class MemoryQueue(MemoryWaits):
         row = self.tables.page_at(run.source_id, url)
         if row is None or row.created_run != run.id or row.page.depth <= depth:
             return False
-        self.tables.change_page(row.page.id, depth=depth)
+        self.tables.change_page(row.page.id, depth=depth, updated_at=now)
         if row.page.id in self.tables.open:
             self.tables.change_attempt(self.tables.open[row.page.id], now, priority=-depth)
         return True

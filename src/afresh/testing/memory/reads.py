@@ -11,7 +11,7 @@ from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
-from afresh.core.views import HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import HistoryEntry, HostQueue, LinkView, PageView, SourceView, history_entry
 from afresh.testing.memory.tables import NOT_IN_INDEX, Tables
 
 SHOWN_PAGES = 20
@@ -91,9 +91,21 @@ class MemoryReads:
         """All attempts of a page, newest first."""
         return self._newest_first([row for row in self.tables.crawls.values() if row.page_id == page])
 
-    async def history_by_url(self, url: str) -> list[Attempt]:
+    async def history_by_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
         """All attempts of an address, newest first, also where the page is no more."""
-        return self._newest_first([row for row in self.tables.crawls.values() if row.url == url])
+        rows = self._newest_first([row for row in self.tables.crawls.values() if row.url == url])
+        owned = [(row, self._owner_of(row)) for row in rows]
+        return [
+            history_entry(row, owner.name if owner else None, owner.version if owner else None)
+            for row, owner in owned
+            if source is None or (owner is not None and owner.id == source)
+        ]
+
+    def _owner_of(self, attempt: Attempt) -> Source | None:
+        page = self.tables.pages.get(attempt.page_id) if attempt.page_id is not None else None
+        run = self.tables.runs.get(attempt.run_id) if attempt.run_id is not None else None
+        owner = page.page.source_id if page else run.source_id if run else None
+        return self.tables.sources[owner].source if owner in self.tables.sources else None
 
     def _newest_first(self, rows: Sequence[Attempt]) -> list[Attempt]:
         return sorted(rows, key=lambda row: -row.id)

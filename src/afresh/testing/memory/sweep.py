@@ -112,14 +112,15 @@ class MemorySweeps(MemoryCommits):
         rows = [self.tables.page_at(page.source_id, url) for url in admitted]
         return [row.page for row in rows if row is not None]
 
-    def record_missing(self, source: SourceId, pages: Sequence[Page]) -> None:
+    def record_missing(self, source: SourceId, pages: Sequence[Page], now: datetime) -> None:
         """Write the missing counts of unreached pages, and clear those of all others."""
         decided = {page.id: page for page in pages}
         for row in self.tables.pages_of(source):
             free = row.page if row.page.doomed_by is not None else replace(row.page, missing_count=0)
             page = decided.get(row.page.id, free)
+            at = now if page.id in decided else row.page.updated_at
             counted = {"missing_count": page.missing_count, "doomed_by": page.doomed_by}
-            self.tables.change_page(row.page.id, **counted)
+            self.tables.change_page(row.page.id, updated_at=at, **counted)
         ends = {edge.url for row in self.tables.pages_of(source) for edge in self._edges(row.page.id)}
         lonely = [key for key in self.tables.links if key[0] == source and key[1] not in ends]
         for key in lonely:
@@ -171,6 +172,7 @@ class MemorySweeps(MemoryCommits):
             doubt_run=None,
             refused_hash=None,
             changed_at=now,
+            updated_at=now,
         )
         kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED
         self.note_change(run, page, kind, now, moved_to=page.moved_to)

@@ -167,6 +167,11 @@ class Tables:
         found = self.addresses.get((source, url))
         return None if found is None else self.pages[found]
 
+    def new_page(self, source: SourceId, url: str, depth: int, now: datetime) -> Page:
+        """Return a page with the next number, not in any table yet."""
+        number = PageId(next(self.numbers))
+        return Page(id=number, source_id=source, url=url, depth=depth, created_at=now, updated_at=now)
+
     def pages_of(self, source: SourceId) -> list[PageRow]:
         """All pages of a source, oldest first."""
         return [row for row in self.pages.values() if row.page.source_id == source]

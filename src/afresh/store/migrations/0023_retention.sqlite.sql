@@ -1,0 +1,1 @@
+create index changes_by_page on changes (page_id);

@@ -1,0 +1,110 @@
+-- prunable_pages
+select p.id, p.url, exists (select 1 from page_links o where o.page_id = p.id) as leads_on
+from pages p
+where p.source_id = :source and p.status in ('deleted', 'redirect') and p.content_hash is null
+    and coalesce(p.changed_at, p.created_at) <= :before
+    and p.url <> (select s.url from sources s where s.id = p.source_id)
+    and (p.status = 'deleted' or not exists (
+        select 1 from pages t where t.source_id = p.source_id and t.url = p.moved_to and t.status <> 'deleted'
+    ))
+    and not (p.status = 'deleted' and p.gone_count = 0 and exists (select 1 from page_links o where o.page_id = p.id) and (
+        p.listed = 1 or exists (
+            select 1 from links l join page_links e on e.link_id = l.id join pages f on f.id = e.page_id
+            where l.source_id = p.source_id and l.url = p.url and e.follow = 1 and f.id <> p.id and f.status <> 'deleted'
+        )
+    ))
+    and not exists (
+        select 1 from page_crawls c
+        where c.page_id = p.id and c.outcome is null and (c.run_id is not null or c.locked_at is not null)
+    )
+    and coalesce(p.queued_run, 0) not in (
+        select r.id from runs r where r.source_id = p.source_id and r.state in ('queued', 'running', 'cancelled')
+    )
+    and not exists (
+        select 1 from copies k where k.page_id = p.id
+            and (k.remote_id is not null or k.putting = 1 or k.former <> '[]' or k.leftovers <> '[]')
+    )
+order by p.id
+limit :limit
+
+-- tie_attempts_to_runs
+update page_crawls
+set run_id = coalesce(
+    (select max(c.run_id) from changes c where c.page_id = page_crawls.page_id),
+    (select max(r.id) from runs r where r.source_id = :source)
+)
+where page_id in {list pages} and run_id is null
+
+-- drop_copies_of_pages
+delete from copies where page_id in {list pages}
+
+-- delete_pages
+delete from pages where id in {list pages}
+
+-- open_frontier_to
+update sources set frontier_open = 1
+where id = :source and exists (
+    select 1 from links l join page_links e on e.link_id = l.id
+    where l.source_id = :source and l.admitted = 1 and l.url in {list urls} and e.follow = 1
+)
+
+-- remember_page_number
+insert into page_numbers (id, last) select 1, max(p.id) from pages p where p.id in {list pages} having max(p.id) is not null
+on conflict (id) do update
+set last = case when excluded.last > page_numbers.last then excluded.last else page_numbers.last end
+
+-- remember_page_numbers_of
+insert into page_numbers (id, last) select 1, max(p.id) from pages p where p.source_id = :source having max(p.id) is not null
+on conflict (id) do update
+set last = case when excluded.last > page_numbers.last then excluded.last else page_numbers.last end
+
+-- next_attempts
+select max(s.id) as last, min(s.created_at) as oldest
+from (select id, created_at from page_crawls where id > :after order by id limit :limit) s
+
+-- prune_attempts
+delete from page_crawls
+where id > :after and id <= :top and completed_at <= :before and outcome is not null
+    and id < (select max(n.id) from page_crawls n)
+    and (run_id is null or not exists (
+        select 1 from runs r where r.id = page_crawls.run_id and r.state in ('queued', 'running', 'cancelled', 'needs_confirmation')
+    ))
+    and (page_id is null or exists (
+        select 1 from page_crawls n
+        where n.page_id = page_crawls.page_id and n.id > page_crawls.id and n.outcome is not null and n.outcome <> 'cancelled'
+    ))
+
+-- count_prunable_attempts
+select count(*) as number from page_crawls where completed_at <= :before and outcome is not null
+    and id < (select max(n.id) from page_crawls n)
+    and (run_id is null or not exists (
+        select 1 from runs r where r.id = page_crawls.run_id and r.state in ('queued', 'running', 'cancelled', 'needs_confirmation')
+    ))
+    and (page_id is null or exists (
+        select 1 from page_crawls n
+        where n.page_id = page_crawls.page_id and n.id > page_crawls.id and n.outcome is not null and n.outcome <> 'cancelled'
+    ))
+
+-- prune_changes
+delete from changes where id in (
+    select c.id from changes c where c.at <= :before and c.id < (select max(n.id) from changes n)
+    and not exists (
+        select 1 from runs r where r.id = c.run_id and r.state in ('queued', 'running', 'cancelled', 'needs_confirmation')
+    )
+    and not exists (select 1 from outbox o where o.run_id = c.run_id and o.state = 'waiting') order by c.id limit :limit
+)
+
+-- count_prunable_changes
+select count(*) as number from changes c where c.at <= :before and c.id < (select max(n.id) from changes n)
+    and not exists (
+        select 1 from runs r where r.id = c.run_id and r.state in ('queued', 'running', 'cancelled', 'needs_confirmation')
+    )
+    and not exists (select 1 from outbox o where o.run_id = c.run_id and o.state = 'waiting')
+
+-- prune_outbox
+delete from outbox where id in (
+    select o.id from outbox o where o.ended_at <= :before and o.state <> 'waiting' order by o.id limit :limit
+)
+
+-- count_prunable_outbox
+select count(*) as number from outbox o where o.ended_at <= :before and o.state <> 'waiting'
