@@ -135,8 +135,8 @@ def test_G2_a_folder_that_was_emptied_is_let_go_with_one_file_and_a_word(base: B
     base.run()
     shutil.rmtree(base.notes)
     base.note("left.txt", "What is left.")
-    assert "type afresh confirm 2 and then afresh init-kb" in base.say("init-kb", code=1)
-    held = base.run(code=1)["files"]
+    assert "type afresh confirm 2 and then afresh init-kb" in base.say("init-kb", code=3)
+    held = base.run(code=3)["files"]
     assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 14, 15)
     base.run("confirm", str(held["run"]))
     with base.unpaid():

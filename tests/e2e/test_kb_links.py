@@ -267,7 +267,7 @@ def test_G2_many_links_taken_off_at_once_wait_for_a_word(base: Base, tiny: TinyS
     base.list(*map(tiny.at, names))
     base.run()
     base.list(*map(tiny.at, names[:2]))
-    held = base.run(code=1)["links"]
+    held = base.run(code=3)["links"]
     assert (held["state"], held["held"], len(base.sources)) == ("needs_confirmation", 12, 14)
     base.run("confirm", str(held["run"]))
     base.run()

@@ -44,7 +44,7 @@ def test_F111_a_run_tells_its_beginning_its_failures_and_its_end(log: Path, tiny
     for number in range(10, 30):
         tiny.fail(f"/p{number}", 404)
     log.unlink()
-    assert main(["refresh", "docs", "-q"]) == 1
+    assert main(["refresh", "docs", "-q"]) == 3
     told = events(log)
     assert told[0]["event"] == "run started"
     assert (told[-2]["event"], told[-2]["state"]) == ("run ended", "needs_confirmation")

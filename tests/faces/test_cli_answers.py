@@ -14,6 +14,7 @@ from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import (
     Finding,
     FoundVersion,
+    HistoryEntry,
     Hit,
     OpenedPage,
     PageView,
@@ -61,7 +62,7 @@ def test_single_answers_are_one_object(afresh: Afresh, arguments: list[str], kin
         (["search", "x"], Hit),
         (["sources"], SourceView),
         (["pages", "a"], PageView),
-        (["history", URL], Attempt),
+        (["history", URL], HistoryEntry),
         (["attempts", "7", "--outcome", "FAILED"], Attempt),
         (["doctor"], Finding),
     ],

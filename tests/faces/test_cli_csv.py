@@ -11,7 +11,7 @@ from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import FakeKnowledge, hit, page, source
 
 from afresh.core.model import Attempt
-from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, HistoryEntry, Hit, LinkView, PageView, SourceView
 from afresh.faces.cli import as_csv, as_json
 
 LISTS = {
@@ -19,7 +19,7 @@ LISTS = {
     "sources": SourceView,
     "pages harbor": PageView,
     "links harbor": LinkView,
-    "history https://docs.example.org/": Attempt,
+    "history https://docs.example.org/": HistoryEntry,
     "attempts 7": Attempt,
     "changes": ChangeView,
 }

@@ -327,15 +327,22 @@ def test_a_wrong_settings_file_stops_every_command(afresh: Afresh, kb: FakeKnowl
 
 @pytest.mark.parametrize(
     ("state", "code"),
-    [("completed", 0), ("partial", 1), ("failed", 1), ("cancelled", 1), ("needs_confirmation", 1)],
+    [("completed", 0), ("partial", 1), ("failed", 1), ("cancelled", 1), ("needs_confirmation", 3)],
 )
-def test_the_state_of_a_run_is_the_exit_code(
+def test_U5_the_state_of_a_run_is_the_exit_code(
     afresh: Afresh, kb: FakeKnowledge, state: str, code: int
 ) -> None:
     kb.reports = [report(state=state), report(state="completed")]
     assert afresh("crawl", SITE).code == code
     assert afresh("refresh").code == code
     assert afresh("confirm", "7", "--json").code == code
+
+
+def test_U5_a_run_that_failed_counts_more_than_one_that_waits_for_a_confirmation(
+    afresh: Afresh, kb: FakeKnowledge
+) -> None:
+    kb.reports = [report(state="needs_confirmation"), report(state="failed")]
+    assert afresh("refresh").code == 1
 
 
 def test_remove_refuses_without_a_terminal_unless_yes(afresh: Afresh, kb: FakeKnowledge) -> None:

@@ -37,7 +37,8 @@ START = (
 def program(ctx: click.Context, version: bool) -> None:
     """Keeps a searchable knowledge base of documentation fresh, and pays only for what changed.
 
-    Exit codes: 0 done, 1 the work failed or is partly done, 2 wrong use or settings.
+    Exit codes: 0 done, 1 the work failed or is partly done, 2 wrong use or settings,
+    3 a run waits for a confirmation.
     """
     session: Session = ctx.obj
     if version:

@@ -34,6 +34,7 @@ COUNTED = (
     *("summaries", "links_scored", "links_unscored", "links_saved", "link_calls", "link_calls_saved"),
     *("ai_calls", "ai_tokens"),
 )
+NEEDS_CONFIRMATION = 3  # the exit code
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
     *(RunState.QUEUED, RunState.RUNNING, RunState.COMPLETED),
@@ -192,5 +193,8 @@ def worst(reports: Sequence[RunReport]) -> str:
 
 
 def exit_code(reports: Sequence[RunReport]) -> int:
-    """0 when every run is completed, else 1."""
-    return 0 if worst(reports) in (RunState.COMPLETED, RunState.QUEUED) else 1
+    """0 when every run is completed, 3 when the only trouble is that one waits for a confirmation, else 1."""
+    states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
+    if not states:
+        return 0
+    return NEEDS_CONFIRMATION if states == {RunState.NEEDS_CONFIRMATION} else 1
