@@ -10,6 +10,7 @@ from afresh.config.kb import KbSettings
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.errors import ConfigError, RunBusy, UsageError
 from afresh.core.events import Listener, Notice, ignore
+from afresh.core.history import HistoryEntry
 from afresh.core.link_score import usual
 from afresh.core.model import Listed, Page, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
@@ -17,7 +18,6 @@ from afresh.core.views import (
     Answer,
     Finding,
     FoundVersion,
-    HistoryEntry,
     KbReport,
     LinkView,
     OpenedPage,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from afresh.config import Config
 from afresh.core.errors import UsageError
 from afresh.core.events import Listener, Notice, Progress, Remaking, ignore
+from afresh.core.history import HistoryEntry, history_entry
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
 from afresh.core.overview import Preview
@@ -19,7 +20,6 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
-    HistoryEntry,
     Hit,
     HostQueue,
     LinkView,
@@ -32,7 +32,6 @@ from afresh.core.views import (
     StoreStatus,
     Why,
     WorkerView,
-    history_entry,
 )
 from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
 from afresh.ports import Access

@@ -7,6 +7,7 @@ import pytest
 from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import URL, FakeKnowledge, change, hit, minutes, page, report, source
 
+from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.overview import Preview
 from afresh.core.records import PageFilter
@@ -14,7 +15,6 @@ from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import (
     Finding,
     FoundVersion,
-    HistoryEntry,
     Hit,
     OpenedPage,
     PageView,

@@ -10,8 +10,9 @@ import pytest
 from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import FakeKnowledge, hit, page, source
 
+from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt
-from afresh.core.views import ChangeView, HistoryEntry, Hit, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 from afresh.faces.cli import as_csv, as_json
 
 LISTS = {

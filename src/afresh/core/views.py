@@ -1,7 +1,7 @@
 """What the faces show: answers of the use cases, as frozen records with the field names scripts rely on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.model import Attempt, ChangeKind, PageId, PageStatus, RunId, SourceId
@@ -268,20 +268,6 @@ class ChangeView:
     new_hash: str | None
     diff: str | None
     moved_to: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry(Attempt):
-    """An attempt with the source it belongs to."""
-
-    source: str | None = None  # None: the source was removed
-    version: str | None = None
-
-
-def history_entry(attempt: Attempt, source: str | None, version: str | None) -> HistoryEntry:
-    """Return an attempt with the name and version of its source."""
-    values = {each.name: getattr(attempt, each.name) for each in fields(Attempt)}
-    return HistoryEntry(**values, source=source, version=version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Why a page is as it is: the evidence of the last look, in one sentence and its facts."""
 
+from afresh.core.history import HistoryEntry, history_entry
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, SourceId
 from afresh.core.retention import REMOVED
-from afresh.core.views import HistoryEntry, PageView, Why, history_entry
+from afresh.core.views import PageView, Why
 from afresh.ports import Library
 
 

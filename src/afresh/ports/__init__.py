@@ -10,6 +10,7 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.ending import Ending
 from afresh.core.found import Match, Nearest, Passage
+from afresh.core.history import HistoryEntry
 from afresh.core.kb_cache import Cache, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.listing import OnRecord
@@ -34,7 +35,7 @@ from afresh.core.model import (
 )
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.schedule import DueTally, Waiting
-from afresh.core.views import BackingOff, HistoryEntry, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import BackingOff, HostQueue, LinkView, PageView, SourceView
 from afresh.ports.access import Tokens as Tokens
 from afresh.ports.by_hand import Handled as Handled
 from afresh.ports.by_number import Numbered as Numbered

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from afresh.core.doubt import SAME
+from afresh.core.history import HistoryEntry
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness, sketch_of
-from afresh.core.views import ChangeView, HistoryEntry, HostQueue, LinkView, PageView, SourceView
+from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.store.cases import in_any_case
 from afresh.store.dialect import Database, Row
 from afresh.store.records import at, attempt_from, certain, history_from, page_from, page_view, source_from

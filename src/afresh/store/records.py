@@ -6,6 +6,7 @@ from typing import Any
 
 from afresh.config.overlay import own_settings
 from afresh.core.freshness import Rhythm
+from afresh.core.history import HistoryEntry, history_entry
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import (
     Attempt,
@@ -22,7 +23,7 @@ from afresh.core.model import (
     Worker,
 )
 from afresh.core.schedule import Waiting
-from afresh.core.views import HistoryEntry, PageView, history_entry
+from afresh.core.views import PageView
 from afresh.store.dialect import Row
 
 

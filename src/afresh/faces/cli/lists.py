@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt, ChangeKind
 from afresh.core.sync_views import SyncedDocument
 from afresh.core.views import ChangeView, HistoryEntry, PageView, RunReport, SourceView

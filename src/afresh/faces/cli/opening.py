@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from afresh.config import Config
 from afresh.core.access import MadeToken, Scope, Token
 from afresh.core.events import Listener, ignore
+from afresh.core.history import HistoryEntry
 from afresh.core.model import ChangeKind
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.records import LIVE_PAGES, PageFilter
@@ -16,7 +17,6 @@ from afresh.core.views import (
     ChangeView,
     Finding,
     FoundVersion,
-    HistoryEntry,
     KbReport,
     LinkView,
     OpenedPage,

@@ -7,6 +7,7 @@ from typing import TypeVar
 import click
 
 from afresh.core.errors import UsageError
+from afresh.core.history import HistoryEntry
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageStatus, RunMode
 from afresh.core.records import PageFilter

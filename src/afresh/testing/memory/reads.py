@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from afresh.core.doubt import SAME
+from afresh.core.history import HistoryEntry, history_entry
 from afresh.core.link_score import Worth
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
-from afresh.core.views import HistoryEntry, HostQueue, LinkView, PageView, SourceView, history_entry
+from afresh.core.views import HostQueue, LinkView, PageView, SourceView
 from afresh.testing.memory.tables import NOT_IN_INDEX, Tables
 
 SHOWN_PAGES = 20
