@@ -3,16 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from afresh.core.errors import AfreshError, StoreWaits
 from afresh.core.events import Listener, ignore
 from afresh.core.glimpse import Glimpse
 from afresh.core.model import RunState, Source
-from afresh.core.sync_views import DocumentCounts
 from afresh.core.retention import PruneReport
+from afresh.core.sync_views import DocumentCounts
 from afresh.core.views import RunReport
 from afresh.engine.pause import heard
 from afresh.engine.prune import Prune

@@ -11,7 +11,7 @@ from rich.text import Text
 from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt, ChangeKind
 from afresh.core.sync_views import SyncedDocument
-from afresh.core.views import ChangeView, HistoryEntry, PageView, RunReport, SourceView
+from afresh.core.views import ChangeView, PageView, RunReport, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
 from afresh.faces.cli.sinks import sink

@@ -12,7 +12,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageStatus, RunMode
 from afresh.core.records import PageFilter
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import ChangeView, HistoryEntry, LinkView, PageView, RunReport, SourceView
+from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
