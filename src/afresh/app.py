@@ -175,7 +175,10 @@ class Workshop(Outlets, Naming):
         mark = current.mark if current is not None else None
         for_kb = source.name in KINDS
         reach = await self._reach(rules.root)
-        looking = Looking(own, rules, clock, offload, mark, reach, full=full, for_kb=for_kb)
+        anonymous = not self._lends_keys(source)
+        looking = Looking(
+            own, rules, clock, offload, mark, reach, anonymous=anonymous, full=full, for_kb=for_kb
+        )
         listed = source.kind in ("web", LINKS) and await store.lists_pages(source.id)
         if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
             listed = listed or bool(await store.kb_pages(source.id))
@@ -227,7 +230,9 @@ class Workshop(Outlets, Naming):
         turn = self._glances if source.kind in ("git", "github") else nullcontext()  # others are quick
         async with turn, self._borrowed() as offload:
             rules, reach = rules_for(source, own), await self._reach(source.url)
-            web, lister = Looking(own, rules, self.clock, offload, None, reach).at(source.kind)
+            anonymous = not self._lends_keys(source)
+            looking = Looking(own, rules, self.clock, offload, None, reach, anonymous=anonymous)
+            web, lister = looking.at(source.kind)
             try:
                 urls = tuple([each.url async for each in lister.list()])
             finally:

@@ -92,6 +92,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             policy or {},
             self._tools.check_settings,
             self._clock(),
+            by_operator=True,
         )
         return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
 

@@ -127,6 +127,7 @@ class Glances(Work):
             version=None,
             kind=kind,
             url=url,
+            operator_url=url if here else "",
             created_at=now,
             updated_at=now,
         )

@@ -49,7 +49,9 @@ class Records(Work):
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
         check, now = self._tools.check_settings, self._clock()
-        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
+        source = await add_source(
+            self._store, kind, url, name, version, rules, policy, check, now, by_operator=False
+        )
         return source, source.id not in known
 
     async def change_settings(

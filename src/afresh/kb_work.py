@@ -48,7 +48,9 @@ class Work(RunsOnRecord):
         recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
         kind, url = recognise(target)
         rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
-        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now)
+        source = await add_source(
+            self._store, kind, url, name, version, rules, policy, check, now, by_operator=not on_the_web
+        )
         return await self._queue(source, RunMode.CRAWL, full)
 
     async def queue_refresh(

@@ -51,6 +51,7 @@ class Looking:
         mark: str | None,
         policy: "AddressPolicy",
         *,
+        anonymous: bool = True,
         full: bool = False,
         for_kb: bool = False,
     ) -> None:
@@ -59,6 +60,7 @@ class Looking:
         self._clock = clock
         self._offload = offload
         self._policy = policy  # where requests may lead
+        self._anonymous = anonymous  # without the operator's keys
         self._known = mark  # of the state that was read last
         self._full = full
         self._for_kb = for_kb  # a cache says what is known of pages, by rules of its own
@@ -256,6 +258,7 @@ class Looking:
             ),
             self._options(),
             os.environ,
+            anonymous=self._anonymous,
             mark=self._mark,
             rules=terms,
             refusal=sieve.why_not,
@@ -303,9 +306,13 @@ class Looking:
             token=git.token,
             token_host=git.token_host,
             policy=self._policy,
+            anonymous=self._anonymous,
         )
         sieve, most, terms = self._tree_sieve()
-        cache = GitCache(Path(git.cache_dir or default_cache_dir()).expanduser(), git.cache_max_bytes)
+        folder = Path(git.cache_dir or default_cache_dir()).expanduser()
+        if self._anonymous:  # a clone that was made with keys is not for everybody
+            folder = folder.with_name(f"{folder.name}-anonymous")
+        cache = GitCache(folder, git.cache_max_bytes)
         remote = GitRemote(parse_git(rules.root), options, cache.folder)
         repository = GitRepository(remote, cache, sieve.why_not)
         lister = GitLister(repository, mark=self._mark, rules=terms, max_files=most)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from afresh.config import Config
+from afresh.core.model import Source
 
 
 class Naming:
@@ -26,13 +27,21 @@ class Naming:
         """The same for a target that a caller of the server names: files only where the settings allow."""
         from afresh.sources.afar import recognise_from_afar
 
-        return recognise_from_afar(target, self.config.server.allowed_roots, self.config.github.web_urls)
+        roots, github_urls = self.config.server.allowed_roots, self.config.github.web_urls
+        return recognise_from_afar(target, roots, github_urls, self.config.access.credentials_for)
 
     def recognise_on_the_web(self, target: str) -> tuple[str, str]:
         """The same for a target that an agent names: what is on the web alone."""
         from afresh.sources.afar import recognise_on_the_web
 
         return recognise_on_the_web(target, self.config.github.web_urls)
+
+    def _lends_keys(self, source: Source) -> bool:
+        """Whether a source is read with the operator's keys: the operator named it, or lends them for it."""
+        from afresh.core.credentials import lends_keys
+
+        places, github_urls = self.config.access.credentials_for, self.config.github.web_urls
+        return source.is_operators or lends_keys(source.kind, source.url, places, github_urls)
 
     def page_address(self, typed: str) -> str:
         """The address of a page on record that a caller names; UsageError if it is not whole."""

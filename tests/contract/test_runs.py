@@ -1,6 +1,7 @@
 """Sources, runs and workers: one run at a time per source, and none is lost."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.asking import search
@@ -313,3 +314,15 @@ async def test_a_run_that_waits_or_works_can_be_cancelled_once_and_goes_on_later
     assert stopped.state is RunState.CANCELLED
     with pytest.raises(RunBusy):
         await store.finish_run(again, Ending(state=RunState.COMPLETED, counts={}), clock())
+
+
+@pytest.mark.parametrize("by_operator", [True, False])
+async def test_S3_who_added_a_source_stays_on_record(desk: Desk, *, by_operator: bool) -> None:
+    given: dict[str, Any] = {"name": "repo", "version": None, "kind": "git", "url": "git+https://h.org/r"}
+    given |= {"rules": {}, "policy": {}}
+    made = await desk.store.add_source(**given, now=desk.clock(), by_operator=by_operator)
+    again = await desk.store.add_source(**given, now=desk.clock(), by_operator=not by_operator)
+    changed = await desk.store.replace_rules(made.id, {"max_pages": 3}, {}, desk.clock())
+    for each in (made, again, changed, await desk.store.source_by_id(made.id)):
+        assert each is not None
+        assert (each.operator_url, each.is_operators) == (made.url if by_operator else "", by_operator)

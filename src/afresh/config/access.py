@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from afresh.config.spec import WrongValue, flag, number, operator_only, shown, texts, whole
 
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
+_PATH = re.compile(r"(?!\.{1,2}(?:/|$))[\w.~-]+(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)*")
 _ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 
 
@@ -25,6 +26,15 @@ def origin(text: str) -> str:
     return text.lower()
 
 
+@operator_only
+def repository_place(text: str) -> str:
+    """A host of repositories, or an owner or a repository on it."""
+    host, slash, path = text.strip().rstrip("/").partition("/")
+    if not _HOST.fullmatch(host.lower()) or (slash and not _PATH.fullmatch(path)):
+        raise WrongValue(f"expected a host or an owner such as github.com/acme, got {shown(text)}")
+    return f"{host.lower()}{slash}{path}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSettings:
     """Who may ask the server, by which name, and how much of it."""
@@ -36,6 +46,12 @@ class AccessSettings:
     )
     origins: tuple[str, ...] = texts(
         "other sites whose pages may ask from within a browser, as `https://docs.example.org`", form=origin
+    )
+    credentials_for: tuple[str, ...] = texts(
+        "repositories that callers of the server and agents may have read with your keys (`github.token`, "
+        "`gh`, `git.token`, `git.credential_helper`, ssh): hosts, owners or repositories, as `git.internal` "
+        "or `github.com/acme`; others that they add are read as everybody may ([access.md](access.md))",
+        form=repository_place,
     )
     loopback_open: bool = flag(False, "ask for no token on this machine itself, although there are tokens")
     requests_per_second: float = number(

@@ -88,8 +88,14 @@ class Source:
     policy: Mapping[str, object] = field(default_factory=dict)
     mark: str | None = None  # the state that was listed when all of it was last read
     crawl_time: datetime | None = None
+    operator_url: str | None = None  # the root as the operator named it; empty: a caller did; None: unknown
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether the operator named the root that it has now: then the operator's keys may read it."""
+        return bool(self.operator_url) and self.operator_url == self.url
 
     @property
     def label(self) -> str:

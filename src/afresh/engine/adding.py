@@ -24,8 +24,13 @@ async def add_source(
     policy: Mapping[str, object],
     check: Check,
     now: datetime,
+    *,
+    by_operator: bool,
 ) -> Source:
-    """The source with that root, made if it is new; a name that belongs to another root is refused."""
+    """The source with that root, made if it is new; a name that belongs to another root is refused.
+
+    What others than the operator add is read without the operator's keys.
+    """
     known = None if name else await store.find_source_by_url(url, version)
     name = check_name(name) if name else known.name if known else name_for(url, kind)
     check_version(version)
@@ -43,5 +48,12 @@ async def add_source(
     own = (same.rules, same.policy) if same is not None else ({}, {})
     check({**own[0], **rules}, {**own[1], **policy})
     return await store.add_source(
-        name=name, version=version, kind=kind, url=url, rules=rules, policy=policy, now=now
+        name=name,
+        version=version,
+        kind=kind,
+        url=url,
+        rules=rules,
+        policy=policy,
+        now=now,
+        by_operator=by_operator,
     )

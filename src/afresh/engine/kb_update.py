@@ -124,7 +124,14 @@ class KbUpdate:
                 continue
             fresh = fresh or known is None
             found[name] = known or await self._store.add_source(
-                name=name, version=None, kind=kind, url=root, rules={}, policy={}, now=self._clock()
+                name=name,
+                version=None,
+                kind=kind,
+                url=root,
+                rules={},
+                policy={},
+                now=self._clock(),
+                by_operator=True,
             )
         return found, fresh
 

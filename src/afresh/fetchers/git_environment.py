@@ -15,6 +15,9 @@ _PASSED = (
     *("SSH_AUTH_SOCK", "GIT_ASKPASS", "SSH_ASKPASS", "DBUS_SESSION_BUS_ADDRESS"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
 )
+# What nobody's keys are found by; curl takes the home of the account where HOME is not set, hence this one.
+_ANONYMOUS = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH")
+_NO_HOME = os.devnull
 # Faults of old histories that harm nobody who checks nothing out.
 _HARMLESS = ("badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode", "missingEmail", "badDate")
 _HELPER = f"!f() {{ printf 'username=x-access-token\\npassword=%s\\n' \"${TOKEN}\"; }}; f"
@@ -34,13 +37,16 @@ class GitOptions:
     token: str | None = field(default=None, repr=False)
     token_host: str | None = None  # the one host that the token is for
     policy: AddressPolicy = field(default_factory=AddressPolicy)
+    anonymous: bool = False  # no key of the operator is used: no helper, token, agent, .netrc or ssh key
 
 
 def environment(
     address: GitAddress, options: GitOptions, pins: Sequence[str], settings_file: str
 ) -> dict[str, str]:
     """All variables of a git process; `pins` are the addresses that its host was found to have."""
-    made = {name: value for name in _PASSED if (value := os.environ.get(name))}
+    passed = _ANONYMOUS if options.anonymous else _PASSED
+    made = {name: value for name in passed if (value := os.environ.get(name))}
+    made |= {"HOME": _NO_HOME} if options.anonymous else {}
     made |= {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -53,7 +59,7 @@ def environment(
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_PROTOCOL_FROM_USER": "0",
         "GIT_ALLOW_PROTOCOL": address.scheme,  # no setting of any file goes before it
-        "GIT_SSH_COMMAND": _ssh(address, options, pins),
+        "GIT_SSH_COMMAND": "false" if options.anonymous else _ssh(address, options, pins),
     }
     if _has_token(address, options):
         made[TOKEN] = options.token or ""
@@ -103,7 +109,7 @@ def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> 
         ("credential.helper", ""),
     ]
     made += [(f"fetch.fsck.{fault}", "ignore") for fault in _HARMLESS]
-    if options.credential_helper:
+    if options.credential_helper and not options.anonymous:
         made.append(("credential.helper", options.credential_helper))
     if _has_token(address, options):
         made.append((f"credential.https://{options.token_host}.helper", _HELPER))
@@ -119,7 +125,9 @@ def _settings(address: GitAddress, options: GitOptions, pins: Sequence[str]) -> 
 
 
 def _has_token(address: GitAddress, options: GitOptions) -> bool:
-    return bool(options.token) and address.scheme == "https" and address.host == options.token_host
+    if options.anonymous or not options.token:
+        return False
+    return address.scheme == "https" and address.host == options.token_host
 
 
 def _variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from afresh.core.errors import SourceError
-from afresh.core.git_address import HOW_TO_SIGN_IN, GitAddress
+from afresh.core.git_address import ANONYMOUS, HOW_TO_SIGN_IN, GitAddress
 from afresh.core.git_tree import GitState, RefKind, patterns_for, state_of
 from afresh.core.masking import mask_secrets, one_line
 from afresh.fetchers.git_cache import private_folder
@@ -104,6 +104,8 @@ class GitRemote:
         locks: tuple[int, ...] = (),
     ) -> bytes:
         """A call of git that reaches the repository, after its host was checked."""
+        if self.options.anonymous and self.address.scheme == "ssh":
+            raise GitError(f"{self.address.url}: ssh needs a key; {ANONYMOUS}")
         pins = await self._checked()
         private_folder(self._folder)
         call = Call(
@@ -120,7 +122,11 @@ class GitRemote:
             return await output_of(call)
         except GitError as error:
             words = in_words(str(error))
-            known = any(words == each for _, each in _COMPLAINTS) and not _DAMAGE.search(str(error))
+            if self.options.anonymous:
+                words = words.replace(HOW_TO_SIGN_IN, ANONYMOUS)
+            known = in_words(str(error)) in {each for _, each in _COMPLAINTS} and not _DAMAGE.search(
+                str(error)
+            )
             raise GitError(
                 f"{self.address.url}: {words}",
                 late=error.late,

@@ -59,6 +59,11 @@ class GithubApi:
         self._timeout = timeout
         self._largest = max_file_bytes
 
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no token is shown, whatever there is."""
+        return self._token.is_anonymous
+
     async def has_token(self) -> bool:
         """Whether it asks as somebody."""
         return await self._token.get() is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 
+from afresh.core.git_address import ANONYMOUS
 from afresh.core.github_address import GithubAddress, blob_start, blob_url, wiki_root
 from afresh.core.github_tree import Facts, File, State, Tree, read_mark
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
@@ -157,6 +158,8 @@ class GithubRepository:
         facts = await self._api.facts(name)
         if not isinstance(facts, Gone):
             return facts
+        if self._api.is_anonymous:
+            return _refused(f"{name} is not on {self.address.web}, or it is private; {ANONYMOUS}")
         why = "the token may not read it" if await self.has_token() else "it is private and needs a token"
         return _refused(f"{name} is not on {self.address.web}, or {why} (github.token, GITHUB_TOKEN)")
 

@@ -15,7 +15,10 @@ _LONGEST = 1_024
 class Token:
     """The token for one server, looked for when it is first needed."""
 
-    def __init__(self, setting: str | None, environment: Mapping[str, str], host: str) -> None:
+    def __init__(
+        self, setting: str | None, environment: Mapping[str, str], host: str, *, anonymous: bool = False
+    ) -> None:
+        self.is_anonymous = anonymous  # none is shown, whatever there is
         self._setting = setting
         self._environment = environment
         self._host = host
@@ -23,6 +26,8 @@ class Token:
 
     async def get(self) -> str | None:
         """The token, or None where there is none."""
+        if self.is_anonymous:
+            return None
         if self._found is None:
             self._found = asyncio.ensure_future(find_token(self._setting, self._environment, self._host))
         return await asyncio.shield(self._found)

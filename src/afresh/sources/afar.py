@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
+from afresh.core.credentials import lends_keys
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import is_file_url, path_of
 from afresh.core.git_address import is_git, parse_git
@@ -18,13 +19,26 @@ CLOSED = "files of the server are open only below a folder that server.allowed_r
 
 
 def recognise_from_afar(
-    text: str, roots: Sequence[str], github_urls: Sequence[str] = (PUBLIC_WEB,)
+    text: str,
+    roots: Sequence[str],
+    github_urls: Sequence[str] = (PUBLIC_WEB,),
+    credentials_for: Sequence[str] = (),
 ) -> Target:
     """The source that is meant; nothing of this machine is looked at outside of the roots."""
     try:
-        return _meant(text.strip(), roots, github_urls)
+        return _without_keys(_meant(text.strip(), roots, github_urls), credentials_for, github_urls)
     except UsageError as error:
         raise UsageError(f"target: {error}") from None
+
+
+def _without_keys(target: Target, credentials_for: Sequence[str], github_urls: Sequence[str]) -> Target:
+    """The target, unless it takes a key of the operator that is not lent."""
+    if target.url.startswith("git+ssh://") and not lends_keys(*target, credentials_for, github_urls):
+        raise UsageError(
+            "ssh needs the operator's keys: write git+https://…, or have the host added to "
+            "access.credentials_for"
+        )
+    return target
 
 
 def _meant(typed: str, roots: Sequence[str], github_urls: Sequence[str]) -> Target:

@@ -52,6 +52,7 @@ def source_from(row: Row) -> Source:
         policy=own_settings(json.loads(row["policy"])),
         mark=row["mark"],
         crawl_time=at(row["crawl_time"]),
+        operator_url=row["operator_url"],
         created_at=certain(row["created_at"]),
         updated_at=certain(row["updated_at"]),
     )

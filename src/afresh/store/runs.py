@@ -29,15 +29,23 @@ class Runs:
         rules: Mapping[str, object],
         policy: Mapping[str, object],
         now: datetime,
+        by_operator: bool = False,
     ) -> Source:
-        """The source of that name, made if it was not there; new rules and policy are merged over the old."""
+        """The source of that name, made if it was not there; new rules and policy are merged over the old.
+
+        Who made it stays on record; where that is unknown, it is the operator as soon as `by_operator`.
+        """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
-            await tx.run("insert_source", **key, kind=kind, url=url, rules="{}", policy="{}", now=now)
+            made = {"kind": kind, "url": url, "rules": "{}", "policy": "{}"}
+            named = url if by_operator else ""
+            await tx.run("insert_source", **key, **made, operator_url=named, now=now)
             row = await tx.one("source_by_label", **key)
             assert row is not None  # noqa: S101 - inserted above
             source = source_from(row)
             merged = {**source.rules, **rules}, {**source.policy, **policy}
+            if by_operator:
+                await tx.run("adopt_source", source=source.id)
             await tx.run(
                 "update_source",
                 source=source.id,

@@ -1,7 +1,10 @@
 -- insert_source
-insert into sources (name, version, kind, url, rules, policy, created_at, updated_at)
-values (:name, :version, :kind, :url, :rules, :policy, :now, :now)
+insert into sources (name, version, kind, url, rules, policy, operator_url, created_at, updated_at)
+values (:name, :version, :kind, :url, :rules, :policy, :operator_url, :now, :now)
 on conflict (name, version) do nothing
+
+-- adopt_source
+update sources set operator_url = url where id = :source and operator_url is null
 
 -- update_source
 update sources set rules = :rules, policy = :policy, updated_at = :now where id = :source

@@ -30,17 +30,24 @@ class MemoryRuns(MemoryEndings):
         rules: Mapping[str, object],
         policy: Mapping[str, object],
         now: datetime,
+        by_operator: bool = False,
     ) -> Source:
-        """The source of that name, made if it was not there; new rules and policy are merged over the old."""
+        """The source of that name, made if it was not there; new rules and policy are merged over the old.
+
+        Who made it stays on record; where that is unknown, it is the operator as soon as `by_operator`.
+        """
         old = await self.find_source(name, version) or Source(
             id=SourceId(next(self.tables.numbers)),
             name=name,
             version=version,
             kind=kind,
             url=url,
+            operator_url=url if by_operator else "",
             created_at=now,
             updated_at=now,
         )
+        if by_operator and old.operator_url is None:
+            old = replace(old, operator_url=old.url)
         rules, policy = own_settings({**old.rules, **rules}), own_settings({**old.policy, **policy})
         source = replace(old, rules=rules, policy=policy, updated_at=now)
         row = self.tables.sources.get(source.id, SourceRow(source=source))

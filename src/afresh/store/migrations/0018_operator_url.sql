@@ -1,0 +1,1 @@
+alter table sources add column operator_url text;
