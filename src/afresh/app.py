@@ -217,7 +217,9 @@ class Workshop(Outlets, Naming):
         manners = Manners(self._hosts, self.config.crawl.delay_seconds)
         async with self._glances, self._borrowed() as offload:
             reach = await self._reach(url)
-            web = Looking(self.config, Rules(root=url), self.clock, offload, None, reach).anywhere()
+            web = Looking(self.config, Rules(root=url), self.clock, offload, None, reach).anywhere(
+                paced=False
+            )
             extract = partial(offload.call, Named("afresh.extractors", "extract"))
             try:
                 return await glance(web, extract, url, self.clock, manners)

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -119,13 +120,13 @@ class Looking:
         self.tells_news = lister.tells_news
         return HintedWeb(gate, lister.hints, markdown=self._own.crawl.markdown == "auto"), lister
 
-    def anywhere(self) -> "RobotsGate":
-        """What looks at any address of the web that is not private."""
+    def anywhere(self, *, paced: bool = True) -> "RobotsGate":
+        """What looks at any address of the web that is not private; not `paced`: the caller sees to it."""
 
         async def refusal(url: str) -> Refused | Failed | None:
             return await gate.refusal(url)
 
-        gate = self._gate(refusal)
+        gate = self._gate(refusal, paced=paced)
         return gate
 
     def _gate_within(self, policy: "AddressPolicy") -> "RobotsGate":
@@ -136,14 +137,17 @@ class Looking:
         self.notes = lambda: (*before(), *other.notes())
         return gate
 
-    def _gate(self, refusal: Refusal) -> "RobotsGate":
+    def _gate(self, refusal: Refusal, *, paced: bool = True) -> "RobotsGate":
         """The guarded client behind robots.txt; `refusal` says where redirects may not lead."""
         from afresh.fetchers.http import HttpFetcher
         from afresh.fetchers.robots import RobotsGate
 
-        http = HttpFetcher(self._options(), clock=self._clock, refusal=refusal)
+        options = self._options() if paced else replace(self._options(), delay_seconds=0.0)
+        http = HttpFetcher(options, clock=self._clock, refusal=refusal)
+        learn = http.pace.learn if paced else None
         pages = http if self._own.crawl.render == "never" else self._rendering(http, refusal)
-        return RobotsGate(pages, http, respect=self._own.crawl.respect_robots, clock=self._clock)
+        respect = self._own.crawl.respect_robots
+        return RobotsGate(pages, http, respect=respect, clock=self._clock, learn=learn)
 
     def _rendering(self, http: Fetcher, refusal: Refusal) -> Fetcher:
         """The client with a browser behind it, for pages that need one."""
@@ -281,6 +285,7 @@ class Looking:
             idle_seconds=network.idle_seconds,
             max_body_bytes=network.max_body_bytes,
             connections_per_host=self._own.crawl.concurrency,
+            delay_seconds=self._own.crawl.delay_seconds,
             policy=self._policy,
             finds_challenges=self._own.crawl.render != "never",
         )

@@ -98,13 +98,20 @@ def test_law_15_more_failures_never_allow_more(evidence: Evidence, more: int) ->
             False,
             id="F30 server down",
         ),
-        pytest.param(replace(CALM, known_failed=99, failed=99), RunState.FAILED, False, id="F32 all 5xx"),
-        pytest.param(replace(CALM, known_failed=30, failed=30), RunState.FAILED, False, id="F33 30 % of 503"),
+        pytest.param(replace(CALM, known_failed=100, failed=100), RunState.FAILED, False, id="F32 all 5xx"),
+        pytest.param(
+            replace(CALM, known_failed=99, failed=99), RunState.PARTIAL, False, id="R11 all but one"
+        ),
+        pytest.param(
+            replace(CALM, known_failed=30, failed=30), RunState.PARTIAL, False, id="F33 30 % of 503"
+        ),
         pytest.param(replace(CALM, root_failed="404"), RunState.FAILED, False, id="F35 root 404"),
         pytest.param(replace(CALM, root_failed="403 Forbidden"), RunState.FAILED, False, id="F41 403"),
         pytest.param(replace(CALM, robots_unreachable=True), RunState.FAILED, False, id="P4 robots.txt"),
         pytest.param(replace(CALM, known_failed=10, failed=10), RunState.PARTIAL, True, id="P4 just 10 %"),
-        pytest.param(replace(CALM, known_failed=11, failed=11), RunState.FAILED, False, id="P4 over 10 %"),
+        pytest.param(replace(CALM, known_failed=11, failed=11), RunState.PARTIAL, False, id="P4 over 10 %"),
+        pytest.param(replace(CALM, known_doubtful=30), RunState.PARTIAL, False, id="R11 30 % in doubt"),
+        pytest.param(replace(CALM, known_doubtful=100), RunState.FAILED, False, id="R11 all in doubt"),
         pytest.param(replace(CALM, stopped=True), RunState.CANCELLED, False, id="G2 unfinished"),
         pytest.param(replace(CALM, known=0, failed=3), RunState.PARTIAL, True, id="first crawl, 3 failed"),
     ],
@@ -113,6 +120,14 @@ def test_P4_cases(evidence: Evidence, state: RunState, may_delete: bool) -> None
     verdict = judge(evidence)
     assert (verdict.state, verdict.may_delete) == (state, may_delete)
     assert verdict.may_miss == (state is RunState.COMPLETED)
+
+
+@law
+@given(evidences)
+def test_R11_a_run_has_failed_only_if_root_robots_or_all_known_pages_did(evidence: Evidence) -> None:
+    whole = evidence.root_failed is not None or evidence.robots_unreachable
+    every = 0 < evidence.known <= evidence.known_failed
+    assert (judge(evidence).state is RunState.FAILED) == (not evidence.stopped and (whole or every))
 
 
 def test_F35_the_error_names_the_root_and_why() -> None:

@@ -17,4 +17,5 @@ class Ending:
     missing: Sequence[Page] | None = None  # unreached pages as counted; None: absence proves nothing
     dropped: Sequence[Page] = ()  # pages whose content goes
     letters: Sequence[tuple[str, str]] = ()  # whom to tell, and of which event
+    forgives: bool = False  # what the run took for gone is forgotten: it did not see clearly
     mark: str | None = None  # the state of the source that was read whole, to be known again

@@ -53,6 +53,9 @@ def judge(evidence: Evidence) -> Verdict:
     error = _outage(evidence)
     if error is not None:
         return Verdict(state=RunState.FAILED, may_delete=False, may_miss=False, error=error)
+    error = _widespread(evidence)
+    if error is not None:
+        return Verdict(state=RunState.PARTIAL, may_delete=False, may_miss=False, error=error)
     if evidence.known_barred > FEW and evidence.is_outage(evidence.known_barred):
         error = f"{evidence.known_barred} of {evidence.known} known pages refuse us now (401 or 403): kept"
         return Verdict(state=RunState.PARTIAL, may_delete=False, may_miss=False, error=error)
@@ -85,6 +88,13 @@ def _outage(evidence: Evidence) -> str | None:
         return f"the root could not be read: {evidence.root_failed}"
     if evidence.robots_unreachable:
         return "robots.txt could not be read, so nothing was fetched"
+    if evidence.known and evidence.known_failed + evidence.known_doubtful >= evidence.known:
+        return _widespread(evidence)
+    return None
+
+
+def _widespread(evidence: Evidence) -> str | None:
+    """What is wrong with so many of the known pages that none is deleted, whatever the rest shows."""
     if evidence.known and evidence.is_outage(evidence.known_failed):
         return f"{evidence.known_failed} of {evidence.known} known pages could not be read"
     odd = evidence.known_failed + evidence.known_doubtful

@@ -14,6 +14,7 @@ from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.core.outbox import letters
 from afresh.core.scope import Rules
+from afresh.core.states import UNFINISHED
 from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
@@ -244,6 +245,7 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         error=verdict.error,
         missing=missing,
         dropped=dropped,
+        forgives=not verdict.may_delete and state not in UNFINISHED,
         letters=letters(course.kit.targets, course.source.label, state, counts),
         mark=await _mark(course, state, dropped),
     )

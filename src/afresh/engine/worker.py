@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
-from afresh.core.model import Claim, Limits, Run, RunState, Visit
+from afresh.core.model import Claim, CrawlId, Limits, Run, RunState, Visit
 from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.lineup import Lineup
@@ -24,7 +24,7 @@ LINGER = 0.03  # seconds a finished visit waits for others to share its transact
 BATCH = 256  # visits in one transaction at most
 AHEAD_SECONDS = 1.0  # how much work is claimed ahead
 PROGRESS_SECONDS = 0.1
-BODIES = 32  # bodies that are read into documents at a time, fetched ones that wait included
+BODIES = 10  # pages that are fetched and not written yet, beside those under way: a kill asks for them again
 BODY_BYTES = 48 * 2**20  # and how large they may be together
 UNDECIDED_BYTES = 32 * 2**20  # of bodies that wait until the rest was seen
 GRACE = 5.0  # seconds that visits under way get to finish after a stop
@@ -59,6 +59,7 @@ class Worker:
         self._body_bytes = 0
         self._door = asyncio.Lock()
         self._smaller = asyncio.Event()
+        self._unwritten: set[CrawlId] = set()  # claims that hold one of the bodies until they are written
         self._concluding: set[asyncio.Task[None]] = set()
         self._moved = asyncio.Event()  # something was committed or taken
         self._batch = 2 * self._lanes
@@ -225,7 +226,7 @@ class Worker:
             if fetched is None:
                 self._return(claim, looked=True)
             elif isinstance(fetched, Body):
-                await self._make_room(len(fetched.data))
+                await self._make_room(claim, len(fetched.data))
                 self._beside(tasks, self._conclude_body(claim, fetched))
             else:
                 await self._conclude(claim, conclude(claim, fetched, self.kit))
@@ -238,9 +239,10 @@ class Worker:
         self._returned.append(claim)
         self._moved.set()
 
-    async def _make_room(self, size: int) -> None:
+    async def _make_room(self, claim: Claim, size: int) -> None:
         """Wait until few enough and small enough bodies are in work for one more."""
         await self._bodies.acquire()
+        self._unwritten.add(claim.crawl_id)
         async with self._door:
             while self._body_bytes and self._body_bytes + size > BODY_BYTES:
                 self._smaller.clear()
@@ -253,9 +255,14 @@ class Worker:
         try:
             await self._conclude(claim, work)
         finally:
-            self._bodies.release()
             self._body_bytes -= size
             self._smaller.set()
+
+    def _leave_room(self, claim: Claim) -> None:
+        """Let another page be fetched in place of one that is written, or waits for the rest."""
+        if claim.crawl_id in self._unwritten:
+            self._unwritten.discard(claim.crawl_id)
+            self._bodies.release()
 
     def _beside(self, tasks: asyncio.TaskGroup, work: Coroutine[None, None, None]) -> None:
         task = tasks.create_task(work)
@@ -293,6 +300,7 @@ class Worker:
             done = broken_visit(claim, error, self.kit)
         if isinstance(done, Waiting):
             self._undecided.append(done)
+            self._leave_room(claim)
             self._undecided_bytes += done.weight
             self._moved.set()
         else:
@@ -301,7 +309,8 @@ class Worker:
     async def _commit(self) -> None:
         while True:
             visits = [await self._finished.get()]
-            await asyncio.sleep(LINGER)
+            if not self._bodies.locked():  # else fetching waits for this
+                await asyncio.sleep(LINGER)
             while len(visits) < BATCH and not self._finished.empty():
                 visits.append(self._finished.get_nowait())
             await asyncio.shield(self._write(visits))
@@ -321,6 +330,8 @@ class Worker:
         journal.visits_written(written)
         if kit.scoring is not None:
             kit.scoring.note(written)
+        for visit in visits:
+            self._leave_room(visit.claim)
         self._held -= len(visits)
         self._done += len(written)
         self._moved.set()

@@ -1,6 +1,8 @@
 """Deadlines of many requests, watched together: a timer for each would cost more than a 304 itself."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 LARGEST_TICK = 0.5
 
@@ -45,6 +47,21 @@ class Deadlines:
     def end(self, deadline: Deadline) -> None:
         """Stop watching."""
         self._open.discard(deadline)
+
+    @contextmanager
+    def paused(self, deadline: Deadline) -> Iterator[None]:
+        """Let time pass that does not count, as while a host is not to be asked yet."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._open.discard(deadline)
+        try:
+            yield
+        finally:
+            deadline.began += loop.time() - began
+            deadline.stirred = loop.time()
+            self._open.add(deadline)
+            if self._timer is None:
+                self._timer = loop.call_later(self._tick, self._look)
 
     def stir(self, deadline: Deadline) -> None:
         """Note that something came."""

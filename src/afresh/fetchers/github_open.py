@@ -84,5 +84,5 @@ def open_github(
         return await gate.refusal(url)
 
     http = HttpFetcher(options, clock=clock, refusal=barred)
-    gate = RobotsGate(http, http, respect=respect_robots, clock=clock)
+    gate = RobotsGate(http, http, respect=respect_robots, clock=clock, learn=http.pace.learn)
     return repository, GithubFetcher(repository, api, gate)

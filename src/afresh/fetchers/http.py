@@ -1,6 +1,7 @@
 """The one HTTP client: every request afresh sends to a site goes through here, guarded and bounded."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,11 +11,13 @@ from yarl import URL
 
 from afresh.core.looks import Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
 from afresh.core.rendering import challenge_in
+from afresh.core.urls import domain_of
 from afresh.fetchers import answers
 from afresh.fetchers.client import AbstractResolver, aiohttp
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.deadlines import Deadline, Deadlines
 from afresh.fetchers.guard import AddressPolicy, asked_host
+from afresh.fetchers.pace import HostPace
 from afresh.fetchers.redirects import Hop, barred, end_at, hop_of, outside, postponed, same_site
 from afresh.fetchers.tls import trusted
 from afresh.fetchers.trouble import RAISED, trouble
@@ -44,6 +47,7 @@ class HttpOptions:
     max_body_bytes: int = 10 * 1024 * 1024
     max_redirects: int = 5
     connections_per_host: int = 16
+    delay_seconds: float = 0.0  # between an answer of a host and the next request to it
     finds_challenges: bool = False  # whether a refusal comes with a page that lets browsers through
     policy: AddressPolicy = field(default_factory=AddressPolicy)
 
@@ -75,6 +79,7 @@ class HttpFetcher:
         refusal: Refusal | None = None,
         resolver: AbstractResolver | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
         self._clock = clock
@@ -83,6 +88,7 @@ class HttpFetcher:
         self._sleep = sleep
         self._session: aiohttp.ClientSession | None = None
         self._deadlines = Deadlines(options.total_seconds, options.idle_seconds)
+        self.pace = HostPace(options.delay_seconds, sleep=sleep, ticks=ticks)
 
     async def fetch(self, request: Request) -> Fetched:
         """Look at a page, conditionally when the request carries validators."""
@@ -122,7 +128,7 @@ class HttpFetcher:
     async def _follow(self, asked: str, terms: _Terms, deadline: Deadline) -> Fetched:
         chain = [asked]
         while True:
-            seen = await self._ask(chain[-1], asked, terms, deadline)
+            seen = await self._ask_in_turn(chain[-1], asked, terms, deadline)
             if isinstance(seen, _Tripped):
                 terms = replace(terms, validators=None, issuer="")
                 continue
@@ -132,6 +138,19 @@ class HttpFetcher:
             if end := end or await self._bar(seen, asked, terms, deadline):
                 return end
             chain.append(seen.to or "")
+
+    async def _ask_in_turn(
+        self, url: str, asked: str, terms: _Terms, deadline: Deadline
+    ) -> Fetched | Hop | _Tripped:
+        """One request when its host may be asked; what that takes is not the fault of the host."""
+        domain, turn = domain_of(url), None
+        if self.pace.delay_of(domain):
+            with self._deadlines.paused(deadline):
+                turn = await self.pace.enter(domain)
+        try:
+            return await self._ask(url, asked, terms, deadline)
+        finally:
+            self.pace.leave(domain, turn)
 
     async def _ask(self, url: str, asked: str, terms: _Terms, deadline: Deadline) -> Fetched | Hop | _Tripped:
         """One request and the meaning of its answer."""

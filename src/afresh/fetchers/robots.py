@@ -1,12 +1,13 @@
 """Keeps to robots.txt (RFC 9309): a fetcher that asks the site's rules before the fetcher it wraps."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal, Protocol
 
 from afresh.core.looks import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
-from afresh.core.urls import canonical, origin_of
+from afresh.core.urls import canonical, domain_of, origin_of
 from afresh.fetchers.answers import EMPTY
 from afresh.fetchers.robots_rules import RobotsRules
 from afresh.ports import Clock, Fetcher
@@ -50,12 +51,14 @@ class RobotsGate:
         agent: str = "afresh",
         respect: bool = True,
         clock: Clock = lambda: datetime.now(UTC),
+        learn: Callable[[str, float], None] | None = None,
     ) -> None:
         self._inner = inner
         self._reader = reader
         self._agent = agent
         self._respect = respect
         self._clock = clock
+        self._learn = learn  # the distance that the host of a robots.txt asks for
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[_Known]] = {}
 
@@ -135,6 +138,8 @@ class RobotsGate:
             # RFC 9309 2.4: a stale copy beats none
             known = _Known("ok", max(known.until, self._clock() + _STALE_KEPT), old.rules)
         self._known[origin] = known
+        if self._learn is not None and known.rules is not None:
+            self._learn(domain_of(f"{origin}/"), known.rules.crawl_delay or 0.0)
         return known
 
     async def _understand(self, seen: Fetched) -> _Known:

@@ -39,7 +39,7 @@ class Endings:
                 await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)
             if ending.mark is not None:
                 await tx.run("set_mark", source=run.source_id, mark=ending.mark)
-            await _settle_marks(tx, run, ending.state)
+            await _settle_marks(tx, run, ending)
             await post(tx, run, ending.letters, now)
         self._links.forget()
         return run_from(row)
@@ -62,10 +62,10 @@ async def _close(tx: Session, run: Run, ending: Ending, now: datetime) -> Row:
     return row
 
 
-async def _settle_marks(tx: Session, run: Run, state: RunState) -> None:
-    """A failed run's marks are forgiven; a run that saw clearly replaces what earlier ones saw."""
-    source = run.source_id
-    if state is RunState.FAILED:
+async def _settle_marks(tx: Session, run: Run, ending: Ending) -> None:
+    """The marks of a run in an outage are forgiven; one that saw clearly replaces what earlier ones saw."""
+    source, state = run.source_id, ending.state
+    if state is RunState.FAILED or ending.forgives:
         if await tx.run("forgive_run", source=source, run=run.id):
             await tx.run("mark_graph", source=source, changed=1)
     elif state not in UNFINISHED and run.mode is not RunMode.CHECK:

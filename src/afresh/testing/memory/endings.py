@@ -38,7 +38,7 @@ class MemoryEndings(MemorySweeps, MemoryListings, MemoryOutbox):
                 self._free_rows(run.id, now)
             if ending.mark is not None:
                 self.set_mark(run.source_id, ending.mark)
-            self._settle_marks(self.tables.runs[run.id])
+            self._settle_marks(self.tables.runs[run.id], forgives=ending.forgives)
             self.post(run, ending.letters, now)
         return self.tables.runs[run.id]
 
@@ -48,10 +48,10 @@ class MemoryEndings(MemorySweeps, MemoryListings, MemoryOutbox):
             if row.run_id == run and row.locked_at is None:
                 self.tables.change_attempt(row.id, now, run_id=None)
 
-    def _settle_marks(self, run: Run) -> None:
+    def _settle_marks(self, run: Run, *, forgives: bool) -> None:
         if run.state in UNFINISHED:
             return
-        failed = run.state is RunState.FAILED
+        failed = run.state is RunState.FAILED or forgives
         if run.mode is RunMode.CHECK and not failed:
             return
         for row in self.tables.pages_of(run.source_id):
