@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from afresh.fetchers import robots_rules
 from afresh.fetchers.robots_rules import RobotsRules
 
 SIZE = 500 * 1024
@@ -204,7 +205,45 @@ def test_F72_a_hostile_file_costs_little(name: str) -> None:
     began = time.process_time()
     rules = RobotsRules(HOSTILE[name][:SIZE], "afresh")
     read = time.process_time()
-    assert rules.refusal(LONG_PATH) is None
+    assert rules.refusal(LONG_PATH) in (None, robots_rules.TOO_MANY)
     asked = time.process_time()
     assert read - began < 3.0
     assert asked - read < 1.0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["*a*{n}", "*a*a*a*a*{n:x}$", "*" + "a" * 50 + "b{n:x}", "/a*{n}b"],
+    ids=["two pieces", "many pieces", "long piece", "below a folder"],
+)
+def test_S2_F119_matching_a_url_is_bounded_whatever_the_rules(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL that cannot be decided within the bound is left alone: a rule may forbid it."""
+    lines = "\n".join(f"Disallow: {rule.format(n=n)}" for n in range(30_000))
+    rules = RobotsRules(f"User-agent: *\n{lines}".encode()[:SIZE], "afresh")
+    compared = 0
+    matches = robots_rules._Rule.matches
+
+    class Path(str):
+        def __contains__(self, piece: object) -> bool:
+            nonlocal compared
+            compared += len(self) + len(str(piece))
+            return super().__contains__(str(piece))
+
+    monkeypatch.setattr(robots_rules, "_unescaped", lambda path, plain: Path(path))
+    monkeypatch.setattr(robots_rules._Rule, "matches", lambda rule, path: matches(rule, str(path)))
+    assert rules.refusal(LONG_PATH) == robots_rules.TOO_MANY
+    assert 0 < compared <= robots_rules.MAX_COMPARED_CHARACTERS
+
+
+def test_S2_rules_beyond_the_bound_do_not_weaken_those_that_decide_at_once() -> None:
+    lines = "\n".join(f"Disallow: *{n}x" for n in range(30_000))
+    rules = RobotsRules(f"User-agent: *\nDisallow: /closed/\n{lines}".encode(), "afresh")
+    assert rules.refusal("http://x.org/closed/a") == "robots.txt line 2: Disallow: /closed/"
+    assert rules.refusal("http://x.org/a") is None
+
+
+def test_S2_sitemaps_are_named_once_and_not_without_end() -> None:
+    lines = "\n".join(f"Sitemap: /{n % 3_000}" for n in range(6_000))
+    assert RobotsRules(lines.encode(), "afresh").sitemaps == tuple(f"/{n}" for n in range(1_000))

@@ -2,8 +2,11 @@
 
 import asyncio
 import gzip
+import itertools
 import json
+import random
 import time
+import tracemalloc
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +21,8 @@ from afresh.core.model import Listed
 from afresh.core.scope import Rules, Scope
 from afresh.core.urls import canonical
 from afresh.fetchers.robots import RobotsGate
+from afresh.sources import sitemap_file
+from afresh.sources.llms import lines_in
 from afresh.sources.sitemap import STEP, SitemapListing, read_sitemaps
 from afresh.sources.sitemap_file import SitemapFile, parse_lastmod, parse_sitemap
 from afresh.sources.web import WebLister
@@ -210,7 +215,7 @@ async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None
     parsed: list[int] = []
     turns = turns_at_last = 0
 
-    async def parse(data: bytes) -> SitemapFile:
+    async def parse(data: bytes, largest: int) -> SitemapFile:
         parsed.append(len(data))
         return parse_sitemap(data)
 
@@ -235,7 +240,7 @@ async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None
 
 
 async def test_F76_a_map_that_breaks_its_parser_is_told() -> None:
-    async def parse(data: bytes) -> SitemapFile:
+    async def parse(data: bytes, largest: int) -> SitemapFile:
         raise ExtractError("reading the page took longer than 60 s")
 
     found = await _listing({"/sitemap.xml": answer(200, b" " * 300_000 + urlset("/a"))}, parse=parse)
@@ -287,6 +292,114 @@ def test_a_large_map_is_read_in_good_time() -> None:
     started = time.process_time()
     assert len(parse_sitemap(data).entries) == 50_000
     assert time.process_time() - started < 3
+
+
+# ---- S2: what a packed or crafted file may cost --------------------------------------------------
+
+
+class _Elsewhere:
+    """Stands for the parser processes: notes what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[int, int]] = []
+
+    async def __call__(self, data: bytes, largest: int) -> SitemapFile:
+        self.given.append((len(data), largest))
+        return parse_sitemap(data, largest)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(urlset("/a")),
+        gzip.compress(b"<urlset>" + b"<a/>" * 100_000 + b"</urlset>"),
+        gzip.compress(b"](a\n" * 100_000),
+        urlset(*(f"/{n}" for n in range(1_000))),
+        b"http://x.org/a\n" * 2_000,
+    ],
+    ids=["tiny gzip", "gzip of elements", "gzip of lines", "plain xml", "plain text"],
+)
+async def test_S2_F118_what_is_packed_or_not_tiny_is_never_parsed_on_the_loop(
+    data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The packed size says nothing about the work: 50 KB took the loop for 68 s."""
+    inline: list[int] = []
+
+    def parse_inline(*given: Any) -> SitemapFile:
+        inline.append(len(given[0]))
+        return parse_sitemap(*given)
+
+    monkeypatch.setattr("afresh.sources.sitemap.parse_sitemap", parse_inline)
+    elsewhere = _Elsewhere()
+    await _listing({"/sitemap.xml": answer(200, data)}, parse=elsewhere, largest=5_000_000)
+    assert inline == []
+    assert elsewhere.given == [(len(data), 5_000_000)]
+
+
+@pytest.mark.parametrize("inside", ["<a/>", "<url/>", "<url><a><b/></a></url>", "<x><y/><y/></x>"])
+def test_S2_elements_are_bounded_and_freed_as_they_are_read(
+    inside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more of the tree is ever held than the parser reads ahead (32 KB, of four bytes each)."""
+    held: list[int] = []
+    free = sitemap_file._free
+    frees = itertools.count()
+    monkeypatch.setattr(sitemap_file, "MAX_ELEMENTS", 40_000)
+
+    def counted(element: Any, parent: Any) -> None:
+        free(element, parent)
+        if next(frees) % 1_000 == 0:
+            held.append(sum(1 for _ in element.getroottree().iter()))
+
+    monkeypatch.setattr(sitemap_file, "_free", counted)
+    found = parse_sitemap(f"<urlset><url><loc>http://x.org/1</loc></url>{inside * 41_000}</urlset>".encode())
+    assert [entry.loc for entry in found.entries] == ["http://x.org/1"]
+    assert found.error == "more than 40,000 elements; the rest was not read"
+    assert 0 < max(held) < 9_000
+
+
+def test_S2_unpacked_bytes_ratio_and_members_are_bounded() -> None:
+    assert parse_sitemap(gzip.compress(b" " * 2_000_000)).error == "packed like a bomb"
+    many = gzip.compress(b"") * 1_001
+    assert parse_sitemap(many).error == "packed in more than 1,000 parts"
+    whole = gzip.compress(urlset("http://x.org/1")) + gzip.compress(b"\n")
+    assert len(parse_sitemap(whole).entries) == 1
+    noise = gzip.compress(random.Random(1).randbytes(3_000), 0)
+    assert parse_sitemap(noise, largest=2_000).error == "larger than 0 MB"
+    assert parse_sitemap(gzip.compress(urlset("http://x.org/1"))).size == len(urlset("http://x.org/1"))
+
+
+def test_S2_the_text_form_is_bounded_in_lines_links_and_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    one_line = "".join(f"[x](/{n}) " for n in range(1_000)).encode()
+    links = parse_sitemap(one_line, most=100)
+    assert (len(links.entries), links.over) == (100, 100)
+    monkeypatch.setattr(sitemap_file, "MAX_LINES", 100)
+    lines = parse_sitemap(b"http://x.org/a\n" + b"-\n" * 200)
+    assert lines.error == "more than 100 lines; the rest was not read"
+    monkeypatch.setattr(sitemap_file, "MAX_LISTED_CHARACTERS", 1_000)
+    long = parse_sitemap(urlset(*(f"http://x.org/{n}/{'a' * 400}" for n in range(10))))
+    assert (len(long.entries), long.over) == (2, 8)
+    assert [len(entry.loc) for entry in parse_sitemap(urlset(f"http://x.org/{'a' * 900}")).entries] == [913]
+
+
+def test_S2_no_list_of_lines_is_ever_made() -> None:
+    """50 million lines as a list are 2.5 GB; one after the other they are nothing."""
+    assert list(lines_in("a\r\nb\u2028\n\nc\nd", 3)) == ["a", "b", "c"]
+    tracemalloc.start()
+    parse_sitemap(b"a\n" * 500_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8_000_000
+
+
+async def test_S2_all_files_together_are_counted_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("afresh.sources.sitemap.MOST_BYTES", 3_000)
+    names = [f"/m{n}.xml.gz" for n in range(10)]
+    routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*names))}
+    routes |= dict.fromkeys(names, answer(200, gzip.compress(urlset("/a") + b"\n" * 2_000)))
+    found = await _listing(routes)
+    assert found.maps == 3
+    assert found.errors == ("8 sitemap files were not read: more than is sensible",)
 
 
 # ---- the source ----------------------------------------------------------------------------------

@@ -169,6 +169,25 @@ async def test_F102_bodies_have_a_size_and_a_time(keeper: Keeper) -> None:
     assert sent[0]["status"] == 408
 
 
+@pytest.mark.parametrize(
+    ("media", "body", "status"),
+    [
+        ("application/json", b"[" + b"[]," * 20_000 + b"1]", 413),
+        ("application/problem+json", b"{" + b'"a":1,' * 20_000 + b'"b":1}', 413),
+        ("", b"[" + b"1," * 20_000 + b"1]", 413),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=1"] * 101), 413),
+        ("application/x-www-form-urlencoded", b"a=" + b"x" * 65_536, 413),
+        ("application/x-www-form-urlencoded; charset=utf-8", b"a=" + b"," * 65_000 + b"&b=1", 200),
+        ("application/json", b"[" + b"1," * 19_000 + b"1]", 200),
+    ],
+)
+async def test_S2_S7_F120_a_body_of_many_values_or_endless_fields_is_refused_unread(
+    keeper: Keeper, media: str, body: bytes, status: int
+) -> None:
+    """A body of a megabyte may hold 300,000 lists, and one field may be all of it."""
+    assert (await ask(door(keeper), "POST", "/x", {"content-type": media}, body=body)).status == status
+
+
 async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keeper) -> None:
     token, other = await made(keeper), await made(keeper)
     app = door(keeper, burst=5, requests_per_second=0.01)

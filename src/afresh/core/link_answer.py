@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from afresh.core.json_input import MAX_JSON_VALUES, BadJson, count_values, read_json
 from afresh.core.link_score import LONGEST_COMMENT, LONGEST_KEYWORD, AskedLink, Verdict, usual
 from afresh.core.plain import shortened, without_marks, without_thoughts
 
@@ -69,9 +70,12 @@ def named_urls(reading: Reading) -> frozenset[str]:
 
 def _entries(content: str) -> tuple[list[Any], bool]:
     """The entries of the list, and whether it is whole; one that was cut off or framed is repaired."""
+    raw = content.encode("utf-8", "surrogatepass")
+    if count_values(raw) > MAX_JSON_VALUES:
+        raise BadAnswer("JSON with more values than scores have")
     try:
-        answer = json.loads(content)
-    except (ValueError, RecursionError):
+        answer = read_json(raw, max_bytes=len(raw))
+    except BadJson:
         return _repaired(content)
     entries = answer.get("links") if isinstance(answer, dict) else answer
     if not isinstance(entries, list):

@@ -15,6 +15,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 _USER = re.compile(r"[^/?#\\]*@")
 _SHOWN = 60  # characters of a line that a note quotes
 _NAMED = 5  # lines that a note names
+MAX_NOTES = 1_000  # lines that are told to be no address; more are only counted
 _NO_TEXT = "\ufffd"
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
@@ -27,6 +28,7 @@ class LinkList:
     refused: list[str] = field(default_factory=list)  # lines that name no address, with their numbers
     typed: dict[str, str] = field(default_factory=dict)  # address → as its first line writes it
     repeated: list[int] = field(default_factory=list)  # lines that name an address once more
+    unnamed: int = 0  # lines that name no address, beyond MAX_NOTES
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -36,7 +38,8 @@ class LinkList:
     @property
     def notes(self) -> list[str]:
         """What a reader of the file should know."""
-        return [*self.refused, *self._repeats()]
+        more = [f"{self.unnamed:,} more lines are no addresses"] if self.unnamed else []
+        return [*self.refused, *more, *self._repeats()]
 
     def _repeats(self) -> list[str]:
         if not self.repeated:
@@ -53,7 +56,7 @@ def is_link_list(name: str, head: bytes) -> bool:
     if name.rpartition(".")[2].lower() not in _ENDINGS and "." in name:
         return False
     found = parse_links(head)
-    return bool(_SAYS_SO.search(name)) or len(found.lines) > len(found.refused)
+    return bool(_SAYS_SO.search(name)) or len(found.lines) > len(found.refused) + found.unnamed
 
 
 def parse_links(data: bytes) -> LinkList:
@@ -64,7 +67,9 @@ def parse_links(data: bytes) -> LinkList:
         if not typed:
             continue
         url = _address(typed)
-        if url is None:
+        if url is None and len(found.refused) >= MAX_NOTES:
+            found.unnamed += 1
+        elif url is None:
             found.refused.append(f"line {number}: {_why(typed)}")
         elif url in found.lines:
             found.repeated.append(number)

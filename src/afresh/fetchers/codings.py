@@ -1,5 +1,6 @@
 """Undoes gzip and deflate in small steps, so that a bomb is cut where it passes the cap."""
 
+import asyncio
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -7,6 +8,7 @@ from typing import Protocol
 from afresh.failpoints import failpoint
 
 STEP = 64 * 1024
+UNPACKED_PER_TURN_BYTES = 16 * STEP  # before the event loop gets a turn
 OFFERED = "gzip, deflate"
 _MOST_MEMBERS = 1_000  # each may be empty, so that the size alone does not bound the work
 
@@ -87,7 +89,7 @@ async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], Non
     """
     decoder = Decoder(coding) if coding else None
     data = bytearray()
-    raw = 0
+    raw = turn = 0
     while chunk := await stream.readany():
         stir()
         failpoint("fetch.body")
@@ -96,6 +98,10 @@ async def gather(stream: Stream, coding: str, limit: int, stir: Callable[[], Non
             data += piece
             if len(data) > limit:
                 return data
+            turn += len(piece)
+            if turn >= UNPACKED_PER_TURN_BYTES:
+                turn = 0
+                await asyncio.sleep(0)  # a small chunk may unpack to a thousand times its size
         if raw > limit + 64 * 1024:
             raise TooLarge
     if decoder:

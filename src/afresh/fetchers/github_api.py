@@ -22,6 +22,7 @@ from afresh.ports.calls import Answer
 _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
 _VERSION = "2022-11-28"
 _LARGEST_JSON = 32 * 1024 * 1024
+_MAX_TREE_VALUES = 1_500_000  # GitHub lists at most 100,000 files, with eight values each
 _MOST_HOPS = 3
 _CLIMBS = re.compile(
     r"(?:%2f|%5c|/)\.{1,2}(?:%2f|%5c|[/?]|$)", re.IGNORECASE
@@ -87,7 +88,7 @@ class GithubApi:
         if not isinstance(answer, Answer):
             return answer
         try:
-            tree = await asyncio.to_thread(lambda: read_tree(as_json(answer.data), below))
+            tree = await asyncio.to_thread(_tree_in, answer.data, below)
             return Listing(tree, _etag(answer.headers.get("etag")))
         except WrongAnswer as wrong:
             return _odd(wrong)
@@ -227,3 +228,7 @@ def _asked(answer: NotModified | Trouble) -> Trouble:
     if not isinstance(answer, NotModified):
         return answer
     return Failed(outcome=Outcome.FAILED, reason="304 Not Modified, though nothing was asked conditionally")
+
+
+def _tree_in(data: bytes, below: str) -> Tree:
+    return read_tree(as_json(data, _LARGEST_JSON, _MAX_TREE_VALUES), below)

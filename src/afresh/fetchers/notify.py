@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from afresh.core.errors import ApiError, ApiLate
+from afresh.core.json_input import read_json
 from afresh.fetchers.trouble import not_allowed
 from afresh.processes import reaped
 
@@ -55,7 +56,7 @@ class AppriseNotifier:
 
 def _check(said: bytes) -> None:
     try:
-        told = json.loads(said)
+        told = read_json(said)
         refused, reason = told["refused"], told["reason"]
     except (ValueError, KeyError, TypeError):
         raise ApiError("apprise ended without saying how it went") from None

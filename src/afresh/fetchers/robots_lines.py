@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 LARGEST_DELAY_SECONDS = 60.0
+MAX_SITEMAPS = 1_000  # that are kept, each once: no more are ever read
 
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_LINE = 16 * 1024  # as the reference parser: the rest of a longer one is not read
@@ -66,7 +67,7 @@ def read(data: bytes, agent: str) -> tuple[Said, tuple[str, ...]]:
     """What a robots.txt says to `agent` (else to everyone), and the sitemaps it names."""
     token = agent.lower().encode()
     own, common = Said(), Said()
-    sitemaps: list[str] = []
+    sitemaps: dict[str, None] = {}
     ruled, paced = _Audience(), _Audience()  # a pause ends the names before it, but does not begin rules
     for number, name, value in _fields(data):
         if name == "agent":
@@ -74,7 +75,8 @@ def read(data: bytes, agent: str) -> tuple[Said, tuple[str, ...]]:
             ruled.add(said)
             paced.add(said)
         elif name == "sitemap":
-            sitemaps.append(value.decode("utf-8", "replace"))
+            if len(sitemaps) < MAX_SITEMAPS:
+                sitemaps.setdefault(value.decode("utf-8", "replace"))
         elif name in ("delay", "rate"):
             seconds = _seconds(value) if name == "delay" else _interval(value)
             for said in paced.begin():

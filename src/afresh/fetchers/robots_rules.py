@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from afresh.fetchers.robots_lines import Line, read
 
+MAX_COMPARED_CHARACTERS = 4_000_000  # of one URL, over all rules it is compared with
+TOO_MANY = "robots.txt has too many rules that may concern this URL: it is left alone"
+
 _PATH = re.compile(r"(?:[^/?#]*//)?[^/?;#]*([^#]*)")
 _ESCAPED = {code: f"%{code:02X}" for code in range(256) if not 0x20 <= code < 0x7F}
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
@@ -36,6 +39,10 @@ class _Rule:
         return 0 <= at <= len(path) - len(self.pieces[-1]) and path.endswith(self.pieces[-1])
 
 
+class TooManyRules(Exception):
+    """More rules may concern a path than it can be compared with."""
+
+
 class _Index:
     """Finds the strongest rule that matches, without trying every one."""
 
@@ -46,15 +53,21 @@ class _Index:
         self._lengths = sorted(set(map(len, self._by_head)))
 
     def decide(self, path: str) -> _Rule | None:
-        """The strongest rule for a path."""
+        """The strongest rule for a path; TooManyRules where that takes more work than a page is worth."""
         best: _Rule | None = None
+        left = MAX_COMPARED_CHARACTERS
         for length in self._lengths:
             if length > len(path):
                 break
-            rules = self._by_head.get(path[:length])
-            found = _first(rules, path) if rules else None
-            if found is not None and (best is None or found.rank > best.rank):
-                best = found
+            for rule in self._by_head.get(path[:length], ()):
+                if best is not None and rule.rank <= best.rank:
+                    break  # weaker ones follow
+                left -= len(path) + len(rule.text)
+                if left < 0:
+                    raise TooManyRules
+                if rule.needle in path and rule.matches(path):  # one search rules out nearly every other
+                    best = rule
+                    break
         return best
 
 
@@ -74,10 +87,13 @@ class RobotsRules:
     def refusal(self, url: str) -> str | None:
         """Why the agent may not fetch `url`, with the line that says so; None if it may."""
         path = _path(url)
-        no = self._disallows.decide(_unescaped(path, _PLAINER))
-        if no is None or path == "/robots.txt":
-            return None
-        yes = self._allows.decide(_unescaped(path, _PLAIN))
+        try:
+            no = self._disallows.decide(_unescaped(path, _PLAINER))
+            if no is None or path == "/robots.txt":
+                return None
+            yes = self._allows.decide(_unescaped(path, _PLAIN))
+        except TooManyRules:
+            return TOO_MANY
         if yes is not None and yes.rank > no.rank:
             return None
         return f"robots.txt line {no.line}: Disallow: {no.text[:200]}"
@@ -92,14 +108,6 @@ def _rule(line: Line, plain: dict[str, str]) -> _Rule:
     pieces = tuple(filter(None, rest))
     rank = 2 * len(text) + line.allow
     return _Rule(line.number, text, rank, head, pieces, max(pieces, key=len, default=""), whole)
-
-
-def _first(rules: Iterable[_Rule], path: str) -> _Rule | None:
-    """The first that matches; one search for its longest piece rules out nearly every other."""
-    for rule in rules:
-        if rule.needle in path and rule.matches(path):
-            return rule
-    return None
 
 
 def _after(path: str, pieces: Iterable[str], at: int) -> int:

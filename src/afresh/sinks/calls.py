@@ -1,6 +1,5 @@
 """Every call to an external store: by the guarded client, logged, its trouble told once, no secret in it."""
 
-import json
 import logging
 import re
 import time
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 from afresh.core.errors import ApiError, SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.core.httpdate import parse_retry_after
+from afresh.core.json_input import BadJson, read_json
 from afresh.core.masking import mask_secrets, one_line
 from afresh.ports import Clock
 from afresh.ports.calls import Answer, Asker
@@ -19,6 +19,7 @@ from afresh.ports.calls import Answer, Asker
 log = logging.getLogger("afresh.sinks")
 
 _LONGEST = 200
+_MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing names a hundred documents
 _PASSES = frozenset({408, 409, 425, 429})
 _FULL = ("storage limit", "storage quota", "insufficient_quota", "maximum storage")
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -140,8 +141,8 @@ class Calls:
 def as_object(data: bytes) -> dict[str, Any]:
     """The JSON object of a body; empty where it holds none."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = read_json(data, max_bytes=_MAX_ANSWER_BYTES)
+    except BadJson:
         return {}
     return found if isinstance(found, dict) else {}
 

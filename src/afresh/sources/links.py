@@ -1,5 +1,6 @@
 """A file of links as a source: every address in it is a page of its own, and nothing else is."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -82,7 +83,7 @@ class LinkLister:
 
     async def _parsed(self) -> LinkList:
         settled = await self._read(self._file)
-        found = parse_links(settled.data)
+        found = await asyncio.to_thread(parse_links, settled.data)
         if not found.lines and (found.refused or not self._may_be_empty):
             raise SourceError(self._nothing(found))
         return found

@@ -5,7 +5,8 @@ pages in one file; it lists nothing and is read only where it is itself what was
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from afresh.core.scope import home_of
 from afresh.core.urls import origin_of
@@ -14,6 +15,7 @@ NAME = "llms.txt"
 LARGEST_BYTES = 5 * 1024 * 1024
 
 _LINK = re.compile(r"\]\(\s{0,3}<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)")
+_LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]++")
 _FENCES = ("```", "~~~")
 
 
@@ -27,20 +29,21 @@ def is_llms(url: str) -> bool:
     return url.endswith(f"/{NAME}")
 
 
-def links_in(text: str, most: int) -> list[str]:
+def links_in(text: str, most_lines: int) -> Iterator[str]:
     """Where the links of a Markdown list lead, in order and as they are written, without those in code."""
-    found: dict[str, None] = {}
-    for line in _outside_code(text):
+    for line in _outside_code(lines_in(text, most_lines)):
         for link in _LINK.finditer(line):
-            found.setdefault(link[1])
-        if len(found) > most:
-            break
-    return list(found)
+            yield link[1]
 
 
-def _outside_code(text: str) -> Iterator[str]:
+def lines_in(text: str, most: int) -> Iterator[str]:
+    """The first lines that are not empty, one at a time: a list of all takes many times their memory."""
+    return (found[0] for found in islice(_LINE.finditer(text), most))
+
+
+def _outside_code(lines: Iterable[str]) -> Iterator[str]:
     fence = ""
-    for line in text.splitlines():
+    for line in lines:
         mark = line.lstrip()[:3]
         if fence:
             fence = "" if mark == fence else fence

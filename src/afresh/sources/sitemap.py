@@ -16,17 +16,17 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Validators
 from afresh.core.urls import canonical
 from afresh.sources.mark import Remembered, has_room
-from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, parse_sitemap
+from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, is_packed, parse_sitemap
 
 DEEPEST = 3
 MOST_MAPS = 1_000
 MOST_URLS = 500_000
-MOST_BYTES = 10 * LARGEST_BYTES  # of all files together
+MOST_BYTES = 10 * LARGEST_BYTES  # of all files together, unpacked
 MOST_ERRORS = 20  # after so many broken files the rest is not worth its time
-LARGE = 256 * 1024  # parsed off the event loop
+SMALL_BYTES = 16 * 1024  # parsed on the spot where it is not packed; all else is parsed elsewhere
 STEP = 500  # entries that are judged without a break
 
-Parse = Callable[[bytes], Awaitable[SitemapFile]]
+Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
 
 class Reader(Protocol):
@@ -48,16 +48,16 @@ class SitemapListing:
     files: Mapping[str, Remembered] = field(default_factory=dict)  # those that can be asked for conditionally
 
 
-async def parse_here(data: bytes) -> SitemapFile:
-    """Read a sitemap on the spot."""
-    return parse_sitemap(data)
+async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
+    """Read a sitemap of at most `largest` bytes, unpacked, beside the event loop."""
+    return await asyncio.to_thread(parse_sitemap, data, largest)
 
 
 async def read_sitemaps(
     reader: Reader,
     urls: Iterable[str],
     *,
-    parse: Parse = parse_here,
+    parse: Parse = parse_in_thread,
     trim: Callable[[str], str] = lambda url: url,
     refusal: Callable[[str], str | None] = lambda url: None,
     optional: bool = False,
@@ -67,8 +67,8 @@ async def read_sitemaps(
 ) -> SitemapListing:
     """Read sitemaps and those they point to; an `optional` one may be absent, forbidden or no sitemap.
 
-    `parse` reads large files elsewhere. No more than `most_urls` addresses are ever held; once there are
-    more, the files that still wait are not fetched.
+    `parse` reads files elsewhere, all but tiny ones. No more than `most_urls` addresses are ever held; once
+    there are more, the files that still wait are not fetched.
     """
     walk = _Walk(reader, parse, trim, refusal, most_urls, largest, known or {})
     for url in urls:
@@ -151,8 +151,8 @@ class _Walk:
             if problem:
                 self.errors.append(f"{url}: {problem}")
             return
-        self._bytes += len(seen.data)
         file = await self._parsed(seen.data)
+        self._bytes += max(file.size, len(seen.data))
         if file.kind == "none" and optional:
             return
         self.maps += 1
@@ -169,10 +169,10 @@ class _Walk:
             self.files[url] = read
 
     async def _parsed(self, data: bytes) -> SitemapFile:
-        if len(data) <= LARGE:
-            return parse_sitemap(data)
+        if len(data) <= SMALL_BYTES and not is_packed(data):
+            return parse_sitemap(data, self._largest)
         try:
-            return await self._parse(data)
+            return await self._parse(data, self._largest)
         except ExtractError as error:
             return SitemapFile("none", error=str(error))
 

@@ -24,7 +24,7 @@ from afresh.sources import feeds, llms
 from afresh.sources.found import Found
 from afresh.sources.hints import Hints
 from afresh.sources.mark import Mark, mark_from
-from afresh.sources.sitemap import MOST_URLS, Parse, Reader, SitemapListing, parse_here, read_sitemaps
+from afresh.sources.sitemap import MOST_URLS, Parse, Reader, SitemapListing, parse_in_thread, read_sitemaps
 from afresh.sources.sitemap_file import LARGEST_BYTES
 
 _AS_MEANT = "as the rules want it"
@@ -45,7 +45,7 @@ class WebLister:
         reader: Reader,
         sitemaps: Callable[[str], Awaitable[Sequence[str]]],
         *,
-        parse: Parse = parse_here,
+        parse: Parse = parse_in_thread,
         use_sitemaps: bool = True,
         expects_sitemap: bool = False,
         mark: str | None = None,

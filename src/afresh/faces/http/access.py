@@ -17,7 +17,7 @@ from afresh.core.access import EVERYTHING, Allowed
 from afresh.core.errors import StoreError
 from afresh.core.masking import mask_secrets
 from afresh.faces.http.failures import FailedLogins
-from afresh.faces.http.limits import Buckets, body_of, caller, gathered, replayed, too_many
+from afresh.faces.http.limits import Buckets, body_of, caller, check_shape, gathered, replayed, too_many
 from afresh.faces.http.logins import cookie_of
 from afresh.faces.http.names import check_host, check_origin, comes_from_us, is_local, peer_of
 from afresh.faces.http.wire import (
@@ -225,7 +225,10 @@ class Door:
             return True  # which is told elsewhere
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        return await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)
+        body = await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)
+        if not scope["path"].startswith(HOOKS):  # signed: read by their own bounds once that is checked
+            check_shape(scope, body)
+        return body
 
     def _take(self, who: str) -> None:
         if wait := self._asked.take(who):

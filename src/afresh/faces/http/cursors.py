@@ -5,6 +5,7 @@ import json
 from datetime import datetime
 
 from afresh.core.errors import UsageError
+from afresh.core.json_input import read_json
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt
 from afresh.core.records import AttemptPlace, LinkPlace, LookPlace
@@ -92,7 +93,7 @@ def _packed(parts: list[object]) -> str:
 def _unpacked(cursor: str) -> object:
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        found = json.loads(raw)
+        found = read_json(raw)
         json.dumps(found, ensure_ascii=False).encode()  # no half characters
     except (ValueError, RecursionError):
         raise UsageError(WRONG) from None

@@ -6,8 +6,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from afresh.core.json_input import count_values
 from afresh.faces.http.wire import Message, Receive, Refused, Scope, value
 
+MAX_FORM_FIELDS = 100
+MAX_FIELD_BYTES = 65_536  # of one field of a form, as it is sent
+MAX_BODY_VALUES = 20_000  # of JSON
 MOST_CALLERS = 10_000  # that are remembered; the one who was away for longest is forgotten
 
 
@@ -85,6 +89,19 @@ def gathered(scope: Scope, receive: Receive, largest: int, seconds: float) -> Re
         return {"type": "http.request", "body": body, "more_body": False}
 
     return once
+
+
+def check_shape(scope: Scope, body: bytes) -> None:
+    """Refuse a body that is small in bytes and makes much work: many values, many or endless fields."""
+    media = (value(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if media == "application/x-www-form-urlencoded":
+        fields = body.split(b"&", MAX_FORM_FIELDS)
+        if len(fields) > MAX_FORM_FIELDS:
+            raise Refused(413, f"a form has at most {MAX_FORM_FIELDS} fields")
+        if max(map(len, fields)) > MAX_FIELD_BYTES:
+            raise Refused(413, f"a field of a form has at most {MAX_FIELD_BYTES:,} bytes")
+    elif count_values(body) > MAX_BODY_VALUES:
+        raise Refused(413, f"a body has at most {MAX_BODY_VALUES:,} values")
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

@@ -1,6 +1,5 @@
 """`POST /api/v1/webhooks/NAME`: signed messages of those who know that something changed."""
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from afresh.core.hooks import (
     read_urls,
     signed,
 )
+from afresh.core.json_input import BadJson, read_json
 from afresh.core.masking import mask_secrets
 from afresh.faces.http.access import HOOKS
 from afresh.faces.http.problems import status_of
@@ -118,8 +118,8 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
 
 def _json(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return read_json(body, max_bytes=len(body))
+    except BadJson:
         raise Refused(400, "the body is no JSON") from None
 
 

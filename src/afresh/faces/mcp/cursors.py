@@ -5,6 +5,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 
 from afresh.core.errors import UsageError
+from afresh.core.json_input import read_json
 
 
 def make_cursor(place: int, *question: object) -> str:
@@ -17,7 +18,7 @@ def read_cursor(cursor: str | None, *question: object) -> int:
     if not cursor:
         return 0
     try:
-        place, digest = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        place, digest = read_json(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         is_ours = isinstance(place, int) and 0 <= place < 2**62 and digest == _digest(question)
     except (ValueError, TypeError, RecursionError):
         is_ours, place = False, 0

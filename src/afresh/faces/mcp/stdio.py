@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import anyio
 
+from afresh.core.json_input import read_json
 from afresh.faces.mcp.server import AfreshServer
 
 Tell = Callable[[bytes | None], None]
@@ -77,8 +78,9 @@ def _whole(line: bytes) -> bytes:
     if not _HALF.search(line):
         return line
     try:
-        return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
-    except (ValueError, RecursionError):
+        told = read_json(line, max_bytes=LONGEST)
+        return json.dumps(told, ensure_ascii=False).encode("utf-8", "replace")
+    except ValueError:
         return line
 
 
