@@ -1,10 +1,15 @@
 """What may be told to whom: one line, nothing unseen, no secrets (F111, P19)."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.masking import for_strangers, mask_secrets, one_line
+from afresh.core import masking
+from afresh.core.masking import CUT, MAX_MASKED_CHARACTERS, for_strangers, mask_secrets, one_line
 
 HUSH = "hush-9f3a"
 
@@ -104,3 +109,70 @@ def test_P15_strangers_learn_nothing_about_the_network() -> None:
         == r"redirected to https://x.org/?token=***"
     )
     assert for_strangers("404 Not Found") == "404 Not Found"
+
+
+def test_S7_a_long_text_is_cut_before_it_is_masked_and_no_half_of_a_secret_is_left() -> None:
+    for secret in (f"https://me:{HUSH}@x.org/", f"postgresql://me:a {HUSH}@db/x", f"token={HUSH}"):
+        for room in range(60):
+            text = "x " * ((MAX_MASKED_CHARACTERS - room) // 2) + secret + " tail" * 30_000
+            masked = mask_secrets(text)
+            assert HUSH[:4] not in masked
+            assert len(masked) <= MAX_MASKED_CHARACTERS + 100
+            assert masked.endswith(CUT)
+    assert mask_secrets("x" * MAX_MASKED_CHARACTERS) == "x" * MAX_MASKED_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "unit", ["postgres://a:", "postgres://", "://a", "?a=", "token ", "bearer ", "a-token"]
+)
+def test_S7_masking_sees_a_bounded_text(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """110 KB in a form kept the event loop for 33 s."""
+    seen: list[int] = []
+    pairs = masking.mask_pairs
+
+    def counted(text: str) -> str:
+        seen.append(len(text))
+        return pairs(text)
+
+    monkeypatch.setattr(masking, "mask_pairs", counted)
+    mask_secrets(unit * (1_000_000 // len(unit)))
+    assert seen
+    assert max(seen) <= MAX_MASKED_CHARACTERS + len(CUT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Missing token. Send `Authorization: Bearer <token>`.",
+        "sinks.openai.api_key: expected text",
+        "github.token: unknown setting",
+        "set AFRESH_GITHUB__TOKEN=<token>",
+        "embedding.api_key is missing: set AFRESH_EMBEDDING__API_KEY to a key",
+    ],
+)
+def test_U4_advice_is_not_masked(text: str) -> None:
+    assert mask_secrets(text) == text
+
+
+def _messages() -> Iterator[tuple[str, str]]:
+    """Every text in the source that is no docstring; what is filled in is written as a plain word."""
+    root = Path(masking.__file__).parents[1]
+    for file in sorted(root.rglob("*.py")):
+        if "testing" in file.parts or file.name == "masking.py":
+            continue
+        tree = ast.parse(file.read_text())
+        inner = {
+            id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+        }
+        inner |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "word" for part in node.values]
+                yield file.name, "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+                yield file.name, node.value
+
+
+def test_U4_the_masker_masks_no_help_text_of_our_own() -> None:
+    masked = [(file, text) for file, text in _messages() if " " in text and mask_secrets(text) != text]
+    assert not masked

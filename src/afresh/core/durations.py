@@ -8,7 +8,7 @@ from afresh.core.errors import UsageError
 LONGEST = timedelta(days=36_500)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(?:[0-9]{1,9}[smhdw])+", re.IGNORECASE)
-_PART = re.compile(r"([0-9]+)([smhdw])", re.IGNORECASE)
+_PART = re.compile(r"(?<![0-9])([0-9]+)([smhdw])", re.IGNORECASE)
 
 
 def read_duration(text: str) -> timedelta:

@@ -6,23 +6,32 @@ from urllib.parse import unquote_plus
 
 MASK = "***"
 NOT_ALLOWED = "address not allowed"
+MAX_MASKED_CHARACTERS = 20_000
+CUT = " […]"
 
 # Everything that could end a line, steer a terminal or turn the direction of the text, and lone surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_USER = re.compile(r"(://)[^/\s@?#\\]*(?:%40|@)(?=[^/\s])", re.IGNORECASE)
-# Its host may be left out, and a password that nobody escaped may hold anything that ends an address.
-_DATABASE = re.compile(r"(\bpostgres(?:ql)?://)(?:[^\s/?#@]*:(?:(?!://)[^\r\n])*|[^\s?#]*)@")
+_USER = re.compile(r"(://)(?!(?-i:USER@))[^/\s@?#\\]*(?:%40|@)(?=[^/\s])", re.IGNORECASE)
+_DATABASE = re.compile(r"\bpostgres(?:ql)?://")
+_DATABASE_END = re.compile(r"://|[\r\n]")
+_NAMED_USER = re.compile(r"[^\s/?#@:]*+:")
 _PAIR = re.compile(r"([?&;])([^=&;#\s?]{1,200})=([^&;#\s]+)")
 _SECRET_ENDS = (
     *("token", "key", "keyid", "secret", "password", "passwd", "passphrase", "pwd", "signature", "sig"),
     *("auth", "authorization", "credential", "credentials", "jwt", "session", "sessionid", "sid"),
 )
 _NAMES = r"api[_-]?key|[a-z]+[_-](?:token|secret|key)|token|secret|password|passwd|signature"
-_NAMED = re.compile(rf"(?i)(\b(?:{_NAMES})[\"']?\s*[:=]\s*[\"']?)(?!\*\*\*)([^\s\"',;&]+)")
+# What advice says in the place of a secret, and the words with which a sentence goes on behind a name.
+_ADVICE = (
+    r"(?!\*\*\*|<[a-z][a-z _-]{0,30}>|\$AFRESH_[A-Z_]+"
+    r"|(?:a|an|and|cannot|expected|is|may|missing|must|no|not|or|set|the|this|unknown)\s)"
+)
+_NAMED = re.compile(rf"(?i)(\b(?:{_NAMES})[\"']?\s*+[:=]\s*+[\"']?){_ADVICE}([^\s\"',;&]+)")
 _HEADER = re.compile(
-    r"(?i)\b((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer|digest|token)\s+)?\S+"
+    r"(?i)\b((?:proxy-)?authorization[\"']?\s*+[:=]\s*+[\"']?)"
+    rf"((?:(?:basic|bearer|digest|token)\s++)?+){_ADVICE}\S+"
 )
 _COOKIE = re.compile(r"(?i)\b((?:set-)?cookie[\"']?\s*[:=]).*")
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
@@ -54,12 +63,41 @@ def _masked_pair(found: re.Match[str]) -> str:
 
 
 def mask_secrets(text: str, known: Iterable[str] = ()) -> str:
-    """The text without passwords, tokens and keys: those that `known` lists and those that look like one."""
+    """The text without passwords, tokens and keys: those that `known` lists and those that look like one.
+
+    A text beyond MAX_MASKED_CHARACTERS is cut before it is masked, behind a word, so that no half of a secret
+    is left over that nothing recognises.
+    """
     for secret in known:
         text = text.replace(secret, MASK)
-    text = mask_pairs(_USER.sub(rf"\1{MASK}@", _DATABASE.sub(rf"\1{MASK}@", text)))
+    if len(text) > MAX_MASKED_CHARACTERS:
+        text = f"{_cut(text)}{CUT}"
+    text = mask_pairs(_USER.sub(rf"\1{MASK}@", _mask_databases(text)))
     text = _COOKIE.sub(rf"\1 {MASK}", _HEADER.sub(rf"\1{MASK}", text))
     return _NAMED.sub(rf"\1{MASK}", _BEARER.sub(rf"\1 {MASK}", text))
+
+
+def _cut(text: str) -> str:
+    """The beginning of a long text, up to the end of a word where there is one near."""
+    kept = text[:MAX_MASKED_CHARACTERS]
+    end = max(kept.rfind(" "), kept.rfind("\n"))
+    kept = kept[:end] if end > MAX_MASKED_CHARACTERS // 2 else kept
+    last = kept.rfind("://")  # a password may hold blanks: an address that was cut before its `@`
+    return kept[: last + 3] if last >= 0 and "@" not in kept[last:] and "\n" not in kept[last:] else kept
+
+
+def _mask_databases(text: str) -> str:
+    """Mask the user of every database: its host may be left out, its password may hold anything unescaped."""
+    parts, at = [], 0
+    for found in _DATABASE.finditer(text):
+        end = _DATABASE_END.search(text, found.end())
+        rest = text[found.end() : end.start() if end else len(text)]
+        if not _NAMED_USER.match(rest):
+            rest = re.split(r"[\s?#]", rest, maxsplit=1)[0]
+        if "@" in rest and not rest.startswith("USER@"):  # which advice says
+            parts += [text[at : found.end()], MASK]
+            at = found.end() + rest.rindex("@")
+    return "".join([*parts, text[at:]])
 
 
 def for_strangers(reason: str) -> str:

@@ -28,7 +28,7 @@ _LINK = re.compile(
     r"\[([^\[\]]{0,500})\](?:\([^()]{0,2000}(?:\([^()]{0,200}\)[^()]{0,200})?\)|\[[^\[\]]{0,200}\])"
 )
 _LEADING = re.compile(r"(?:#{1,6}(?=\s)|>|[-*+•](?=\s)|\|+|~{3,}|\[[ xX]\](?=\s)|\s)+")
-_SENTENCE_END = re.compile(r"[。！？]+[」』”）]*|[.!?…।॥؟۔።։။។]+[\"'”’»)\]]*(?=\s|$)")
+_SENTENCE_END = re.compile(r"[。！？]+[」』”）]*|(?<![.!?…।॥؟۔።։။។])[.!?…।॥؟۔።։။។]++[\"'”’»)\]]*+(?=\s|$)")
 _SHORTENED = re.compile(
     r"(?:\b\w|\b(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|prof|st|no|nos|fig|figs|sec|vol|pp|ca|bzw|z\.b|usw|nr))\.",
     re.IGNORECASE,

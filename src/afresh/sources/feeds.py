@@ -12,7 +12,7 @@ _HEAD_BYTES = 64 * 1024
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
 _TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
 _LINK = re.compile(r"<link\s([^<>]{1,2000})>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"([a-z]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"(?<![a-z])([a-z]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 
 
 def feeds_of(body: Body) -> tuple[str, ...]:

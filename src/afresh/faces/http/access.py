@@ -271,7 +271,7 @@ def _bearer(scope: Scope) -> str | None:
 def _unknown(*, has_tokens: bool, given: bool) -> Refused:
     if given:
         return Refused(401, UNKNOWN, www_authenticate="Bearer")
-    how = "send Authorization: Bearer and a token"
+    how = "Missing token. Send `Authorization: Bearer <token>`."
     if not has_tokens:
         how = "without tokens only this machine itself is answered: `afresh token create` makes one"
     return Refused(401, how, www_authenticate="Bearer")

@@ -19,7 +19,7 @@ def streamed(request: Request, events: AsyncIterator[bytes]) -> StreamingRespons
     """An answer that tells events as they come; 429 for who listens to too many."""
     open_now, who = request.app.state.desk.streams, allowed_of(request.scope).who
     if open_now[who] >= MOST:
-        why = f"{MOST} streams of events are open with this token: close some, or wait"
+        why = f"{MOST} streams of events are open with this token; close some, or wait"
         raise Refused(429, why, retry_after=WAIT_SECONDS)
 
     holds, clock = request.scope["state"]["holds"], asyncio.get_running_loop().time

@@ -18,7 +18,7 @@ SCHEMES = ("http://", "https://", "mailto:")
 OPTIONS = (
     pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH | pyromark.Options.ENABLE_TASKLISTS
 )
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*+>")
 BLOCKS = {
     "Paragraph": "p",
     "BlockQuote": "blockquote",
