@@ -226,8 +226,7 @@ class Door:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         body = await body_of(scope, receive, self._settings.max_body_bytes, self._settings.body_seconds)
-        if not scope["path"].startswith(HOOKS):  # signed: read by their own bounds once that is checked
-            check_shape(scope, body)
+        check_shape(scope, body)
         return body
 
     def _take(self, who: str) -> None:
