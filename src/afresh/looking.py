@@ -152,7 +152,7 @@ class Looking:
     def _rendering(self, http: Fetcher, refusal: Refusal) -> Fetcher:
         """The client with a browser behind it, for pages that need one."""
         from afresh.fetchers.browser_engines import Engines
-        from afresh.fetchers.browser_launch import must_be_installed
+        from afresh.fetchers.browser_launch import must_be_installed, why_unsandboxed
         from afresh.fetchers.rendering import RenderingFetcher, RenderingOptions
         from afresh.sources.mark import mark_from
 
@@ -161,7 +161,8 @@ class Looking:
         if always:
             must_be_installed()
         known = None if self._full else mark_from(self._known).engine
-        engines = Engines(self._browsers, own.browser.engines, root=root, known=known)
+        warning = why_unsandboxed(own.browser.sandbox)
+        engines = Engines(self._browsers, own.browser.engines, root=root, known=known, unsandboxed=warning)
         options = RenderingOptions(always=always, total_seconds=own.network.timeout_seconds)
         fetcher = RenderingFetcher(http, engines, options, clock=self._clock, refusal=refusal)
         self.notes, self._engine = (lambda: fetcher.notes), (lambda: engines.remembered)

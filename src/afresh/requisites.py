@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from afresh.config import Config
 from afresh.core.errors import AfreshError
 from afresh.core.views import Finding
-from afresh.fetchers.browser_launch import why_no_browser
+from afresh.fetchers.browser_launch import why_no_browser, why_unsandboxed
 from afresh.models.prompt_file import prompt
 
 _FREE = "no model is asked: summaries and link scores are made on this machine"
@@ -18,7 +18,9 @@ def browser(config: Config, *, always: bool = False) -> Finding:
     own = config.browser
     lack = why_no_browser(own.engines, own.executable_path, own.channel)
     if lack is None:
-        return Finding(check="browser", ok=True, detail="pages that need a browser can be shown")
+        risk = why_unsandboxed(own.sandbox) if "chromium" in own.engines else None
+        detail = "pages that need a browser can be shown" + (f"; {risk}" if risk else "")
+        return Finding(check="browser", ok=True, detail=detail)
     if config.crawl.render == "always" or always:
         detail = "pages are to be shown in a browser (crawl.render), and none is there"
         return Finding(check="browser", ok=False, detail=detail, fix=lack)

@@ -1,12 +1,22 @@
 """Which program is started as a browser, without starting one."""
 
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from afresh.fetchers.browser_launch import BrowserOptions, NoBrowser, _why, launch
+from afresh import requisites
+from afresh.config import Config
+from afresh.fetchers.browser_launch import (
+    BrowserOptions,
+    NoBrowser,
+    _sandboxed,
+    _why,
+    launch,
+    why_unsandboxed,
+)
 
 
 async def started(**options: Any) -> dict[str, Any]:
@@ -40,3 +50,15 @@ def test_a_sandbox_is_blamed_only_where_it_is_to_blame() -> None:
     )
     for said in ("No usable sandbox! If you are", "Running as root without --no-sandbox is not supported"):
         assert "browser.sandbox: off" in _why("chromium", said)
+
+
+def test_S8_who_runs_as_root_is_told_that_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _sandboxed("auto")
+    assert why_unsandboxed("auto") is None
+    assert "root" not in requisites.browser(Config()).detail
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(requisites, "why_no_browser", lambda *given: None)
+    assert "another user" in (why_unsandboxed("auto") or "")
+    assert "without its sandbox" in requisites.browser(Config()).detail
+    assert [why_unsandboxed(wish) for wish in ("off", "on")] == [None, None]  # it is meant; it is there

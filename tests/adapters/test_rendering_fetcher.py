@@ -286,3 +286,12 @@ async def test_C21_words_of_its_own_make_a_page_even_if_no_script_adds_any() -> 
     same = Screens(chromium=lambda url: Shown(url=url, html="<h1>Friends newsletter</h1>", status=200))
     web, _ = fetcher(Answers(home=Body(url=ROOT, data=plain.encode())), same)
     assert isinstance(await web.fetch(Request(url=ROOT)), Body)
+
+
+async def test_S8_a_run_whose_browser_has_no_sandbox_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    screens = Screens(chromium=content)
+    engines = Engines(lambda: screens, ("chromium",), root=ROOT, unsandboxed="without its sandbox")
+    for _ in range(3):
+        await engines.show(ROOT, 5)
+    assert engines.notes == ["without its sandbox"]
+    assert caplog.text.count("without its sandbox") == 1

@@ -43,6 +43,7 @@ class BrowserSettings:
         "auto",
         "whether Chromium locks up its pages; `auto`: yes, but not for root, for whom it does not start so",
         choices=("auto", "on", "off"),
+        operator=True,
     )
     pages: int = whole(2, "pages that are shown at the same time", 1, 32)
     timeout_seconds: float = number(30.0, "the longest one page may take to be shown", 1, 600)

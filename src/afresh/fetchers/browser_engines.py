@@ -1,6 +1,7 @@
 """Which engine shows a site: the first that shows its home page is kept."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -8,6 +9,8 @@ from afresh.core.rendering import BARE, challenge_in, visible_text
 from afresh.core.urls import origin_of
 from afresh.fetchers.browser_launch import MISSING, NoBrowser
 from afresh.fetchers.browser_page import Lost, Shown
+
+log = logging.getLogger(__name__)
 
 
 class Renderer(Protocol):
@@ -28,6 +31,7 @@ class Engines:
         *,
         root: str,
         known: str | None = None,
+        unsandboxed: str | None = None,
     ) -> None:
         self._open = open_renderer
         self._engines = engines
@@ -36,6 +40,7 @@ class Engines:
         self._chosen: dict[str, str] = {}  # site to engine
         self._choosing = asyncio.Lock()
         self._absent: NoBrowser | None = None
+        self._unsandboxed = unsandboxed  # what to say of Chromium
         self.used: list[str] = []
         self.notes: list[str] = []
         if known is not None and known in engines:
@@ -99,6 +104,9 @@ class Engines:
         shown = await self._renderer.render(engine, url, seconds)
         if engine not in self.used:
             self.used.append(engine)
+            if engine == "chromium" and self._unsandboxed:
+                self.notes.append(self._unsandboxed)
+                log.warning(self._unsandboxed)
         return shown
 
 

@@ -156,6 +156,16 @@ def _sandboxed(wish: str) -> bool:
     return os.geteuid() != 0 if wish == "auto" and hasattr(os, "geteuid") else wish != "off"
 
 
+def why_unsandboxed(wish: str) -> str | None:
+    """What to know where Chromium runs without its sandbox although nobody asked for that."""
+    if wish != "auto" or _sandboxed(wish):
+        return None
+    return (
+        "Chromium shows pages without its sandbox, because afresh runs as root: run it as another user, or "
+        "set browser.sandbox: off to say that it is meant"
+    )
+
+
 def _installed() -> str | None:
     """A Chromium of the system's own, such as Debian's."""
     return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
