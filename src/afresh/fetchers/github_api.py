@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
+from afresh.core.git_address import ANONYMOUS
 from afresh.core.github_address import blob_id, quoted
 from afresh.core.github_tree import Facts, File, Tree, WrongAnswer, read_facts, read_tree
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_retry_after
@@ -188,7 +189,7 @@ class GithubApi:
             return None
         wait = 60.0 if wait is None else wait  # as GitHub asks where a limit does not say
         end = f"{now + timedelta(seconds=wait):%H:%M} UTC"
-        way_out = "" if await self.has_token() else _RAISED_BY
+        way_out = "" if await self.has_token() else f"; {ANONYMOUS}" if self.is_anonymous else _RAISED_BY
         reason = f"GitHub's rate limit is used up until {end}{way_out}"
         return Failed(
             outcome=Outcome.BLOCKED_4XX,
