@@ -8,8 +8,11 @@ import psutil
 import pytest
 import pytest_asyncio
 from tests.adapters.browsing import Canary, browsers
+from tests.extractors.test_hidden_text import INLINE, MARKUP, SECRET, SHOWN
 
+from afresh.core.looks import Body
 from afresh.core.rendering import shows_the_same
+from afresh.extractors import extract
 from afresh.fetchers.browser import Browsers
 from afresh.fetchers.browser_page import Lost, Shown
 from afresh.testing import TinySite
@@ -83,6 +86,45 @@ async def test_C21_two_looks_agree_and_a_page_without_scripts_is_as_the_server_s
     assert first.html == second.html
     assert shows_the_same(PLAIN, first.html)
     assert first.headers["etag"]
+
+
+async def test_S5_what_the_browser_does_not_show_is_marked_and_not_read(
+    pages: TinySite, browser: Browsers
+) -> None:
+    parts = [f'<p style="{style}">way {at}: {SECRET}</p>' for at, style in enumerate(INLINE)]
+    parts += [f"<section>markup {at}: {body}</section>" for at, body in enumerate(MARKUP.values())]
+    sheet = ".far .x{visibility:hidden} @media (width > 3px){.tiny{font-size:.5px}} .z{color:#fffefd}"
+    parts += [
+        f"<div class=far>Far<b class=x>{SECRET}</b></div><p class='tiny'>{SECRET}</p><p class=z>{SECRET}</p>"
+    ]
+    tampering = (
+        "<script>window.getComputedStyle = () => ({}); Element.prototype.setAttribute = () => {}</script>"
+    )
+    pages.put(
+        "/hidden",
+        f"<!doctype html><title>H</title><style>{sheet}</style>{tampering}<main>{''.join(parts)}</main>",
+    )
+    seen = await show(browser, pages.at("/hidden"))
+    text = extract(Body(url=seen.url, data=seen.html.encode(), rendered="chromium")).markdown
+    assert [line for line in text.splitlines() if SECRET in line] == []
+    assert "Far" in text
+    assert "markup 0" in text
+
+
+async def test_S5_what_a_reader_of_the_browser_sees_or_can_open_is_read(
+    pages: TinySite, browser: Browsers
+) -> None:
+    page_wide = ("until scripts ran", "white on unknown", "white in code")
+    shown = {name: body for name, body in SHOWN.items() if name not in page_wide and "<style" not in body}
+    parts = [
+        f"<section>{body.replace(SECRET, f'open {at} end')}</section>"
+        for at, body in enumerate(shown.values())
+    ]
+    pages.put("/shown", f"<!doctype html><title>S</title><main>{''.join(parts)}</main>")
+    seen = await show(browser, pages.at("/shown"))
+    text = extract(Body(url=seen.url, data=seen.html.encode(), rendered="chromium")).markdown
+    lost = [name for at, name in enumerate(shown) if f"open {at} end" not in text]
+    assert lost == []
 
 
 async def test_a_page_that_never_rests_is_read_as_it_is_after_a_while(

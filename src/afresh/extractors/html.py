@@ -1,6 +1,6 @@
 """HTML to a document: parsed once, links of the whole page, Markdown of its content."""
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from afresh.core import recipe
 from afresh.core.doubt import CURT
@@ -11,6 +11,7 @@ from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, foreign_canonical, one_line, read_head
 from afresh.extractors.hidden import Shown, hidden_links, scripts_of
+from afresh.extractors.hidden_text import drop_hidden
 from afresh.extractors.language import language_of
 from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden
 from afresh.extractors.login_forms import has_only_login
@@ -47,8 +48,10 @@ class HtmlExtractor:
                 {body.url, twin},
             )
         leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
-        main = find_main(tree, head.generator)
-        heading, markdown = _content(tree, main, head, body.url, base) if main is not None else ("", "")
+        was_hidden = drop_hidden(tree, rendered=body.rendered is not None)
+        heading, markdown = _content(tree, head, body.url, base)
+        if was_hidden and not any(map(str.isalnum, markdown)):  # all of it is hidden until a script shows it
+            heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
         return Document(
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
@@ -72,8 +75,11 @@ def _with_hidden(links: Links, shown: Shown, base: str, same: set[str | None]) -
     return with_hidden(links, hidden, base, {*same, named}) if hidden else links
 
 
-def _content(tree: LexborHTMLParser, main: LexborNode, head: Head, url: str, base: str) -> tuple[str, str]:
+def _content(tree: LexborHTMLParser, head: Head, url: str, base: str) -> tuple[str, str]:
     """The first heading and the Markdown of the main element, which is changed on the way."""
+    main = find_main(tree, head.generator)
+    if main is None:
+        return "", ""
     drop_tools(main, head.generator, url)
     tidy(tree, main, head.generator)
     first = main.css_first("h1")

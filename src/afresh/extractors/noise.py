@@ -29,8 +29,8 @@ TOOLS = ", ".join((
     "a.heading-anchor", ".anchor-link", ".navheader", ".navfooter", ".linenos", ".lineno", ".linenodiv",
     ".line-numbers-rows", ".viewcode-link", ".theme-edit-this-page", ".edit-this-page", ".edit-page-link",
     ".md-content__button", ".md-source-file", ".mw-editsection", ".theme-doc-breadcrumbs",
-    ".theme-doc-toc-mobile", ".theme-doc-footer", ".breadcrumbs", "[role=navigation]", "[hidden]",
-    "[aria-hidden=true]", "[style*='display:none']", "[style*='display: none']", "footer", "form",
+    ".theme-doc-toc-mobile", ".theme-doc-footer", ".breadcrumbs", "[role=navigation]",
+    "[aria-hidden=true]", "footer", "form",
     "a[href*='/edit/']", "button", "select", "textarea", "dialog", "iframe", "object", "video", "audio",
     "noembed", "noframes", "xmp", "plaintext",
 ))  # fmt: skip

@@ -12,7 +12,7 @@ from afresh.fetchers.browser_launch import MISSING, BrowserOptions, NoBrowser, l
 from afresh.fetchers.browser_page import Lost, Shown, show
 from afresh.fetchers.browser_processes import end, family, first_process, heaviest_beyond
 from afresh.fetchers.browser_proxy import BrowserProxy
-from afresh.fetchers.browser_scripts import PREPARE
+from afresh.fetchers.browser_scripts import MARK_HIDDEN, PREPARE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Route
@@ -91,6 +91,7 @@ class Desk:
             permissions=[],
         )
         await self._context.add_init_script(PREPARE)
+        await self._context.add_init_script(MARK_HIDDEN)
         if running.engine != "chromium":  # which is told by its flags, and so keeps its cache
             await self._context.route("**/*", _without_pictures)
         return self._context

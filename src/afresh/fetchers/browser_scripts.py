@@ -15,6 +15,95 @@ PREPARE = """(() => {
   Object.defineProperty(window, '__afreshRoot', {value: host => roots.get(host) || host.shadowRoot});
 })()"""
 
+# Marks what the browser does not show. What it needs is taken before scripts of the page can replace it.
+# Elements are marked by an attribute; text whose element has other, visible parts is put into a marked span.
+# "switched": a reader may be able to open it. What is in a closed <details> stays, as do formulas in MathML.
+MARK_HIDDEN = r"""(() => {
+  const method = (type, name) => Function.prototype.call.bind(type.prototype[name]);
+  const getter = (type, name) => Function.prototype.call.bind(
+    Object.getOwnPropertyDescriptor(type.prototype, name).get);
+  const computed = window.getComputedStyle.bind(window), value = method(CSSStyleDeclaration, 'getPropertyValue');
+  const set = method(Element, 'setAttribute'), matches = method(Element, 'matches');
+  const box = method(Element, 'getBoundingClientRect'), children = getter(Node, 'childNodes');
+  const item = method(NodeList, 'item'), count = getter(NodeList, 'length'), kind = getter(Node, 'nodeType');
+  const said = getter(Node, 'textContent'), insert = method(Node, 'insertBefore'), append = method(Node, 'appendChild');
+  const create = Document.prototype.createElement.bind(document), range = Document.prototype.createRange.bind(document);
+  const select = method(Range, 'selectNodeContents'), area = method(Range, 'getBoundingClientRect');
+  const MARK = 'data-afresh-hidden', MOST = 50000, number = Number.parseFloat, test = method(RegExp, 'test');
+  const colour = text => {
+    const parts = text.startsWith('rgb') ? text.slice(text.indexOf('(') + 1).split(/[,/\s]+/).map(number) : [];
+    return parts.length >= 3 ? [parts[0], parts[1], parts[2], parts.length > 3 && parts[3] >= 0 ? parts[3] : 1] : null;
+  };
+  const alike = (one, two) => one && two && [0, 1, 2].every(at => Math.abs(one[at] - two[at]) <= 12);
+  const away = (rect, wide) => rect.width > 0 && rect.height > 0 &&
+    (rect.right + scrollX <= 0 || rect.bottom + scrollY <= 0 || rect.left >= wide);
+  const clipped = style => {
+    const clip = value(style, 'clip').match(/-?[\d.]+/g);
+    if (clip && clip.length === 4 && (clip[2] - clip[0] <= 1 || clip[1] - clip[3] <= 1)) return true;
+    const path = value(style, 'clip-path');
+    const corners = path.startsWith('polygon(') ? path.slice(8, -1).split(', ').map(each => each.split(' ')) : [];
+    if (corners.length && [0, 1].some(at => new Set(corners.map(each => each[at])).size <= 1)) return true;
+    const inset = path.startsWith('inset(') ? path.slice(6).split(')')[0].split(' ').map(each =>
+      each.endsWith('%') ? number(each) : 0) : [];
+    const [top, right = top, bottom = top, left = right] = inset;
+    return inset.length > 0 && (top + bottom >= 100 || right + left >= 100) ||
+      test(/^(circle|ellipse)\(0(px|%)? |^(circle|ellipse)\(0(px|%)?\)/, path);
+  };
+  const whole = (element, style, rect, closed, wide) => {
+    if (value(style, 'display') === 'none' || value(style, 'content-visibility') === 'hidden') return 'switched';
+    if (number(value(style, 'opacity')) < 0.1 || test(/opacity\((0|0?\.0\d*)\)/, value(style, 'filter'))) return 'covered';
+    if (clipped(style) || test(/gradient\((to \w+, )?(rgba\(0, 0, 0, 0\)[^,]*(, )?)+\)$/, value(style, 'mask-image'))) return 'covered';
+    if (closed || value(style, 'display') === 'contents') return null;
+    if (away(rect, wide)) return 'covered';
+    const flat = rect.width <= 1 || rect.height <= 1;
+    if (flat && value(style, 'overflow-x') + value(style, 'overflow-y') !== 'visiblevisible') return 'switched';
+    const turned = value(style, 'transform') !== 'none' || !['', 'none'].includes(value(style, 'scale'));
+    return turned && (rect.width < 1 || rect.height < 1) ? 'covered' : null;
+  };
+  const unseen = (style, behind) => {
+    const text = colour(value(style, '-webkit-text-fill-color') || value(style, 'color'));
+    const painted = value(style, 'background-clip').includes('text') || value(style, '-webkit-background-clip').includes('text');
+    if (text && !painted && (text[3] < 0.1 && value(style, 'text-shadow') === 'none' || alike(text, behind))) return true;
+    if (number(value(style, 'letter-spacing')) <= -12) return true;
+    return number(value(style, 'font-size')) <= 2 || value(style, 'visibility') !== 'visible';
+  };
+  const mark = top => {
+    const wide = 3 * Math.max(innerWidth, 1280), span = range();  // nobody scrolls that far to the side
+    const waiting = [[top, [255, 255, 255], false]];
+    for (let seen = 0; waiting.length && seen < MOST; seen++) {
+      const [element, around, closed] = waiting.pop();
+      if (kind(element) !== 1 || matches(element, 'script, style, head, template, math, .katex-mathml, mjx-assistive-mml')) continue;
+      const style = computed(element), rect = box(element);
+      const root = matches(element, 'html, body, main');
+      const hidden = root ? null : whole(element, style, rect, closed, wide);
+      if (hidden) { set(element, MARK, hidden); if (hidden === 'covered' || !said(element).trim()) continue; }
+      const own = colour(value(style, 'background-color'));
+      const placed = ['absolute', 'fixed'].includes(value(style, 'position'));
+      const pictured = value(style, 'background-image') !== 'none';
+      const behind = pictured ? null : own && own[3] > 0.9 ? own : own && own[3] > 0.05 || placed ? null : around;
+      const shut = closed || matches(element, 'details:not([open])');
+      const inner = window.__afreshRoot && window.__afreshRoot(element);
+      for (let at = 0; inner && at < count(children(inner)); at++)
+        waiting.push([item(children(inner), at), behind, shut || !!hidden]);
+      const nodes = children(element), lost = !hidden && unseen(style, behind);
+      for (let at = 0; at < count(nodes); at++) {
+        const node = item(nodes, at);
+        if (kind(node) === 1) waiting.push([node, behind, shut || !!hidden]);
+        else if (kind(node) === 3 && said(node).trim() && !hidden) {
+          select(span, node);
+          if (lost || !shut && away(area(span), wide)) {
+            const cover = create('span');
+            set(cover, MARK, 'covered');
+            insert(element, cover, node);
+            append(cover, node);
+          }
+        }
+      }
+    }
+  };
+  Object.defineProperty(window, '__afreshMark', {value: mark});
+})()"""  # noqa: E501
+
 # What a reader sees, as two numbers in a string: a hash of text and targets of links, the length of the text.
 # Getters of the prototype are asked, as a form named "links" takes the place of document.links.
 FINGERPRINT = """() => {
@@ -41,6 +130,7 @@ FINGERPRINT = """() => {
 SNAPSHOT = """limit => {
   const rootOf = window.__afreshRoot || (host => host.shadowRoot);
   const page = Object.getOwnPropertyDescriptor(Document.prototype, 'documentElement').get.call(document);
+  try { if (window.__afreshMark) window.__afreshMark(page); } catch {}
   const shadows = [...page.querySelectorAll('*')].some(each => rootOf(each));
   const flat = node => {
     if (node.nodeName === 'SLOT') {
