@@ -85,10 +85,10 @@ class Records(Work):
 
     async def set_next_look(self, number: int, at: datetime) -> PageView:
         """Set when a page is looked at next."""
-        view = await page_of(self._store, number)
+        await page_of(self._store, number)
         if not await self._store.look_at(PageId(number), at, self._clock()):
             raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
-        return view
+        return await self.page(number)
 
     async def drop_page(self, number: int) -> None:
         """Take a page out of the index now; it comes back if a later run finds it."""

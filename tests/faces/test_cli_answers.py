@@ -291,7 +291,7 @@ def test_nothing_found_is_said(afresh: Afresh, kb: FakeKnowledge) -> None:
 def test_why_begins_with_the_evidence(afresh: Afresh) -> None:
     lines = afresh("why", URL).out.splitlines()
     assert lines[0] == '304 by ETag "v1": the content is as it was.'
-    assert any("next look" in line and "in 20 hours" in line for line in lines)
+    assert any("next check" in line and "in 20 hours" in line for line in lines)
     assert lines[-1].strip() == "and 3 more"
 
 
@@ -332,9 +332,9 @@ def test_show_speaks_its_values(afresh: Afresh, kb: FakeKnowledge) -> None:
 
 
 def test_a_look_that_is_late_is_due_now(afresh: Afresh, kb: FakeKnowledge) -> None:
-    assert re.search("next look +in 20 hours", afresh("why", URL).out)
+    assert re.search("next check +in 20 hours", afresh("why", URL).out)
     kb.next_look = minutes(1)
-    assert re.search("next look +due now", afresh("why", URL).out)
+    assert re.search("next check +due now", afresh("why", URL).out)
     assert "due now" in afresh("history", URL).out
     assert "ago" not in afresh("history", URL).out
 

@@ -138,6 +138,11 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
         later = {"next_look": "2030-01-01T00:00:00Z"}
         assert (await client.ask("PATCH", f"{API}/pages/{root['id']}", json=later))[0] == 200
         assert (await client.get(f"{API}/pages/{root['id']}/why"))["next_look"] == later["next_look"]
+        shown = await client.get(f"{API}/pages/{root['id']}")  # R11
+        assert (shown["next_look"], bool(shown["created_at"] and shown["last_scraped"])) == (
+            later["next_look"],
+            True,
+        )
         assert (await client.ask("DELETE", f"{API}/pages/{root['id']}"))[0] == 204
         assert (await client.get(f"{API}/pages/{root['id']}"))["status"] == "deleted"
         for deleted in (False, True):

@@ -12,6 +12,7 @@ _MONTHS = {
         ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), start=1
     )
 }
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
 _FORMS = (
     re.compile(rf"[A-Z][a-z]{{2}}, (?P<day>\d\d) (?P<month>[A-Z][a-z]{{2}}) (?P<year>\d{{4}}) {_TIME} GMT"),
@@ -69,3 +70,22 @@ def parse_retry_after(
         return None
     wait = max(moment - now, timedelta(0))
     return min(wait.total_seconds(), longest)
+
+
+def time_of(mtime_ns: int | None) -> datetime | None:
+    """Return the moment of a modification time in nanoseconds; None where there is none."""
+    if mtime_ns is None:
+        return None
+    try:
+        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=mtime_ns // 1_000)
+    except OverflowError:
+        return None
+
+
+def http_date_of(mtime_ns: int | None) -> str | None:
+    """Return a modification time in nanoseconds as an HTTP date."""
+    moment = time_of(mtime_ns)
+    if moment is None:
+        return None
+    month = next(name for name, number in _MONTHS.items() if number == moment.month)
+    return f"{_DAYS[moment.weekday()]}, {moment:%d} {month} {moment.year:04} {moment:%H:%M:%S} GMT"

@@ -236,6 +236,12 @@ class PageView:
     moved_to: str | None
     doubt: str | None = None  # why its last look is not believed, or was believed with a flag
     copies: tuple[CopyView, ...] = ()  # in the external stores that are to hold it
+    created_at: datetime | None = None
+    updated_at: datetime | None = None  # the last time that anything but its checks was written
+    last_scraped: datetime | None = None  # the last time that its content was read
+    size: int | None = None  # of a file, in bytes
+    mtime: datetime | None = None  # when a file was last written
+    next_look: datetime | None = None  # None: when its source lists it, or a page links to it
     source_id: SourceId
 
 

@@ -19,6 +19,7 @@ from afresh.core.errors import (
 from afresh.core.events import Step
 from afresh.core.hints import is_news, is_settled, unasked
 from afresh.core.looks import Body, Failed, Fetched, Moved, NotModified, Outcome, Read, Refused, Request, Seen
+from afresh.core.media_types import media_type_of_file
 from afresh.core.model import Claim, Decision, Harvest, Visit
 from afresh.core.rendering import RENDERED
 from afresh.core.text import bytes_hash
@@ -185,11 +186,16 @@ async def _extract(arrived: Arrived, fetched: Fetched, kit: Kit) -> Seen:
     return Read(
         document=document,
         validators=fetched.validators,
-        media_type=RENDERED if fetched.rendered else fetched.media_type,
+        media_type=RENDERED if fetched.rendered else _media_type(fetched),
         status_code=code,
         proven=fetched.proven,
         rendered=fetched.rendered,
     )
+
+
+def _media_type(body: Body) -> str:
+    """Return what a server called a body, or what the name of a file says."""
+    return body.media_type or (media_type_of_file(body.url) if body.proven else "")
 
 
 async def _prepare(arrived: Arrived, decision: Decision, seen: Seen, kit: Kit) -> tuple[Decision, Harvest]:

@@ -7,6 +7,7 @@ from typing import Any
 from afresh.config.overlay import own_settings
 from afresh.core.freshness import Rhythm
 from afresh.core.history import HistoryEntry, history_entry
+from afresh.core.httpdate import http_date_of, time_of
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import (
     Attempt,
@@ -156,7 +157,7 @@ def page_view(row: Row) -> PageView:
         language=row["language"],
         content_hash=row["content_hash"],
         etag=row["etag"],
-        last_modified=row["last_modified"],
+        last_modified=row["last_modified"] or http_date_of(row["mtime_ns"]),
         content_type=row["content_type"],
         crawl_time=crawl_time,
         last_seen=last_seen,
@@ -165,6 +166,12 @@ def page_view(row: Row) -> PageView:
         missing_count=row["missing_count"],
         moved_to=row["moved_to"],
         doubt=row["doubt"],
+        created_at=at(row["created_at"]),
+        updated_at=at(row["updated_at"]),
+        last_scraped=at(row["last_scraped"]),
+        size=row["size"],
+        mtime=time_of(row["mtime_ns"]),
+        next_look=at(row["next_look"]),
     )
 
 

@@ -26,8 +26,13 @@ def why(view: Why, now: datetime) -> RenderableType:
         ("status", state(view.status)),
         ("source", text(label(view.source, view.version))),
         ("last look", _last_look(view, now)),
-        ("next look", due(view.next_look, now, never=_no_time(view))),
+        ("next check", due(view.next_look, now, never=_no_time(view))),
         ("changed", ago(page.changed_at, now)),
+        ("first seen", ago(page.created_at, now)),
+        ("last read", ago(page.last_scraped, now)),
+        ("last seen", ago(page.last_seen, now)),
+        ("updated", ago(page.updated_at, now)),
+        ("content type", text(page.content_type)),
         ("validators", text(_validators(view))),
         ("content hash", text(page.content_hash)),
         ("attempts", count(view.attempts)),
@@ -77,7 +82,8 @@ def _no_time(view: Why) -> str:
 def _validators(view: Why) -> str:
     page = view.page
     if page.url.startswith("file:") and not page.etag:
-        return "size and time of the file"
+        written = f" ({page.last_modified})" if page.last_modified else ""
+        return f"size and time of the file{written}"
     return ", ".join(
         f"{name} {value}"
         for name, value in (("ETag", page.etag), ("Last-Modified", page.last_modified))

@@ -1,5 +1,7 @@
 -- page_records
-select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
+select p.*, s.told_at, s.told_run_at,
+    (select n.scheduled_for from page_crawls n where n.page_id = p.id and n.outcome is null) as next_look
+from pages p join sources s on s.id = p.source_id
 where p.id > :after and {of sources}
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
@@ -11,7 +13,9 @@ order by p.id
 limit :limit
 
 -- page_record
-select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id where p.id = :page
+select p.*, s.told_at, s.told_run_at,
+    (select n.scheduled_for from page_crawls n where n.page_id = p.id and n.outcome is null) as next_look
+from pages p join sources s on s.id = p.source_id where p.id = :page
 
 -- link_records
 select l.id, l.source_id, l.url, l.score, l.comment from links l

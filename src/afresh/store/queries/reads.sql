@@ -1,5 +1,7 @@
 -- pages
-select p.*, s.told_at, s.told_run_at from pages p join sources s on s.id = p.source_id
+select p.*, s.told_at, s.told_run_at,
+    (select n.scheduled_for from page_crawls n where n.page_id = p.id and n.outcome is null) as next_look
+from pages p join sources s on s.id = p.source_id
 where p.source_id = :source
     and (:status is null or p.status = :status)
     and (:everything = 1 or :status is not null or p.status <> 'deleted')
@@ -11,7 +13,8 @@ order by p.depth, p.url
 limit :limit
 
 -- pages_by_url
-select p.*, s.name as source_name, s.version as source_version, s.told_at, s.told_run_at
+select p.*, s.name as source_name, s.version as source_version, s.told_at, s.told_run_at,
+    (select n.scheduled_for from page_crawls n where n.page_id = p.id and n.outcome is null) as next_look
 from pages p join sources s on s.id = p.source_id
 where p.url = :url and (:source is null or p.source_id = :source)
 order by (p.status = 'active') desc, p.id

@@ -32,13 +32,17 @@ class MemoryByNumber:
     ) -> list[PageView]:
         """Pages with a number above `after`, in the order of their numbers."""
         pages = [row.page for row in self.tables.pages.values() if _is_among(row.page.source_id, sources)]
-        views = [view_of(page) for page in sorted(pages, key=lambda page: page.id) if page.id > after]
+        views = [
+            view_of(page, self.tables.next_look(page.id))
+            for page in sorted(pages, key=lambda page: page.id)
+            if page.id > after
+        ]
         return [view for view in views if which.fits(view)][:limit]
 
     async def page_record(self, page: PageId) -> PageView | None:
         """One page."""
         row = self.tables.pages.get(page)
-        return view_of(row.page) if row else None
+        return view_of(row.page, self.tables.next_look(row.page.id)) if row else None
 
     async def link_records(
         self,

@@ -195,7 +195,7 @@ class MemoryCopies:
         """Pages in the order of their numbers, where the status asked for is that of their copies."""
         found = []
         for number, row in sorted(self.tables.pages.items()):
-            view, copies = view_of(row.page), await self.copies_of_pages([number])
+            view, copies = self._view(number), await self.copies_of_pages([number])
             fits = which.fits(with_copies(view, sinks, copies))
             found += [view] if fits and number > after and row.page.source_id in sources else []
         return found[:limit]
@@ -218,6 +218,9 @@ class MemoryCopies:
         row = self.tables.pages[page].page
         wanted = row.content_hash if row.source_id in sources else None
         return Wanted(copy=copy, hash=wanted, moved=row.status is PageStatus.REDIRECT)
+
+    def _view(self, page: PageId) -> PageView:
+        return view_of(self.tables.pages[page].page, self.tables.next_look(page))
 
     def _uncopied(self, sink: str, sources: Sequence[SourceId]) -> list[PageId]:
         copied = {copy.page_id for copy in self._of(sink)}

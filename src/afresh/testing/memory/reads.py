@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh.core.doubt import SAME
 from afresh.core.history import HistoryEntry, history_entry
+from afresh.core.httpdate import http_date_of, time_of
 from afresh.core.link_score import Worth
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunId, RunMode, Source, SourceId
@@ -64,7 +65,8 @@ class MemoryReads:
         limit: int | None = None,
     ) -> list[PageView]:
         """The pages of a source, nearest to the root first."""
-        views = [view_of(row.page) for row in self.tables.pages_of(source)]
+        pages = [row.page for row in self.tables.pages_of(source)]
+        views = [view_of(page, self.tables.next_look(page.id)) for page in pages]
         nearest = sorted(views, key=lambda view: (view.depth, view.url))
         return [view for view in nearest if which.fits(view)][:limit]
 
@@ -76,7 +78,8 @@ class MemoryReads:
         for row in self.tables.pages.values():
             if row.page.url == url and source in (None, row.page.source_id):
                 owner = self.tables.sources[row.page.source_id].source
-                found.append((row.page, view_of(row.page), owner.name, owner.version))
+                view = view_of(row.page, self.tables.next_look(row.page.id))
+                found.append((row.page, view, owner.name, owner.version))
         return sorted(found, key=lambda each: each[0].status is not PageStatus.ACTIVE)
 
     async def addresses_with(
@@ -235,8 +238,9 @@ class MemoryReads:
         return sum(len(piece.text.encode()) for piece in pieces)
 
 
-def view_of(page: Page) -> PageView:
+def view_of(page: Page, next_look: datetime | None) -> PageView:
     """A page as it is listed."""
+    files = page.validators
     return PageView(
         id=page.id,
         source_id=page.source_id,
@@ -247,7 +251,7 @@ def view_of(page: Page) -> PageView:
         language=page.language,
         content_hash=page.content_hash,
         etag=page.validators.etag,
-        last_modified=page.validators.last_modified,
+        last_modified=files.last_modified or http_date_of(files.mtime_ns),
         content_type=page.content_type,
         crawl_time=page.crawl_time,
         last_seen=page.last_seen,
@@ -256,6 +260,12 @@ def view_of(page: Page) -> PageView:
         missing_count=page.missing_count,
         moved_to=page.moved_to,
         doubt=page.doubt,
+        created_at=page.created_at,
+        updated_at=page.updated_at,
+        last_scraped=page.last_scraped,
+        size=files.size,
+        mtime=time_of(files.mtime_ns),
+        next_look=next_look,
     )
 
 

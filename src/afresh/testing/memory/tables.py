@@ -167,6 +167,10 @@ class Tables:
         found = self.addresses.get((source, url))
         return None if found is None else self.pages[found]
 
+    def next_look(self, page: PageId) -> datetime | None:
+        """Return when a page is looked at next, if it waits for a look."""
+        return self.crawls[self.open[page]].scheduled_for if page in self.open else None
+
     def new_page(self, source: SourceId, url: str, depth: int, now: datetime) -> Page:
         """Return a page with the next number, not in any table yet."""
         number = PageId(next(self.numbers))
