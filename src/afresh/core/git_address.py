@@ -23,7 +23,10 @@ from afresh.core.urls import MAX_LENGTH, canonical
 
 PREFIX = "git+"
 HOW_TO_SIGN_IN = "git.credential_helper, git.token or GIT_ASKPASS tell git who you are"
-ANONYMOUS = "the operator's keys are used only for what `afresh crawl` added, and for what access.credentials_for names"
+ANONYMOUS = (
+    "the operator's keys are used only for what `afresh crawl` added and for what "
+    "access.credentials_for names"
+)
 _EXPECTED = "write it as git+https://host/repo.git, git@host:repo.git or git+file:///path"
 _SCHEMES = ("https", "http", "ssh", "file")
 _PORTS = {"https": 443, "http": 80, "ssh": 22}
