@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from afresh.bounds import pace_for, policy_for, rules_for, weighing_for
+from afresh.bounds import pace_for, policy_for, rules_at_root, rules_for, weighing_for
 from afresh.config import Config, kb_paths
 from afresh.config.kb import KbSettings
 from afresh.config.retention import retention_of
@@ -51,6 +51,7 @@ from afresh.modelling import Modelling
 from afresh.naming import Naming
 from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Library, Lister, Lookout
+from afresh.site_tools import aim, fit
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 
@@ -166,14 +167,13 @@ class Workshop(Outlets, Naming):
         own = self._own(source)
         own = own.with_overrides({"doubt": False}) if trust else own
         listener = unfailing(listener)
-        rules = rules_for(source, own)
         clock = Steady(self.clock)
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)
         offload = self._warm or Offload()
         current = await store.source_by_id(source.id)
         mark = current.mark if current is not None else None
-        for_kb = source.name in KINDS
+        for_kb, rules = source.name in KINDS, await rules_at_root(source, own, store)
         reach = await self._reach(rules.root)
         anonymous = not self._lends_keys(source)
         looking = Looking(
@@ -189,8 +189,11 @@ class Workshop(Outlets, Naming):
         kit.policy = await with_plan(policy, store, source, self.schedule(source))
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
-        kit.trim, kit.modified, kit.notes = looking.trim, looking.modified, looking.notes
-        kit.tells_news, kit.mark, kit.targets = looking.tells_news, mark, self.targets()
+        kit.mark, kit.targets, webs = mark, self.targets(), [web]
+        fit(kit, looking, rules)
+        if source.kind == "web":
+            site = partial(Looking, own, clock=clock, offload=offload, mark=None, policy=reach, full=full)
+            kit.aim = partial(aim, kit, webs, source, site)
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):
                 for note in notes:
@@ -208,7 +211,8 @@ class Workshop(Outlets, Naming):
         finally:
             if offload is not self._warm:
                 await offload.close()
-            await web.close()
+            for each in webs:
+                await each.close()
 
     async def glance(self, url: str) -> "Glimpse":
         """The text at a web address as it is now, through the same guarded client as a run."""

@@ -1,11 +1,14 @@
 """What the settings of a source mean for a run: what belongs to it, how it decides, how fast it goes."""
 
+from dataclasses import replace
+
 from afresh.config import Config
 from afresh.core.link_score import Weighing
 from afresh.core.model import Policy, Source
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
 from afresh.engine.kit import Pace
+from afresh.ports import Library
 
 UNBOUNDED = 10_000_000
 
@@ -74,3 +77,12 @@ def pace_for(own: Config) -> Pace:
         lease_seconds=own.policy.lease_seconds,
         heartbeat_seconds=own.policy.heartbeat_seconds,
     )
+
+
+async def rules_at_root(source: Source, own: Config, store: Library) -> Rules:
+    """The rules of a source, with where its root was before and where it leads for now."""
+    rules = rules_for(source, own)
+    if source.kind != "web":
+        return rules
+    former, aside = await store.root_places(source.id, source.url)
+    return replace(rules, former=former, aside=aside if aside and rules.refusal(aside, 0) else None)

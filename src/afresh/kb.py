@@ -78,9 +78,14 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
+        keep: bool = True,
         listener: Listener = ignore,
     ) -> RunReport:
-        """Add the source if it is new, and look at it now."""
+        """Add the source if it is new, and read it now; `follow_move` lets its root lead to another site.
+
+        Without `keep` it is removed again if its first run reads nothing.
+        """
         kind, url = self._tools.recognise(target)
         source = await add_source(
             self._store,
@@ -93,8 +98,11 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             self._tools.check_settings,
             self._clock(),
             by_operator=True,
+            keep=keep,
         )
-        return await self._run(source, RunMode.CRAWL, full, trust, redetect, listener)
+        return await self._run(
+            source, RunMode.CRAWL, full, trust, redetect, listener, follow_move=follow_move
+        )
 
     async def refresh(
         self,
@@ -105,12 +113,14 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """Look again at some sources or all, or just at what is `due`, processing only what changed.
 
         `full` reads every page again, `trust` believes every 200, and `redetect` reads every page again and
-        sets its language anew; `budget` is how many pages of each source are looked at of what is due.
+        sets its language anew; `budget` is how many pages of each source are looked at of what is due;
+        `follow_move` lets the root of a source lead to another site.
         """
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
         chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
@@ -121,7 +131,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
                 slot = await self._next_time(source) if due else None
                 if self._stopping.is_set() or (slot is not None and slot > self._clock()):
                     return None
-                return await self._run(source, mode, full, trust, redetect, listener, slot, budget=budget)
+                asked = (mode, full, trust, redetect, listener, slot, (), budget, follow_move)
+                return await self._run(source, *asked)
             except RunBusy as busy:  # another process looks after it: no reason to leave the others alone
                 if len(chosen) == 1 and not due:
                     raise
@@ -321,8 +332,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         return replace(plan, next_time=await self._next_time(source))
 
     async def remove(self, label: str) -> int:
-        """Delete a source and its pages; the answer is how many had content."""
-        source = await self._source(label)
+        """Delete a source and its pages; the answer is how many had content. Several versions: name one."""
+        source = await exact_source(self._store, label, only=True)
         pages = await self._store.live_count(source.id)
         await self._store.remove_source(source.id, self._clock())
         return pages
@@ -359,8 +370,12 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         slot: datetime | None = None,
         pages: Sequence[Listed] = (),
         budget: int | None = None,
+        follow_move: bool = False,
     ) -> RunReport:
         async with self._tools.open(source, full, trust, redetect, listener, self._stopping) as (kit, rules):
+            if follow_move and kit.aim is not None:
+                rules = replace(rules, may_move=True)  # noqa: PLW2901
+                kit.aim(rules)
             if budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=budget)
             with journal.run_span(source, mode) as ended:

@@ -22,7 +22,7 @@ from afresh.engine.runs import run_and_source
 from afresh.engine.settled import if_settled
 from afresh.engine.status import due_of, live_report, view_of, whole_view_of
 from afresh.engine.tools import Models
-from afresh.engine.which import exact_source
+from afresh.engine.which import exact_source, version_note
 from afresh.kb_work import Work
 
 BEGINS = 600  # characters of the start page that a preview shows
@@ -42,6 +42,10 @@ class Glances(Work):
         """All sources with their numbers."""
         alive = await self._alive()
         return await self._counted(await self._store.sources(), alive)
+
+    async def version_note(self, label: str) -> str | None:
+        """Say which version a name without one means, where there are several."""
+        return await version_note(self._store, label)
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""

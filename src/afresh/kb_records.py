@@ -25,6 +25,7 @@ from afresh.engine.records import (
     source_of,
     split,
 )
+from afresh.engine.runs import run_and_source
 from afresh.engine.status import live_report
 from afresh.engine.which import exact_source
 from afresh.kb_work import Work
@@ -42,16 +43,24 @@ class Records(Work):
         return await source_of(self._store, number)
 
     async def add(
-        self, target: str, *, name: str | None, version: str | None, settings: Mapping[str, object]
+        self,
+        target: str,
+        *,
+        name: str | None,
+        version: str | None,
+        settings: Mapping[str, object],
+        keep: bool = True,
     ) -> tuple[Source, bool]:
-        """Add a source that somebody names from afar, and whether it is new; nothing is read yet."""
+        """Add a source that somebody names from afar, and whether it is new; nothing is read yet.
+
+        Without `keep` it is removed again if its first run reads nothing.
+        """
         kind, url = self._tools.recognise_from_afar(target)
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
         check, now = self._tools.check_settings, self._clock()
-        source = await add_source(
-            self._store, kind, url, name, version, rules, policy, check, now, by_operator=False
-        )
+        own = {"by_operator": False, "keep": keep}
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
         return source, source.id not in known
 
     async def change_settings(
@@ -169,10 +178,7 @@ class Records(Work):
 
     async def run_source(self, number: int) -> Source:
         """The source of a run."""
-        found = await self._store.run_by_id(RunId(number))
-        if found is None:
-            raise Unknown(f"there is no run {number}")
-        return await source_of(self._store, found.source_id)
+        return (await run_and_source(self._store, number))[1]
 
     async def changes(
         self,

@@ -43,14 +43,17 @@ class Work(RunsOnRecord):
         policy: Mapping[str, object] | None = None,
         full: bool = False,
         on_the_web: bool = False,
+        keep: bool = True,
     ) -> RunReport:
-        """Add the source if it is new, and leave looking at it to workers; `on_the_web`: only then."""
+        """Add the source if it is new, and leave reading it to workers; `on_the_web`: only then.
+
+        Without `keep` it is removed again if its first run reads nothing.
+        """
         recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
         kind, url = recognise(target)
         rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
-        source = await add_source(
-            self._store, kind, url, name, version, rules, policy, check, now, by_operator=not on_the_web
-        )
+        own = {"by_operator": not on_the_web, "keep": keep}
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
         return await self._queue(source, RunMode.CRAWL, full)
 
     async def queue_refresh(

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from afresh.fetchers.robots import RobotsGate
     from afresh.sources.sieve import Sieve
 
-Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
+Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
 _ELSEWHERE = "crawl that address instead or widen the scope"
+_OTHER_SITE = "another site, so nothing was read; if that is right, follow it with --follow-move"
 
 
 class ClosableWeb(Web, Protocol):
@@ -98,10 +99,10 @@ class Looking:
 
         rules = self._rules
 
-        async def refusal(url: str) -> Refused | Failed | None:
-            outside = rules.refusal(url, 0)
-            if outside is not None:
-                return Refused(outcome=Outcome.FAILED, reason=f"{outside}; {_ELSEWHERE}")
+        async def refusal(url: str, asked: str) -> Refused | Failed | None:
+            if not rules.may_lead(asked, url):
+                why = _OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
+                return Refused(outcome=Outcome.FAILED, reason=why)
             return await gate.refusal(url)
 
         gate = self._gate(refusal)
@@ -123,7 +124,7 @@ class Looking:
     def anywhere(self, *, paced: bool = True) -> "RobotsGate":
         """What looks at any address of the web that is not private; not `paced`: the caller sees to it."""
 
-        async def refusal(url: str) -> Refused | Failed | None:
+        async def refusal(url: str, asked: str) -> Refused | Failed | None:
             return await gate.refusal(url)
 
         gate = self._gate(refusal, paced=paced)

@@ -118,7 +118,7 @@ async def fetching(**settings: Any) -> AsyncIterator[HttpFetcher]:
         await fetcher.close()
 
 
-async def anywhere(url: str) -> None:
+async def anywhere(url: str, asked: str) -> None:
     """Lets a redirect lead wherever it wants."""
 
 

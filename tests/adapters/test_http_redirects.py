@@ -99,7 +99,7 @@ async def test_F50_what_a_redirect_may_reach_is_a_hook() -> None:
     names = Names({"docs.example.org": ["127.0.0.1"], "cdn.example.net": ["127.0.0.1"]})
     asked: list[str] = []
 
-    async def refusal(url: str) -> Refused | Failed | None:
+    async def refusal(url: str, page: str) -> Refused | Failed | None:
         asked.append(url)
         if "private" in url:
             return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason="robots.txt line 2: Disallow: /private")
@@ -137,7 +137,7 @@ async def test_F50_what_a_redirect_may_reach_is_a_hook() -> None:
 async def test_F50_F72_robots_txt_of_another_origin_is_asked_before_a_redirect_leads_into_it(
     robots: bytes, kind: type
 ) -> None:
-    async def refusal(url: str) -> Refused | Failed | None:
+    async def refusal(url: str, asked: str) -> Refused | Failed | None:
         return await gate.refusal(url)
 
     async with (

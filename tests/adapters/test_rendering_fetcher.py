@@ -212,7 +212,7 @@ async def test_C21_a_page_that_is_refused_where_others_are_read_starts_no_browse
 
 
 async def test_C21_a_script_that_leads_out_of_the_source_is_not_followed() -> None:
-    async def refusal(url: str) -> Refused | None:
+    async def refusal(url: str, asked: str) -> Refused | None:
         return None if url.startswith(ROOT) else Refused(outcome=Outcome.FAILED, reason="other host")
 
     away = Screens(chromium=lambda url: Shown(url="https://elsewhere.example/x", html=TEXT, status=200))

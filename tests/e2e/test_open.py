@@ -90,7 +90,12 @@ async def test_versions_are_found_for_reading_and_only_exact_ones_for_changing(
     assert found.versions == ("18.3.1", "18.2.0", "17.0.2")
     assert found.url == tiny.at("/18.3.1/")
     assert (await kb.open(tiny.at("/18.2.0/"), within="react@~18.2")).version == "18.2.0"
-    for changing in (kb.refresh(["react@18"]), kb.remove("react@18"), kb.show("react@18"), kb.plan("react")):
+    for changing in (
+        kb.refresh(["react@18"]),
+        kb.remove("react@18"),
+        kb.show("react@18"),
+        kb.plan("react@18"),
+    ):
         with pytest.raises(UsageError, match=r"there is no react(@18)?, but react@18\.3\.1, react@18\.2\.0"):
             await changing
     with pytest.raises(UsageError, match="did you mean react"):

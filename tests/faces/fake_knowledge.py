@@ -248,6 +248,8 @@ class FakeKnowledge:
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
+        keep: bool = True,
         listener: Listener = ignore,
     ) -> RunReport:
         """One scripted report."""
@@ -264,6 +266,7 @@ class FakeKnowledge:
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]:
         """The scripted reports."""
@@ -340,6 +343,10 @@ class FakeKnowledge:
         """The scripted page."""
         self._asked("open", url, within, former)
         return self.opened_
+
+    async def version_note(self, label: str) -> str | None:
+        """Every name means one source."""
+        return None
 
     async def find_version(self, label: str) -> FoundVersion:
         """The nearest lower of three."""

@@ -125,7 +125,7 @@ def _no_content(page: Page, document: Document, signs: Signs) -> Doubt | None:
         )
     if other and _says(_CHALLENGE, document, SHORT):
         return Doubt(Trust.HOLD, "it is a challenge for browsers, not the page")
-    if _is_other(document, signs) and _is_wall(document):
+    if _is_other(document, signs) and is_wall(document):
         return Doubt(Trust.HOLD, "it looks like a login or consent page")
     if page.content_type == RENDERED and _is_bare(document, signs):
         return Doubt(
@@ -173,7 +173,7 @@ def _is_other(document: Document, signs: Signs) -> bool:
     return is_strange(signs.likeness) or not document.markdown.strip() or _shrunk(document, signs) is not None
 
 
-def _is_wall(document: Document) -> bool:
+def is_wall(document: Document) -> bool:
     """Whether a page does nothing but ask for a password or for consent."""
     if document.login and (len(document.markdown) <= TERSE or _says(_LOGIN, document, CURT)):
         return True

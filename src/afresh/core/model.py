@@ -87,6 +87,7 @@ class Source:
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
     mark: str | None = None  # the state that was listed when all of it was last read
+    trial: bool = False  # not kept if its first run reads nothing
     crawl_time: datetime | None = None
     operator_url: str | None = None  # the root as the operator named it; empty: a caller did; None: unknown
     created_at: datetime

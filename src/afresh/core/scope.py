@@ -22,7 +22,7 @@ with or without its last slash.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
@@ -62,6 +62,9 @@ class Rules:
     max_params: int | None = None
     max_components: int = 10
     max_per_pattern: int = 200  # pages that may look endless, per pattern (traps.py); 0: no limit
+    aside: str | None = None  # where the root leads for now, outside its own scope
+    former: tuple[str, ...] = ()  # roots before it moved: pages below them are asked where they are now
+    may_move: bool = False  # the root may lead to another site
 
     def refusal(self, url: str, depth: int) -> str | None:
         """Say in a few words why a canonical address is not part of the source, or None if it is."""
@@ -82,8 +85,19 @@ class Rules:
         return trap_in(url) if edge.tells_traps else None
 
     def trim(self, url: str) -> str:
-        """Leave off the query parameters beyond `max_params` (C23)."""
-        return trim_params(url, self.max_params)
+        """Leave off the query parameters beyond `max_params` (C23); where the root leads is the root."""
+        trimmed = trim_params(url, self.max_params)
+        return self.root if trimmed == self.aside else trimmed
+
+    def was_ours(self, url: str, depth: int) -> bool:
+        """Tell whether a URL was part of the source before its root moved."""
+        return any(replace(self, root=root, aside=None).refusal(url, depth) is None for root in self.former)
+
+    def may_lead(self, asked: str, to: str) -> bool:
+        """Tell whether a redirect of a page may lead to a URL: within the scope, that of the root further."""
+        if self.refusal(to, 0) is None:
+            return True
+        return asked == self.root and (self.may_move or is_same_site(asked, to))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +159,10 @@ def _first_match(globs: _Globs, subjects: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=64)
 def _edge(rules: Rules) -> _Edge:
+    roots = (rules.root,) if rules.aside is None else (rules.root, rules.aside)
     return _Edge(
-        roots=frozenset(_root_forms(rules.root) + _root_forms(rules.trim(rules.root))),
-        prefixes=_both_schemes(_prefixes(rules)),
+        roots=frozenset(form for root in (*roots, rules.trim(rules.root)) for form in _root_forms(root)),
+        prefixes=_both_schemes(tuple(start for root in roots for start in _prefixes(root, rules.scope))),
         domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
         include=_compiled(rules.include),
         exclude=_compiled(rules.exclude),
@@ -155,13 +170,25 @@ def _edge(rules: Rules) -> _Edge:
     )
 
 
-def _prefixes(rules: Rules) -> tuple[str, ...]:
+def _prefixes(root: str, scope: Scope) -> tuple[str, ...]:
     """What an address that belongs begins with, scheme left out."""
-    if rules.scope is not Scope.SUBPAGES:
-        return (f"{domain_of(rules.root)}/",)
-    path = rules.root.partition("?")[0].partition("://")[2]
+    if scope is not Scope.SUBPAGES:
+        return (f"{domain_of(root)}/",)
+    path = root.partition("?")[0].partition("://")[2]
     home = home_of(path)
     return (home,) if home == directory_of(path) else (home, f"{path}?")
+
+
+def is_same_site(one: str, other: str) -> bool:
+    """Tell whether two URLs have one registrable domain, and one port unless both have the usual one."""
+    if registrable_domain(host_of(one)) != registrable_domain(host_of(other)):
+        return False
+    return _port_of(one) == _port_of(other)
+
+
+def _port_of(url: str) -> str:
+    """The port that a URL names, "" for the usual one of its scheme."""
+    return domain_of(url).removeprefix(host_of(url))
 
 
 def home_of(root: str) -> str:

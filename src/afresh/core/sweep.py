@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from afresh.core.embedding import UNEMBEDDED
-from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState
+from afresh.core.model import Page, PageId, PageStatus, Policy, Run, RunId, RunState
 
 OUTAGE_SHARE = 0.10  # more known pages failing than this is an outage of the source, not of pages
 FEW = 2  # pages that may turn into something odd, or move to one place, however small the source is
@@ -145,6 +146,51 @@ def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -
             return status
         url = moved_to
     return PageStatus.PENDING if url in seen else None
+
+
+def end_of_moves(url: str, moves: Mapping[str, str]) -> str | None:
+    """Return the URL where a chain of moves ends; None if it goes in circles."""
+    seen: set[str] = set()
+    while url in moves and url not in seen:
+        seen.add(url)
+        url = moves[url]
+    return None if url in seen else url
+
+
+def pair_moves(
+    pages: Iterable[Page], moves: Mapping[str, str], targets: Mapping[str, tuple[Page, datetime]]
+) -> dict[PageId, Page]:
+    """Pair pages that moved with the pages that take their identity, each target once.
+
+    `targets` holds pages by URL with the start of the run that found them. A target that was found no later
+    than the moved page last answered at its own URL has an identity of its own and keeps it.
+    """
+    pairs: dict[PageId, Page] = {}
+    taken: set[PageId] = set()
+    moved = [page for page in pages if page.moved_to is not None and page.last_seen is not None]
+    ends = {page.id: targets.get(end_of_moves(page.moved_to or "", moves) or "") for page in moved}
+    for page in sorted(moved, key=lambda page: (not _is_same(page, ends[page.id]), page.id)):
+        found = ends[page.id]
+        if found is None or found[0].id in taken or page.last_seen is None or found[1] <= page.last_seen:
+            continue
+        if found[0].status is PageStatus.ACTIVE and found[0].id != page.id:
+            taken.add(found[0].id)
+            pairs[page.id] = found[0]
+    return pairs
+
+
+def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
+    """Count what left and what moved; a page that took the identity of another is not counted as new."""
+    pages = list(dropped)
+    moved = sum(1 for page in pages if page.moved_to is not None)
+    fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)
+    new = max(0, run.counts.get("new", 0) - fresh)
+    return {"moved": moved, "deleted": len(pages) - moved, **({"new": new} if heirs else {})}
+
+
+def _is_same(page: Page, found: tuple[Page, datetime] | None) -> bool:
+    """Whether a target shows the content that the page had."""
+    return found is not None and found[0].content_hash == page.content_hash
 
 
 def by_reason(pages: Iterable[Page]) -> dict[str, list[PageId]]:

@@ -51,6 +51,7 @@ class RunReport:
     documents: DocumentCounts | None = None  # of a sync: what it did
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    kept: bool = True  # False: the source is gone, because its first run read nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

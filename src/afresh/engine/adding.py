@@ -26,6 +26,7 @@ async def add_source(
     now: datetime,
     *,
     by_operator: bool,
+    keep: bool = True,
 ) -> Source:
     """The source with that root, made if it is new; a name that belongs to another root is refused.
 
@@ -40,7 +41,8 @@ async def add_source(
             f"give {url} another name with --name"
         )
     same = known or await store.find_source(name, version)
-    if same is not None and same.url != url:
+    elsewhere = same is not None and same.url != url and same != await store.find_source_by_url(url, version)
+    if same is not None and elsewhere:
         raise UsageError(
             f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
             f"(--name {name}/docs puts both into the library {name})"
@@ -56,4 +58,5 @@ async def add_source(
         policy=policy,
         now=now,
         by_operator=by_operator,
+        trial=not keep,
     )

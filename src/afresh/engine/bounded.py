@@ -100,6 +100,11 @@ class BoundedStore:
         found = await self._store.run_by_id(run)
         return found if found is not None and await self.source_by_id(found.source_id) else None
 
+    async def unkept_run(self, run: RunId) -> tuple[Run, Source] | None:
+        """A run of a source that was not kept, if one may see a source of that name."""
+        found = await self._store.unkept_run(run)
+        return found if found is not None and self._seen(found[1]) is not None else None
+
     async def live_runs(self) -> list[Run]:
         """Runs that are open."""
         ids = await self._ids()

@@ -7,7 +7,7 @@ from afresh.core.ending import Ending
 from afresh.core.errors import RunOver
 from afresh.core.model import Run, RunState, Source
 from afresh.core.outbox import Target, letters
-from afresh.core.sweep import may_drop
+from afresh.core.sweep import count_moves, may_drop
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
 from afresh.failpoints import failpoint
@@ -22,12 +22,18 @@ async def confirm_run(
         raise RunOver(f"run {run.id} does not wait for a confirmation: it is {run.state}")
     failpoint("confirm.begin")
     doomed = [page for page, target in await store.doomed(source.id) if may_drop(page, target, run.id)]
-    moved = sum(1 for page in doomed if page.moved_to is not None)
-    counts = {**run.counts, "held": 0, "deleted": len(doomed) - moved, "moved": moved}
+    heirs = await store.heirs(source.id, doomed)
+    counts = {**run.counts, "held": 0, **count_moves(doomed, heirs, run)}
     state = RunState.PARTIAL if run.counts.get("failed") else RunState.COMPLETED
     told = letters(targets, source.label, state, counts, confirmed=True)
     ending = Ending(
-        state=state, counts=counts, notes=run.notes, error=run.error, dropped=doomed, letters=told
+        state=state,
+        counts=counts,
+        notes=run.notes,
+        error=run.error,
+        dropped=doomed,
+        heirs=heirs,
+        letters=told,
     )
     finished = await store.finish_run(run, ending, now)
     failpoint("finish.done")

@@ -10,6 +10,8 @@ from afresh.core.model import Limits, Listed, Run, Source
 from afresh.core.scope import Rules
 from afresh.engine.kit import Kit
 
+_OF_ROOT = ("aside", "former", "may_move")
+
 
 @dataclass(slots=True)
 class Course:
@@ -25,6 +27,8 @@ class Course:
     unlisted: str | None = None  # why the source could not be read at all
     listed: Sequence[Listed] = ()  # by a listing that tells all, unless it was the same as before
     held_back: Sequence[Listed] = ()  # listed, and read in their turn where the best links come first
+    moved_root: str | None = None  # where the root is for good, if not where it was
+    lost_root: bool = False  # the root leads to what cannot be the source: nothing else is asked
     unfilled: bool = False  # told to stop before it was known what there is to look at
     filled: int = 0  # chunks of earlier runs that got the vectors they lacked
     began: float = field(default_factory=time.monotonic)
@@ -55,4 +59,5 @@ class Course:
     @property
     def fingerprint(self) -> str:
         """The rules as text, to notice when they change."""
-        return json.dumps(asdict(self.rules), sort_keys=True)
+        rules = {name: value for name, value in asdict(self.rules).items() if name not in _OF_ROOT}
+        return json.dumps(rules | ({"aside": self.rules.aside} if self.rules.aside else {}), sort_keys=True)

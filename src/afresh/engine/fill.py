@@ -11,6 +11,7 @@ from afresh.core.listing import OnRecord, compare
 from afresh.core.model import Listed, Page, RunMode
 from afresh.core.urls import domain_of
 from afresh.engine.course import Course
+from afresh.engine.root import follow_root
 from afresh.ports import Lister
 
 
@@ -40,8 +41,8 @@ async def _fill_due(course: Course, now: datetime) -> None:
     if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
         await store.enqueue(run, await store.frontier(course.source.id), limits, now)
     if (await store.backlog(run.id)).open:
-        root = [Listed(course.rules.root, 0)]  # is the site well at all?
-        await store.enqueue(run, root, replace(limits, budget=None), now)
+        roots = await follow_root(course)  # is the site well at all?
+        await store.enqueue(run, roots, replace(limits, budget=None), now)
 
 
 async def _news(course: Course, now: datetime) -> list[Listed]:
@@ -71,8 +72,12 @@ async def _worth_a_look(course: Course, news: Sequence[Listed], now: datetime) -
 
 
 async def _fill_from_root(course: Course, now: datetime) -> None:
-    store, run, lister = course.kit.store, course.run, course.kit.lister
-    await store.enqueue(run, [Listed(course.rules.root, 0)], course.limits, now)
+    store, run = course.kit.store, course.run
+    roots = await follow_root(course)
+    lister = course.kit.lister
+    await store.enqueue(run, roots, course.limits, now)
+    if course.lost_root:
+        return
     await store.enqueue_known(run, course.limits, now)
     listed = await _listed(course)
     if listed is None:

@@ -10,6 +10,7 @@ from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, R
 from afresh.core.model import Policy, RunMode
 from afresh.core.outbox import Target
 from afresh.core.retention import Retention
+from afresh.core.scope import Rules
 from afresh.engine.crowd import Crowd
 from afresh.engine.embedding import Embedding
 from afresh.engine.hosts import Hosts
@@ -60,6 +61,10 @@ def _unknown(url: str) -> None:
     return None
 
 
+def _never(url: str, depth: int) -> bool:
+    return False
+
+
 @dataclass(slots=True, kw_only=True)
 class Kit:
     """The tools of one run."""
@@ -92,6 +97,9 @@ class Kit:
     notes: Callable[[], Sequence[str]] = tuple  # what the web learned that a reader of the report should know
     targets: Sequence[Target] = ()  # who is told how the run ended
     retention: Retention = field(default_factory=Retention)  # of deleted pages and messages
+    aim: Callable[[Rules], None] | None = None  # points web and lister at another root
+    was_ours: Callable[[str, int], bool] = _never  # whether a URL belonged before the root moved
+    answers: dict[str, Fetched] = field(default_factory=dict)  # of roots that were asked ahead, by URL
     tells_news: bool = False  # the lists of the source say which pages changed lately
 
     def budget(self, mode: RunMode) -> int | None:

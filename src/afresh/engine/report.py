@@ -60,6 +60,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         documents=_documents(run),
         started_at=run.started_at,
         finished_at=run.finished_at,
+        kept=not run.counts.get("unkept"),
         **counts,
     )
 

@@ -11,11 +11,20 @@ from afresh.core.errors import EmbedError, RunBusy, SourceError
 from afresh.core.events import Notice
 from afresh.core.link_list import LINKS
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, Listed, Page, PageStatus, Run, RunId, RunMode, RunState, Source
+from afresh.core.model import Attempt, Listed, Page, PageId, PageStatus, Run, RunId, RunMode, RunState, Source
 from afresh.core.outbox import letters
 from afresh.core.scope import Rules
 from afresh.core.states import UNFINISHED
-from afresh.core.sweep import Evidence, Verdict, brake_holds, decide_missing, judge, may_drop, moved_to_one
+from afresh.core.sweep import (
+    Evidence,
+    Verdict,
+    brake_holds,
+    count_moves,
+    decide_missing,
+    judge,
+    may_drop,
+    moved_to_one,
+)
 from afresh.core.urls import origin_of
 from afresh.core.views import RunReport
 from afresh.engine import best_first, journal
@@ -214,26 +223,36 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
     ending = await _ending(course, run, verdict, missing)
     finished = await course.kit.store.finish_run(run, ending, now)
     failpoint("finish.done")
+    if ending.counts.get("unkept"):
+        await course.kit.store.end_trial(finished, now)
     return report_of(finished, course.source)
 
 
 async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page] | None) -> Ending:
     store, counts, state = course.kit.store, dict(run.counts), verdict.state
     dropped: list[Page] = []
+    heirs: Mapping[PageId, Page] = {}
     if missing is not None:  # those that are missed for the last time are told as deleted
         counts["missing"] = sum(1 for page in missing if page.doomed_by is None)
     if verdict.may_delete:
         doomed = await _doomed(course, missing or [])
+        heirs = await store.heirs(course.source.id, doomed)
+        lost = sum(1 for page in doomed if page.id not in heirs)
         live = await store.live_count(course.source.id) if doomed else 0
         to_one = moved_to_one(doomed)
-        if brake_holds(live, len(doomed), course.kit.policy, to_one=to_one):
-            counts["held"] = len(doomed)
+        if brake_holds(live, lost, course.kit.policy, to_one=to_one):
+            counts["held"], heirs = len(doomed), {}
             state = RunState.NEEDS_CONFIRMATION
         else:
             dropped = doomed
-            counts["moved"] = sum(1 for page in doomed if page.moved_to is not None)
-            counts["deleted"] = len(doomed) - counts["moved"]
+            counts |= count_moves(doomed, heirs, run)
+    root = course.moved_root if state in (RunState.COMPLETED, RunState.PARTIAL) else None
+    if root is not None:
+        course.notes.append(f"the root moved permanently: {course.source.label} is read from {root} now")
     await _note(course, run, counts, state)
+    if await _is_failed_trial(course, counts, state):
+        counts["unkept"] = 1
+        course.notes.append(f"nothing was read, so {course.source.label} was not kept (--keep keeps it)")
     if course.filled:
         counts["chunks_embedded"] = counts.get("chunks_embedded", 0) + course.filled
     await count_scores(course.kit.scoring, run, counts, course.notes)
@@ -246,6 +265,8 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         missing=missing,
         dropped=dropped,
         forgives=not verdict.may_delete and state not in UNFINISHED,
+        heirs=heirs,
+        root=root,
         letters=letters(course.kit.targets, course.source.label, state, counts),
         mark=await _mark(course, state, dropped),
     )
@@ -272,10 +293,12 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
     if state is RunState.COMPLETED and not counts.get("checked") and run.mode is not RunMode.DUE:
         course.notes.append("nothing was found that could be read: see what is left out, and the rules")
-    unread = state is RunState.FAILED and not counts.get("unembedded")
-    if unread and not await store.live_count(course.source.id):
-        label = course.source.label
-        course.notes.append(f"nothing was read; `afresh remove {label}` forgets a source added by mistake")
+
+
+async def _is_failed_trial(course: Course, counts: Mapping[str, int], state: RunState) -> bool:
+    """Whether the source is new and its first run has read nothing, for no reason of ours."""
+    ended = state in (RunState.FAILED, RunState.COMPLETED) and not counts.get("unembedded")
+    return course.source.trial and ended and not await course.kit.store.was_read(course.source.id)
 
 
 async def _other_model(course: Course) -> list[str]:

@@ -29,6 +29,8 @@ async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
     """One run with its source."""
     run = await store.run_by_id(RunId(number))
     source = await store.source_by_id(run.source_id) if run else None
+    if run is None and (unkept := await store.unkept_run(RunId(number))) is not None:
+        return unkept
     if run is None or source is None:
         raise Unknown(f"there is no run {number}; `afresh status` lists those that are open")
     return run, source

@@ -136,8 +136,10 @@ def _signs(fetched: Fetched | None) -> dict[str, Value]:
 
 
 async def _fetch(claim: Claim, request: Request, kit: Kit) -> Fetched | None:
+    if (asked := kit.answers.pop(request.url, None)) is not None:
+        return asked
     refusal = kit.lister.refusal(request.url, claim.page.depth)
-    if refusal is not None:  # the rules changed since the page was found
+    if refusal is not None and not kit.was_ours(request.url, claim.page.depth):  # the rules changed
         return Refused(outcome=Outcome.FAILED, reason=refusal)
     if kit.policy.trust_lastmod and (settled := _settled(claim, kit)):
         return settled

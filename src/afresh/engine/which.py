@@ -6,30 +6,58 @@ A library is what shares the first part of a name: `react/site` and `react/repo`
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from afresh.core.errors import Unknown
+from afresh.core.errors import Unknown, UsageError
 from afresh.core.labels import parse_label
 from afresh.core.model import Source
 from afresh.core.versions import choose, newest_first
 from afresh.core.views import FoundVersion
 from afresh.ports import Library
 
+MANY_VERSIONS = 2
 
-async def exact_source(store: Library, label: str) -> Source:
-    """The source with exactly this name and version."""
+
+async def exact_source(store: Library, label: str, *, only: bool = False) -> Source:
+    """The source with this name and version; without a version the newest, or the `only` one there is."""
     name, version = parse_label(label)
     source = await store.find_source(name, version)
+    if source is None and version is None:
+        source = _newest(await store.sources(name), only=only)
     if source is None:
         raise await _unknown(store, label, name, version)
     return source
 
 
 async def exact_sources(store: Library, label: str) -> list[Source]:
-    """The source with this name and version, and all that belong to the library of that name and version."""
+    """The source with this name and version, and all of the library of that name; without one the newest."""
     name, version = parse_label(label)
-    found = [source for source in await _library(store, name) if source.version == version]
+    library = await _library(store, name)
+    if version is None and not any(source.version is None for source in library):
+        newest = _newest(library)
+        version = newest.version if newest is not None else None
+    found = [source for source in library if source.version == version]
     if not found:
         raise await _unknown(store, label, name, version)
     return found
+
+
+async def version_note(store: Library, label: str) -> str | None:
+    """Say which version a name without one means; None where it has just one, or names it."""
+    name, _, version = label.partition("@")
+    library = [] if version else await _library(store, name)
+    versions = {source.version for source in library}
+    newest = _newest(library)
+    if None in versions or len(versions) < MANY_VERSIONS or newest is None:
+        return None
+    return f"{name} has {len(versions)} versions: using {name}@{newest.version}, the newest"
+
+
+def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
+    """The newest of the sources of one name; UsageError if it has to be the only one and is not."""
+    if only and len(sources) >= MANY_VERSIONS:
+        which = ", ".join(labels_of(sources))
+        raise UsageError(f"{sources[0].name} has {len(sources)} versions: name one of {which}")
+    choice = choose(None, [source.version for source in sources])
+    return next((source for source in sources if choice and source.version == choice.version), None)
 
 
 async def best_sources(store: Library, label: str) -> tuple[list[Source], FoundVersion]:

@@ -76,7 +76,7 @@ def open_github(
     if places.web_url != PUBLIC_WEB:
         options = replace(options, policy=options.policy.also(f"{web.host_subcomponent}:{web.port}"))
 
-    async def barred(url: str) -> Refused | Failed | None:
+    async def barred(url: str, asked: str) -> Refused | Failed | None:
         root = repository.wiki
         outside = odd_wiki_page(url, root) if root else "no wiki"
         if outside is not None:

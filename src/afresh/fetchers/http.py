@@ -28,7 +28,7 @@ _MARKDOWN = {"Accept": "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.
 _LARGEST_HEAD = 64 * 1024
 _MOST_HEADERS = 100
 _CHALLENGE_BYTES = 64 * 1024
-Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
+Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]  # where to, and what was asked
 
 
 def _utc_now() -> datetime:
@@ -242,7 +242,7 @@ class HttpFetcher:
     async def _bar(self, hop: Hop, asked: str, terms: _Terms, deadline: Deadline) -> Refused | Failed | None:
         """Why a redirect is not followed, having waited as long as it asks; None to follow it."""
         if terms.page and self._refusal is not None:
-            why = await self._refusal(hop.to or "")
+            why = await self._refusal(hop.to or "", asked)
             if why is not None:
                 return barred(hop, why)
         elif terms.page and not same_site(asked, hop.to or ""):

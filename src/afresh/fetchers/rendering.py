@@ -48,7 +48,7 @@ from afresh.ports import Clock, Fetcher
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 MOST_REFUSED = 3  # pages of a site in a row that were refused to the browser too
 _OUTSIDE = "which is outside this source"
-Refusal = Callable[[str], Awaitable[Refused | Failed | None]]
+Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]  # where to, and what was asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ class RenderingFetcher:
             if same_site(asked, url):
                 return None
             return Refused(outcome=Outcome.FAILED, reason=f"its script leads to {url[:200]}, {_OUTSIDE}")
-        why = await self._refusal(url)
+        why = await self._refusal(url, asked)
         return replace(why, reason=f"its script leads to {url[:200]}: {why.reason}") if why else None
 
 

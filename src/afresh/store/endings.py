@@ -31,12 +31,13 @@ class Endings:
                 failpoint("finish.missing")
             if ending.dropped:
                 doomed = {page["id"] for page in await tx.all("doomed", source=run.source_id)}
-                await drop(
-                    tx, run.source_id, run.id, [page for page in ending.dropped if page.id in doomed], now
-                )
+                gone = [page for page in ending.dropped if page.id in doomed]
+                await drop(tx, run.source_id, run.id, gone, now, ending.heirs)
                 failpoint("finish.drop")
             if ending.state not in UNFINISHED:
                 await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)
+            if ending.root is not None:
+                await tx.run("move_source", source=run.source_id, url=ending.root, now=now)
             if ending.mark is not None:
                 await tx.run("set_mark", source=run.source_id, mark=ending.mark)
             await _settle_marks(tx, run, ending)

@@ -18,7 +18,8 @@ _NUMBERS = """
     admitted after attempts audit change_count changed chunk copy crashes crawl depth dimensions doomed_by
     doubt_run doubtful everything everywhere failures flagged follow full gone_count had_turn length limit
     link links_left_out listed max_depth missing_count model most mtime_ns number open page page_id partly
-    pid position priority putting rank run run_id size sort_order source status_code times token top whole
+    pid position priority putting rank run run_id size sort_order source status_code target times token top
+    trial whole
 """
 _TIMES = """
     at before began changed_after changed_at checked_after checked_at crawl_time failed_at fetched_at

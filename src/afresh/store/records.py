@@ -52,10 +52,26 @@ def source_from(row: Row) -> Source:
         rules=own_settings(json.loads(row["rules"])),
         policy=own_settings(json.loads(row["policy"])),
         mark=row["mark"],
+        trial=bool(row["trial"]),
         crawl_time=at(row["crawl_time"]),
         operator_url=row["operator_url"],
         created_at=certain(row["created_at"]),
         updated_at=certain(row["updated_at"]),
+    )
+
+
+def unkept_source(row: Row) -> Source:
+    """What a row of `unkept_runs` tells of its source."""
+    began = certain(row["started_at"])
+    return Source(
+        id=SourceId(row["source_id"]),
+        name=row["name"],
+        version=row["version"] or None,
+        kind=row["kind"],
+        url=row["url"],
+        trial=True,
+        created_at=began,
+        updated_at=began,
     )
 
 

@@ -9,8 +9,9 @@ from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
 from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import run_from, source_from, worker_from
+from afresh.store.records import run_from, source_from, unkept_source, worker_from
 
+UNKEPT_RUNS_STAY = timedelta(days=30)
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)  # only a wrong clock makes a host rest for longer
 
 
@@ -30,6 +31,7 @@ class Runs:
         policy: Mapping[str, object],
         now: datetime,
         by_operator: bool = False,
+        trial: bool = False,
     ) -> Source:
         """The source of that name, made if it was not there; new rules and policy are merged over the old.
 
@@ -39,7 +41,7 @@ class Runs:
             key = {"name": name, "version": version or ""}
             made = {"kind": kind, "url": url, "rules": "{}", "policy": "{}"}
             named = url if by_operator else ""
-            await tx.run("insert_source", **key, **made, operator_url=named, now=now)
+            await tx.run("insert_source", **key, **made, operator_url=named, trial=int(trial), now=now)
             row = await tx.one("source_by_label", **key)
             assert row is not None  # noqa: S101 - inserted above
             source = source_from(row)
@@ -87,6 +89,27 @@ class Runs:
             await tx.run("cancel_source", source=source, now=now)
             await tx.run("remember_page_numbers_of", source=source)
             await tx.run("delete_source", source=source)
+
+    async def was_read(self, source: SourceId) -> bool:
+        """Tell whether any page of a source was ever read."""
+        async with self.db.read() as tx:
+            return await tx.one("page_that_was_read", source=source) is not None
+
+    async def end_trial(self, run: Run, now: datetime) -> bool:
+        """Delete a source of which nothing was ever read, and keep its run; False if it is to stay."""
+        async with self.db.write(run.source_id) as tx:
+            if not await tx.run("keep_run_of_trial", run=run.id):
+                return False
+            await tx.run("forget_unkept_runs", before=now - UNKEPT_RUNS_STAY)
+            await tx.run("cancel_source", source=run.source_id, now=now)
+            await tx.run("delete_source", source=run.source_id)
+            return True
+
+    async def unkept_run(self, run: RunId) -> tuple[Run, Source] | None:
+        """A run of a source that was not kept, with what was known of the source."""
+        async with self.db.read() as tx:
+            row = await tx.one("unkept_run", run=run)
+        return (run_from(row), unkept_source(row)) if row else None
 
     async def start_run(
         self,

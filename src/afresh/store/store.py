@@ -13,6 +13,7 @@ from afresh.store.dialect import Database
 from afresh.store.endings import Endings
 from afresh.store.frontier import Frontiers
 from afresh.store.hooks import HookRecords
+from afresh.store.identity import Identities
 from afresh.store.kb import KbRecords
 from afresh.store.link_scores import LinkScores
 from afresh.store.links import LinkBook
@@ -38,6 +39,7 @@ class SqlStore(
     Runs,
     Commits,
     Sweeps,
+    Identities,
     Listings,
     Endings,
     Frontiers,

@@ -1,11 +1,12 @@
 """The end of a run in the store: what was not reached, what is to go, and letting it go."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageStatus, RunId, SourceId
+from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, RunId, SourceId
 from afresh.core.sweep import by_reason, final_status, leads_on
 from afresh.store.dialect import Database, Session
+from afresh.store.identity import exchange
 from afresh.store.records import attempt_from, page_from
 
 
@@ -87,9 +88,15 @@ async def record_missing(tx: Session, source: SourceId, pages: Sequence[Page], n
 
 
 async def drop(
-    tx: Session, source: SourceId, run: RunId | None, pages: Sequence[Page], now: datetime
+    tx: Session,
+    source: SourceId,
+    run: RunId | None,
+    pages: Sequence[Page],
+    now: datetime,
+    heirs: Mapping[PageId, Page] | None = None,
 ) -> None:
-    """Take pages out of the index, in a run or by hand; their history stays."""
+    """Take pages out of the index, in a run or by hand; their history stays, or moves with them."""
+    heirs = heirs or {}
     ids = [page.id for page in pages]
     await tx.run("leave_vectors_of_pages", pages=ids, now=now)
     await tx.run("drop_chunks", pages=ids)
@@ -100,7 +107,8 @@ async def drop(
         await tx.run("cancel_open", pages=gone, now=now, reason=reason)
     await tx.run("unseal_links", source=source)
     await tx.many("drop_page", [_dropped(page, now) for page in pages])
-    await tx.many("insert_change", [_change(source, run, page, now) for page in pages])
+    await exchange(tx, pages, heirs, now)
+    await tx.many("insert_change", [_change(source, run, page, heirs.get(page.id), now) for page in pages])
     await tx.run("mark_graph", source=source, changed=1)
 
 
@@ -109,7 +117,9 @@ def _dropped(page: Page, now: datetime) -> dict[str, object]:
     return {"page": page.id, "status": status, "now": now}
 
 
-def _change(source: SourceId, run: RunId | None, page: Page, now: datetime) -> dict[str, object]:
+def _change(
+    source: SourceId, run: RunId | None, page: Page, heir: Page | None, now: datetime
+) -> dict[str, object]:
     return {
         "source": source,
         "page": page.id,
@@ -118,7 +128,7 @@ def _change(source: SourceId, run: RunId | None, page: Page, now: datetime) -> d
         "run": run,
         "now": now,
         "old_hash": page.content_hash,
-        "new_hash": None,
+        "new_hash": heir.content_hash if heir is not None else None,
         "diff": None,
         "moved_to": page.moved_to,
     }

@@ -9,7 +9,9 @@ from functools import cache
 from afresh.store.sql import migrations
 from afresh.store.sqlite_schema import DDL, split
 
-PASSING = frozenset({"workers", "answers", "logins"})  # who works on a store, or asks it, does not go with it
+PASSING = frozenset(
+    {"workers", "answers", "logins", "unkept_runs"}
+)  # who works on a store, or asks it, does not go with it
 TIME = "time"
 _OF_SOURCES = "{column} in (select value from {sources})"
 _PAGES = "select id from pages where source_id in (select value from {sources})"

@@ -52,6 +52,8 @@ class Knowledge(ByHand, Protocol):
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
+        keep: bool = True,
         listener: Listener = ignore,
     ) -> RunReport: ...
 
@@ -64,6 +66,7 @@ class Knowledge(ByHand, Protocol):
         full: bool = False,
         trust: bool = False,
         redetect: bool = False,
+        follow_move: bool = False,
         listener: Listener = ignore,
     ) -> list[RunReport]: ...
 
@@ -76,6 +79,7 @@ class Knowledge(ByHand, Protocol):
         rules: Mapping[str, object] = ...,
         policy: Mapping[str, object] = ...,
         full: bool = False,
+        keep: bool = True,
     ) -> RunReport: ...
 
     async def queue_refresh(
@@ -204,6 +208,8 @@ class Knowledge(ByHand, Protocol):
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
     ) -> "Preview": ...
+
+    async def version_note(self, label: str) -> str | None: ...
 
     async def remove(self, label: str) -> int: ...
 

@@ -145,7 +145,7 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
             return [Text.assemble("It waits for a worker: ", ("afresh worker", "bold"), " works on it.")]
         case RunState.CANCELLED:
             return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
-        case RunState.PARTIAL | RunState.FAILED:
+        case RunState.PARTIAL | RunState.FAILED if report.kept:
             return [Text.assemble((refresh, "bold"), " tries again what is left.")]
     return []
 

@@ -32,6 +32,9 @@ trust_flag = switch(
 redetect_flag = switch(
     "--redetect-language", "redetect", text="Download every page again and set its language anew."
 )
+move_flag = switch(
+    "--follow-move", "follow_move", text="Go on where the start page leads, even if that is another site."
+)
 detach_flag = switch("--detach", text="Only queue the run, and leave the work to `afresh worker`.")
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
 
@@ -109,18 +112,22 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "--symlinks/--no-symlinks", "symlinks", default=None, help="Follow links inside a folder, or do not."
 )
 @option("--verify", metavar="HOW", text="stat or hash: what tells that a file changed.")
+@switch("--keep", text="Keep the source even if its first crawl reads nothing.")
 @full_flag
 @trust_flag
 @redetect_flag
+@move_flag
 @detach_flag
 def crawl(
     session: Session,
     target: str,
     name: str | None,
     version: str | None,
+    keep: bool,
     full: bool,
     trust: bool,
     redetect: bool,
+    follow_move: bool,
     detach: bool,
     **flags: object,
 ) -> int:
@@ -134,12 +141,12 @@ def crawl(
     own = given(flags)
     check_flags(session, own)
     rules, policy = split(own)
-    _check_detached(detach, trust, redetect)
+    _check_detached(detach, trust, redetect, follow_move=follow_move)
 
     async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
         if detach:
             return await kb.queue_crawl(
-                target, name=name, version=version, rules=rules, policy=policy, full=full
+                target, name=name, version=version, rules=rules, policy=policy, full=full, keep=keep
             )
         return await kb.crawl(
             target,
@@ -150,6 +157,8 @@ def crawl(
             full=full,
             trust=trust,
             redetect=redetect,
+            follow_move=follow_move,
+            keep=keep,
             listener=listener,
         )
 
@@ -176,6 +185,7 @@ def crawl(
 @full_flag
 @trust_flag
 @redetect_flag
+@move_flag
 @detach_flag
 def refresh(
     session: Session,
@@ -185,12 +195,13 @@ def refresh(
     full: bool,
     trust: bool,
     redetect: bool,
+    follow_move: bool,
     detach: bool,
 ) -> int:
     """Look again at what is known, and process only what changed."""
     if budget is not None and not due:
         raise UsageError("--budget limits what is due: write `afresh refresh --due --budget N`")
-    _check_detached(detach, trust, redetect, budget)
+    _check_detached(detach, trust, redetect, budget, follow_move=follow_move)
 
     async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
         if detach:
@@ -202,6 +213,7 @@ def refresh(
             full=full,
             trust=trust,
             redetect=redetect,
+            follow_move=follow_move,
             listener=listener,
         )
 
@@ -262,9 +274,12 @@ def show_one(session: Session, done: "RunReport", again: str = "") -> int:
     return report.exit_code([done])
 
 
-def _check_detached(detach: bool, trust: bool, redetect: bool, budget: int | None = None) -> None:
+def _check_detached(
+    detach: bool, trust: bool, redetect: bool, budget: int | None = None, *, follow_move: bool
+) -> None:
     """What a worker cannot know of a run is refused."""
     given = {"--trust": trust, "--redetect-language": redetect, "--budget": budget is not None}
+    given["--follow-move"] = follow_move
     flag = next((name for name, is_given in given.items() if is_given), None)
     if detach and flag:
         raise UsageError(f"{flag} is for a run in this process: leave out --detach")

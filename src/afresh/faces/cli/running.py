@@ -42,6 +42,7 @@ def run(
 
         kb = await (when_up(opened) if stays else opened())
         try:
+            await session.tell_versions(kb)
             with shown(session) as watch, signals(Brake(kb.stop, watch)):
                 return await work(kb, watch.hear)
         finally:

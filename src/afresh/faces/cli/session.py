@@ -11,6 +11,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from afresh.config import Config, load
 from afresh.core.errors import UsageError
 from afresh.faces.cli import opening
@@ -133,12 +135,19 @@ class Session:
         async def work() -> Answer:
             kb = await opening.open_kb(config or self.config, access)
             try:
+                await self.tell_versions(kb)
                 return await question(kb)
             finally:
                 await kb.close()
 
         with self.logged(config):
             return asyncio.run(work())
+
+    async def tell_versions(self, kb: opening.Knowledge) -> None:
+        """Say which version is taken for each name that was typed without one."""
+        for label in _typed_labels():
+            if note := await kb.version_note(label):
+                self.say(note)
 
     @contextmanager
     def logged(self, config: Config | None = None) -> Iterator[None]:
@@ -160,6 +169,16 @@ def here() -> Path:
         return Path.cwd()
     except OSError:
         raise UsageError("the current folder is gone: change to one that exists") from None
+
+
+def _typed_labels() -> list[str]:
+    """The names of sources that the command was given."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.info_name == "remove":
+        return []
+    given = [context.params.get(name) for name in ("label", "labels", "within")]
+    names = [name for value in given for name in (value if isinstance(value, tuple) else (value,))]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _console(*, stderr: bool) -> "Console":

@@ -33,6 +33,7 @@ class NewSource(BaseModel):
     version: Annotated[str, Field(min_length=1, max_length=100)] | None = None
     settings: Settings = {}
     run: bool = Field(True, description="Also start a run.")
+    keep: bool = Field(False, description="Keep the source even if that run reads nothing.")
 
 
 class Previewed(BaseModel):
@@ -81,7 +82,11 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
     """Add a source, and start to read it unless `run` is false; 200 if it was there."""
     reach.allowed.check_everywhere()
     source, is_new = await reach.kb.add(
-        body.target, name=body.name, version=body.version, settings=body.settings
+        body.target,
+        name=body.name,
+        version=body.version,
+        settings=body.settings,
+        keep=body.keep or not body.run,
     )
     if body.run:
         await reach.kb.start(source, RunMode.CRAWL)

@@ -168,6 +168,13 @@ def answered(answer: Marked, lines: Sequence[str]) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text="\n".join(shown))], structured_content=data)
 
 
+def noted(result: CallToolResult, note: str | None) -> CallToolResult:
+    """The answer with a note for its reader, if there is one."""
+    if note is not None:
+        result.content.append(TextContent(type="text", text=note))
+    return result
+
+
 def when(moment: datetime | None) -> str:
     """A time as people read it."""
     return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "never"

@@ -25,6 +25,7 @@ from afresh.faces.mcp.answers import (
     Version,
     answered,
     freshness,
+    noted,
     when,
 )
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
@@ -148,7 +149,9 @@ def _add_changes(server: MCPServer[Any], kb: Reach) -> None:
             label = label_of(library, version) if library else None
             only = ChangeKind(kind) if kind else None
             seen = await kb().changes(label, kind=only, below=before or None, limit=limit + 1)
-        return _changes([each for each in seen if after is None or each.at >= after], limit, question)
+            note = await kb().version_note(label) if label else None
+        found = _changes([each for each in seen if after is None or each.at >= after], limit, question)
+        return noted(found, note)
 
 
 def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from afresh.core.errors import UsageError
 from afresh.core.views import RunReport
-from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered
+from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered, noted
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import READS, Cursor, Name, label_of
 from afresh.faces.mcp.framing import how_many, one_line
@@ -100,6 +100,7 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
                 version=version,
                 rules={name: value for name, value in given.items() if value is not None},
                 on_the_web=True,
+                keep=False,
             )
             return await _started(kb, hands, run, wait, ctx)
 
@@ -112,7 +113,8 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
             runs = await kb().queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
-            return await _started(kb, hands, runs[0], wait, ctx, runs[1:])
+            started = await _started(kb, hands, runs[0], wait, ctx, runs[1:])
+            return noted(started, await kb().version_note(label_of(library, version)))
 
     @server.tool(annotations=WRITES)
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:
@@ -124,9 +126,10 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
     async def remove_docs(library: Name, version: Exact = None) -> Annotated[CallToolResult, Removed]:
         """Delete a library, or one version of it, from the index. This cannot be undone."""
         with told():
+            view = await kb().show(label_of(library, version))
             pages = await kb().remove(label_of(library, version))
-        removed = Removed(library=library, version=version, pages=pages)
-        return answered(removed, [f"{label_of(library, version)} is removed, with {pages} pages."])
+        removed = Removed(library=view.name, version=view.version, pages=pages)
+        return answered(removed, [f"{label_of(view.name, view.version)} is removed, with {pages} pages."])
 
 
 async def _started(

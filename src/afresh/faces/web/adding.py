@@ -44,7 +44,9 @@ async def add(request: Request, reach: Reached) -> Response:
     name, version = form.get("name") or None, form.get("version") or None
     try:
         settings = read_settings(form)
-        source, _ = await reach.kb.add(form.get("target", ""), name=name, version=version, settings=settings)
+        source, _ = await reach.kb.add(
+            form.get("target", ""), name=name, version=version, settings=settings, keep=False
+        )
         run = await reach.kb.start(source, RunMode.CRAWL)
     except RunBusy as busy:
         return to(f"/runs/{busy.run}") if busy.run else to("/")

@@ -42,3 +42,8 @@ set former = excluded.former, former_title = excluded.former_title, former_at = 
 insert into changes (source_id, page_id, url, kind, run_id, at, old_hash, new_hash, diff, moved_to)
 select r.source, r.page, r.url, r.kind, r.run, r.now, r.old_hash, r.new_hash, r.diff, r.moved_to
 from {rows source page url kind run now old_hash new_hash diff moved_to} r
+
+-- copy_chunks
+insert into chunks (page_id, sort_order, title, heading, content, terms, metadata, config, whole, text_hash, words, created_at)
+select r.page, c.sort_order, c.title, c.heading, c.content, c.terms, c.metadata, c.config, c.whole, c.text_hash, c.words, c.created_at
+from {rows target page} r join chunks c on c.page_id = r.target

@@ -129,3 +129,22 @@ select name, heartbeat_at from workers where name in {list workers} {for update}
 -- forget_workers
 delete from workers where name in {list workers}
 
+-- keep_run_of_trial
+insert into unkept_runs (
+    id, source_id, name, version, kind, url, mode, state, full_look, worker, queued, known, counts, notes, error,
+    started_at, finished_at
+)
+select r.id, s.id, s.name, s.version, s.kind, s.url, r.mode, r.state, r.full_look, r.worker, r.queued, r.known,
+    r.counts, r.notes, r.error, r.started_at, r.finished_at
+from runs r join sources s on s.id = r.source_id
+where r.id = :run and s.trial = 1
+    and not exists (select 1 from pages p where p.source_id = s.id and p.last_scraped is not null)
+    and not exists (
+        select 1 from runs o where o.source_id = s.id and o.id <> r.id and o.state in ('queued', 'running')
+    )
+
+-- unkept_run
+select u.*, u.started_at as taken_at, u.finished_at as worked_at from unkept_runs u where u.id = :run
+
+-- forget_unkept_runs
+delete from unkept_runs where started_at < :before

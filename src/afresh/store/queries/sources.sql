@@ -1,6 +1,6 @@
 -- insert_source
-insert into sources (name, version, kind, url, rules, policy, operator_url, created_at, updated_at)
-values (:name, :version, :kind, :url, :rules, :policy, :operator_url, :now, :now)
+insert into sources (name, version, kind, url, rules, policy, operator_url, trial, created_at, updated_at)
+values (:name, :version, :kind, :url, :rules, :policy, :operator_url, :trial, :now, :now)
 on conflict (name, version) do nothing
 
 -- adopt_source
@@ -13,7 +13,11 @@ update sources set rules = :rules, policy = :policy, updated_at = :now where id 
 select * from sources where name = :name and version = :version
 
 -- source_by_url
-select * from sources where url = :url and version = :version order by id limit 1
+select * from sources
+where version = :version and (
+    url = :url or id in (select source_id from pages where url = :url and depth = 0 and moved_to is not null)
+)
+order by case when url = :url then 0 else 1 end, id limit 1
 
 -- source_by_id
 select * from sources where id = :source
@@ -67,3 +71,5 @@ from (
 -- open_frontier
 update sources set frontier_open = 1 where id = :source
 
+-- page_that_was_read
+select id from pages where source_id = :source and last_scraped is not null limit 1

@@ -105,3 +105,70 @@ set outcome = 'cancelled', completed_at = :now, updated_at = :now, locked_at = n
     reason = :reason
 where outcome is null and page_id in {list pages}
 
+-- moves_of_source
+select url, moved_to from pages where source_id = :source and moved_to is not null
+
+-- move_targets
+select p.*, (
+    select max(r.started_at) from changes c join runs r on r.id = c.run_id
+    where c.source_id = p.source_id and c.url = p.url and c.kind = 'new'
+) as found_at
+from pages p where p.source_id = :source and p.url in {list urls}
+
+-- former_roots
+select url, validators_url from pages
+where source_id = :source and depth = 0 and (moved_to is not null or url = :root)
+
+-- move_source
+update sources set url = :url, mark = null, updated_at = :now where id = :source
+
+-- rows_of_pages
+select * from pages where id in {list pages}
+
+-- open_rows_of_pages
+select id, page_id from page_crawls where page_id in {list pages} and outcome is null
+
+-- unbind_crawls
+update page_crawls set page_id = null where id in {list crawls}
+
+-- bind_crawl
+update page_crawls set page_id = r.page from {rows crawl page} r where page_crawls.id = r.crawl
+
+-- hand_over_crawls
+update page_crawls set page_id = r.page from {rows target page} r
+where page_crawls.page_id = r.target and page_crawls.outcome is not null
+
+-- leave_moved_crawls
+update page_crawls set page_id = r.target from {rows target page url} r
+where page_crawls.page_id = r.page and page_crawls.url = r.url and page_crawls.outcome = 'moved'
+
+-- hand_over_document
+update documents set page_id = r.page from {rows target page} r where documents.page_id = r.target
+
+-- hand_over_kb
+update kb_records set page_id = r.page from {rows target page} r where kb_records.page_id = r.target
+
+-- untell_new
+delete from changes where kind = 'new' and page_id in {list pages}
+
+-- hand_over_changes
+update changes set page_id = r.page from {rows target page} r where changes.page_id = r.target
+
+-- edges_of_pages
+select page_id, link_id, position, text, follow from page_links where page_id in {list pages}
+
+-- copies_bound_to
+select id, page_id from copies where page_id in {list pages}
+
+-- unbind_copies
+update copies set page_id = null where page_id in {list pages}
+
+-- bind_copy
+update copies set page_id = r.page from {rows copy page} r where copies.id = r.copy
+
+-- rename_page
+update pages set url = r.url from {rows page url} r where pages.id = r.page
+
+-- place_page
+update pages set url = r.url, depth = r.depth, listed = r.listed, queued_run = r.run
+from {rows page url depth listed run} r where pages.id = r.page

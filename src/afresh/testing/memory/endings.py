@@ -33,9 +33,13 @@ class MemoryEndings(MemorySweeps, MemoryListings, MemoryOutbox):
                 self.record_missing(run.source_id, ending.missing, now)
             for page in ending.dropped:
                 if self.tables.pages[page.id].page.doomed_by is not None:
-                    self.drop(run.source_id, run.id, page, now)
+                    self.drop(run.source_id, run.id, page, now, ending.heirs.get(page.id))
             if ending.state not in UNFINISHED:
                 self._free_rows(run.id, now)
+            if ending.root is not None:
+                row = self.tables.sources[run.source_id]
+                moved = replace(row.source, url=ending.root, mark=None, updated_at=now)
+                self.tables.sources[run.source_id] = replace(row, source=moved)
             if ending.mark is not None:
                 self.set_mark(run.source_id, ending.mark)
             self._settle_marks(self.tables.runs[run.id], forgives=ending.forgives)

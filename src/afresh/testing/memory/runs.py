@@ -8,13 +8,16 @@ from afresh.config.overlay import own_settings
 from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
 from afresh.core.looks import Outcome
-from afresh.core.model import PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.model import Page, PageId, Run, RunId, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
 from afresh.core.states import UNFINISHED
 from afresh.testing.memory.endings import MemoryEndings
 from afresh.testing.memory.tables import SourceRow
 
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)
+
+
+LIVE = (RunState.QUEUED, RunState.RUNNING)
 
 
 class MemoryRuns(MemoryEndings):
@@ -31,6 +34,7 @@ class MemoryRuns(MemoryEndings):
         policy: Mapping[str, object],
         now: datetime,
         by_operator: bool = False,
+        trial: bool = False,
     ) -> Source:
         """The source of that name, made if it was not there; new rules and policy are merged over the old.
 
@@ -43,6 +47,7 @@ class MemoryRuns(MemoryEndings):
             kind=kind,
             url=url,
             operator_url=url if by_operator else "",
+            trial=trial,
             created_at=now,
             updated_at=now,
         )
@@ -54,14 +59,35 @@ class MemoryRuns(MemoryEndings):
         self.tables.sources[source.id] = replace(row, source=source)
         return source
 
+    async def was_read(self, source: SourceId) -> bool:
+        """Tell whether any page of a source was ever read."""
+        return any(row.page.last_scraped is not None for row in self.tables.pages_of(source))
+
+    async def end_trial(self, run: Run, now: datetime) -> bool:
+        """Delete a source of which nothing was ever read, and keep its run; False if it is to stay."""
+        source = await self.source_by_id(run.source_id)
+        others = [each for each in self.tables.runs.values() if each.source_id == run.source_id]
+        busy = any(each.id != run.id and each.state in LIVE for each in others)
+        if source is None or not source.trial or busy or await self.was_read(source.id):
+            return False
+        self.tables.unkept[run.id] = (self.tables.runs[run.id], source)
+        await self.remove_source(source.id, now)
+        return True
+
+    async def unkept_run(self, run: RunId) -> tuple[Run, Source] | None:
+        """A run of a source that was not kept, with what was known of the source."""
+        return self.tables.unkept.get(run)
+
     async def find_source(self, name: str, version: str | None) -> Source | None:
         """The source with exactly this name and version."""
         return next((each for each in await self.sources(name) if each.version == version), None)
 
     async def find_source_by_url(self, url: str, version: str | None) -> Source | None:
         """The source that has this root."""
-        rows = self.tables.sources.values()
-        return next((r.source for r in rows if (r.source.url, r.source.version) == (url, version)), None)
+        sources = [row.source for row in self.tables.sources.values() if row.source.version == version]
+        known = {row.page.source_id for row in self.tables.pages.values() if _was_root(row.page, url)}
+        named = [source for source in sources if source.url == url]
+        return next(iter([*named, *(source for source in sources if source.id in known)]), None)
 
     async def source_by_id(self, source: SourceId) -> Source | None:
         """The source with this id."""
@@ -253,3 +279,8 @@ class MemoryRuns(MemoryEndings):
     async def workers(self) -> list[Worker]:
         """All workers that are known, the dead among them."""
         return list(self.tables.workers.values())
+
+
+def _was_root(page: Page, url: str) -> bool:
+    """Whether a page is the root of a source that moved since."""
+    return page.url == url and page.depth == 0 and page.moved_to is not None

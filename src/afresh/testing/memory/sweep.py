@@ -6,8 +6,9 @@ from datetime import datetime
 
 from afresh.core.looks import Outcome, Validators
 from afresh.core.model import Attempt, ChangeKind, Listed, Page, PageId, PageStatus, RunId, SourceId
-from afresh.core.sweep import by_reason, final_status, leads_on
+from afresh.core.sweep import by_reason, final_status, leads_on, pair_moves
 from afresh.testing.memory.commit import MemoryCommits
+from afresh.testing.memory.identity import exchange
 from afresh.testing.memory.tables import Edge
 
 
@@ -144,8 +145,29 @@ class MemorySweeps(MemoryCommits):
         """How many pages have content."""
         return sum(row.page.content_hash is not None for row in self.tables.pages_of(source))
 
-    def drop(self, source: SourceId, run: RunId | None, page: Page, now: datetime) -> None:
-        """Take a page out of the index; its history stays."""
+    async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
+        """Pair pages that moved with the pages that take their identity (core/sweep.py)."""
+        rows = [row.page for row in self.tables.pages_of(source)]
+        found: dict[str, datetime] = {}
+        for owner, change in self.tables.changes.values():
+            if owner == source and change.kind is ChangeKind.NEW and change.run in self.tables.runs:
+                began = self.tables.runs[RunId(change.run or 0)].started_at
+                found[change.url] = max(began, found.get(change.url, began))
+        moves = {page.url: page.moved_to for page in rows if page.moved_to is not None}
+        return pair_moves(
+            pages, moves, {page.url: (page, found[page.url]) for page in rows if page.url in found}
+        )
+
+    async def root_places(self, source: SourceId, root: str) -> tuple[tuple[str, ...], str | None]:
+        """Return the former roots of a source, and where its root was read if that was elsewhere."""
+        roots = [row.page for row in self.tables.pages_of(source) if row.page.depth == 0]
+        former = tuple(page.url for page in roots if page.moved_to is not None and page.url != root)
+        return former, next((page.validators.url for page in roots if page.url == root), None)
+
+    def drop(
+        self, source: SourceId, run: RunId | None, page: Page, now: datetime, heir: Page | None = None
+    ) -> None:
+        """Take a page out of the index; its history stays, or moves with it."""
         tables = self.tables
         tables.leave_vectors(page.id, now)
         tables.unseal_links(source)
@@ -174,8 +196,11 @@ class MemorySweeps(MemoryCommits):
             changed_at=now,
             updated_at=now,
         )
+        if heir is not None:
+            exchange(tables, page, heir.id, now)
         kind = ChangeKind.MOVED if page.moved_to else ChangeKind.DELETED
-        self.note_change(run, page, kind, now, moved_to=page.moved_to)
+        shown = heir.content_hash if heir is not None else None
+        self.note_change(run, page, kind, now, new_hash=shown, moved_to=page.moved_to)
 
     def _edges(self, page: PageId) -> Sequence[Edge]:
         return self.tables.edges.get(page, ())

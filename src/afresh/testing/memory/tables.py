@@ -111,6 +111,7 @@ class Tables:
 
     sources: dict[SourceId, SourceRow] = field(default_factory=dict)
     runs: dict[RunId, Run] = field(default_factory=dict)
+    unkept: dict[RunId, tuple[Run, Source]] = field(default_factory=dict)
     workers: dict[str, Worker] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
     pages: dict[PageId, PageRow] = field(default_factory=dict)
