@@ -1,16 +1,23 @@
 """The examples in `deploy/`: they parse, and say nothing that the program does not know."""
 
+import importlib.util
 import re
 import shlex
 import shutil
 import subprocess
 import tomllib
 from configparser import ConfigParser
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from afresh.config import load
 from afresh.faces.cli.program import program
@@ -64,13 +71,71 @@ def test_the_image_runs_as_nobody_and_starts_the_server() -> None:
     assert "http://127.0.0.1:8000/health" in yaml.safe_load(checked)[-1]
     compile(yaml.safe_load(checked)[-1], "health check", "exec")
     root = DEPLOY.parent
-    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    (chosen,) = re.findall(r'"\.\[([a-z,]+)\]"', text)
-    assert set(chosen.split(",")) <= set(extras)
     for word, rest in lines:
         if word == "COPY" and "--from" not in rest:
             assert all((root / name).exists() for name in rest.split()[:-1]), rest
-    assert (root / "constraints.txt").exists()
+
+
+_LOCKED = re.compile(r"([A-Za-z0-9._-]+)==([^ ;]+)(?: ; [a-z_= '0-9]+)?((?: --hash=sha256:[0-9a-f]{64})+)")
+
+
+def locked(name: str) -> dict[str, str]:
+    """Versions by name, of a file in which every line is a package with its hashes and nothing else."""
+    text = re.sub(r" \\\n\s*", " ", (DEPLOY / name).read_text("utf-8"))
+    entries = [_LOCKED.fullmatch(line) for line in text.splitlines() if not line.startswith("#")]
+    assert all(entries), name
+    return {entry[1]: entry[2] for entry in entries if entry}
+
+
+def constrained() -> dict[str, str]:
+    lines = (DEPLOY.parent / "constraints.txt").read_text("utf-8").splitlines()
+    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-build.txt"])
+def test_S8_F131_what_the_image_installs_has_hashes_and_is_what_was_tested(name: str) -> None:
+    found = locked(name)
+    assert found
+    assert found.items() <= constrained().items(), "run scripts/hash_requirements.py"
+
+
+def test_S8_F131_the_image_installs_nothing_without_a_hash() -> None:
+    text = re.sub(r"\\\n\s*", "", (DEPLOY / "Dockerfile").read_text("utf-8"))
+    fetched = re.findall(r"pip (?:install|wheel|download) ([^&\n]*)", text)
+    assert len(fetched) == 4
+    for words in fetched:
+        assert "--require-hashes" in words or ("--no-index" in words and "--no-deps" in words), words
+
+
+def test_S8_F131_the_hashes_cover_every_dependency_of_the_image() -> None:
+    """Of afresh with the extras of the image, and of whatever those need in turn."""
+    extras = hash_requirements().EXTRAS
+    found = {canonicalize_name(name) for name in locked("requirements.txt")}
+    image: dict[str, str] = {**default_environment(), "python_version": "3.13"}  # type: ignore[dict-item]
+    image["python_full_version"] = "3.13.0"
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    own = [*project["dependencies"], *(each for e in extras for each in project["optional-dependencies"][e])]
+    wanted, seen = [(Requirement(text), "") for text in own], set[tuple[str, str]]()
+    while wanted:
+        requirement, extra = wanted.pop()
+        if requirement.marker and not requirement.marker.evaluate({**image, "extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        assert name in found, f"{name}: run scripts/hash_requirements.py"
+        for more in {"", *requirement.extras} - {each for known, each in seen if known == name}:
+            seen.add((name, more))
+            with suppress(PackageNotFoundError):  # what this machine does not need
+                wanted.extend((Requirement(text), more) for text in requires(name) or ())
+
+
+def hash_requirements() -> ModuleType:
+    place = DEPLOY.parent / "scripts" / "hash_requirements.py"
+    spec = importlib.util.spec_from_file_location("hash_requirements", place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_composition_is_postgres_a_server_and_two_workers() -> None:
