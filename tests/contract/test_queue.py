@@ -291,3 +291,19 @@ async def test_dead_pages_that_the_source_lists_are_asked_again(desk: Desk) -> N
     await desk.finish()
     assert (await desk.page("listed")).status is PageStatus.DELETED
     assert at("listed") in await desk.crawl({"": read("Root")})
+
+
+async def test_U4_what_was_found_and_not_read_leaves_the_queue_of_a_run_that_may_read_fewer(
+    desk: Desk,
+) -> None:
+    await desk.begin()
+    await desk.enqueue("", "a", "b", "c", "d")
+    (root,) = await desk.claim(1)
+    await desk.commit(desk.visit(root, read("Root")))
+    await desk.store.keep_within(desk.run, 3)
+    run = await desk.reload()
+    assert (run.queued, (await desk.store.backlog(run.id)).open) == (3, 2)
+    await desk.store.keep_within(desk.run, 10)
+    assert (await desk.reload()).queued == 3
+    await desk.enqueue("c", "d")
+    assert (await desk.reload()).queued == 5

@@ -107,11 +107,12 @@ async def test_R0_P6_F132_pages_that_changed_before_a_run_goes_on_minutes_later_
         site.requests.clear()
         told: list[Event] = []
         report = await _goes_on(store, timedelta(minutes=10), told)
-        assert (report.state, report.run, report.checked) == ("completed", 1, FILES + 1)
+        assert (report.state, report.checked) == ("completed", FILES + 1)
+        assert rows(store, "select count(*) from runs") == [(1,)]
         assert (report.new, report.changed, report.deleted) == (FILES + 1, FILES - 1, 1)
         assert max(looks(site).values()) == 1
         notice = next(each.text for each in told if isinstance(each, Notice))
-        assert "run 1 was interrupted" in notice
+        assert f"run {report.run} was interrupted" in notice
         assert "everything is looked at again" in notice
         assert index_of(store) == await _rebuilt(site.url, tmp_path)
     assert_sound(store)
@@ -254,3 +255,41 @@ async def test_R0_B7_F26_a_run_whose_process_is_gone_is_queued_again_at_once(
             await kb.work(once=True)
             (done,) = await kb.runs("docs")
     assert (done.run, done.state, done.new) == (1, "completed", FILES + 1)
+
+
+@EVERY_STORE
+async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(
+    store: Path, work: type[InProcess]
+) -> None:
+    with TinySite() as site:
+        lay(site, star(40))
+        assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
+        async with opened(store) as kb:
+            report = await kb.crawl(site.url, name="docs", rules={"max_pages": 5})
+            assert (report.state, report.checked) == ("completed", 6)  # the root twice
+            assert rows(store, "select count(*) from runs") == [(1,)]
+            assert any("max_pages 5" in note for note in report.notes)
+            (again,) = await kb.refresh(["docs"])
+            assert again.checked == 5
+            more = await kb.crawl(site.url, name="docs", rules={"max_pages": 100})
+            assert more.checked == 41
+    assert_sound(store)
+    assert len(index_of(store)) == 41
+
+
+async def test_U4_U5_durations_and_the_end_of_a_run_that_was_taken_over(
+    store: Path, work: type[InProcess]
+) -> None:
+    """The time of the worker that died counts, the time in between does not."""
+    with TinySite() as site:
+        lay(site, star(FILES))
+        assert live(store, site.url, "crawl", "finish.begin=kill") == KILLED
+        async with opened(store, clock=lambda: _later(timedelta(minutes=2))) as kb:
+            (dead,) = await kb.runs("docs")
+            assert 0 < dead.seconds < 60
+            (done,) = await kb.refresh(["docs"])
+            assert dead.seconds - 0.01 <= done.seconds < 60
+            (view,) = await kb.sources()
+            assert view.last_end is not None
+            assert view.crawl_time is not None
+            assert view.last_end - view.crawl_time > timedelta(minutes=1)

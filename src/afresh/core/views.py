@@ -177,6 +177,7 @@ class SourceView:
     last_mode: str | None
     rules: Mapping[str, object] = field(default_factory=dict)
     policy: Mapping[str, object] = field(default_factory=dict)
+    last_end: datetime | None = None  # when the last run ended
     next_time: datetime | None = None  # when its schedule wants the next look, if it has one
     model: str | None = None  # whose vectors answer searches; told of one source, not in lists
     unembedded: int | None = None  # chunks that lack them

@@ -84,7 +84,7 @@ class Crew:
         await vigil.reclaim()
         alive = {worker.name for worker in await store.workers()}
         led: list[tuple[Run, Source]] = []
-        for run, source in await self._open_runs(store):
+        for run, source in await self._open_runs(store, alive):
             if run.state is RunState.RUNNING and run.worker in alive:
                 led.append((run, source))
             elif not self._has_room():
@@ -98,11 +98,12 @@ class Crew:
             ear.found()
         return bool(self._hands) or not self._once
 
-    async def _open_runs(self, store: Library) -> list[tuple[Run, Source]]:
+    async def _open_runs(self, store: Library, alive: set[str]) -> list[tuple[Run, Source]]:
         """Runs that this process may work on and does not, oldest first."""
         sources = {source.id: source for source in await store.sources()}
         found, live = [], await store.live_runs()
         await self._drop_cancelled(store, live)
+        self._drop_unled(live, alive)
         for run in reversed(live):
             workable = run.state in (RunState.QUEUED, RunState.RUNNING) and run.mode is not RunMode.CHECK
             if not workable or run.id in self._hands or self._is_put_off(run.id):
@@ -126,6 +127,18 @@ class Crew:
         for number in self._hands.keys() - {run.id for run in live}:
             if await store.run_by_id(number) is None and number in self._hands:
                 self._hands[number].stopping.set()
+
+    def _drop_unled(self, live: Sequence[Run], alive: set[str]) -> None:
+        """Stop helping in runs whose leader died, so that one of those who helped leads them."""
+        for run in live:
+            hand = self._hands.get(run.id)
+            if (
+                hand is not None
+                and not hand.leads
+                and run.state is RunState.RUNNING
+                and run.worker not in alive
+            ):
+                hand.stopping.set()
 
     async def _sees(self, source: Source) -> bool:
         """Files are somewhere; everything else can be reached from anywhere."""

@@ -22,7 +22,10 @@ async def fill(course: Course, pages: Sequence[Listed]) -> None:
         if not course.starts_at_root:
             await store.forget_mark(course.source.id)
         await store.enqueue(course.run, pages, course.limits, now)
-    elif not course.starts_at_root:
+        return
+    if course.resumed and mode is not RunMode.DUE:  # the limit may be another one than when it began
+        await store.keep_within(course.run, course.limits.max_pages)
+    if not course.starts_at_root:
         await _fill_from_listing(course, now)
     elif mode is RunMode.DUE:
         await _fill_due(course, now)

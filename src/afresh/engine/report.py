@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from afresh.core.model import Run, RunMode, Source
+from afresh.core.model import Run, RunMode, RunState, Source
 from afresh.core.sync_views import DOCUMENTS, DocumentCounts, DocumentOutcome
 from afresh.core.views import RunReport
 from afresh.ports import Lister
@@ -39,6 +39,10 @@ COUNTS = (
 
 def seconds_of(run: Run) -> float:
     """How long a run was worked on; a pause before it went on does not count."""
+    if run.state is RunState.RUNNING and run.taken_at is not None:
+        until = run.finished_at or run.worked_at or run.taken_at
+        before = run.counts.get("worked_ms", 0) / 1000
+        return before + max(0.0, (until - run.taken_at).total_seconds())
     if "worked_ms" in run.counts:
         return run.counts["worked_ms"] / 1000
     return ((run.finished_at or run.started_at) - run.started_at).total_seconds()

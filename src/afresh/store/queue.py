@@ -34,6 +34,20 @@ class Queue(Waits):
             await tx.run("count_queued", run=run.id, number=-number)
         self._depths.pop(run.id, None)
 
+    async def keep_within(self, run: Run, max_pages: int) -> None:
+        """Take what a run has found and not read out of its queue where it may read fewer pages by now."""
+        async with self._queueing(run) as tx:
+            unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
+            row = await tx.one("run_by_id", run=run.id)
+            over = (row["queued"] if row else 0) - max_pages
+            left = unread[max(0, len(unread) - over) :] if over > 0 else []
+            if left:
+                await tx.run("unqueue_unread", pages=left)
+                await tx.run("forget_unread", pages=left)
+                await tx.run("count_queued", run=run.id, number=-len(left))
+                await tx.run("open_frontier", source=run.source_id)
+        self._depths.pop(run.id, None)
+
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
         async with self._queueing(run) as tx:

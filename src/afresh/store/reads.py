@@ -48,6 +48,7 @@ class Reads:
                 last_run=RunId(run["id"]) if run else None,
                 last_state=run["state"] if run else None,
                 last_mode=run["mode"] if run else None,
+                last_end=at(run["finished_at"]) if run else None,
                 rules=source.rules,
                 policy=source.policy,
             )

@@ -102,9 +102,8 @@ def source(view: SourceView, now: datetime) -> RenderableType:
 def _last_run(view: SourceView, now: datetime) -> Text:
     if view.last_run is None:
         return text(None)
-    return Text.assemble(
-        f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {ago(view.crawl_time, now)})"
-    )
+    when = ago(view.last_end or view.crawl_time, now)
+    return Text.assemble(f"{view.last_run} ({view.last_mode}, ", state(view.last_state), f", {when})")
 
 
 def _value(value: object) -> str:

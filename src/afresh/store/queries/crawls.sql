@@ -15,6 +15,18 @@ update pages set depth = r.depth, updated_at = r.now from {rows page depth now} 
 update page_crawls set priority = -r.depth, updated_at = r.now from {rows page depth now} r
 where page_crawls.page_id = r.page and outcome is null
 
+-- unread_pages
+select p.id from pages p join page_crawls c on c.page_id = p.id and c.outcome is null
+where c.run_id = :run and c.locked_at is null and p.created_run = :run and p.content_hash is null
+    and not exists (select 1 from page_crawls h where h.page_id = p.id and h.outcome is not null)
+order by c.priority desc, c.id
+
+-- unqueue_unread
+delete from page_crawls where outcome is null and page_id in {list pages}
+
+-- forget_unread
+delete from pages where id in {list pages}
+
 -- open_crawl
 insert into page_crawls (page_id, run_id, url, domain, priority, scheduled_for, created_at, updated_at)
 select p.id, r.run, p.url, r.domain, -p.depth, r.now, r.now, r.now

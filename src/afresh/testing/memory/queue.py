@@ -42,6 +42,24 @@ class MemoryQueue(MemoryWaits):
             if row.queued_run == run.id and not row.page.gone_count and row.page.id not in open_pages:
                 self._unmark(row, run)
 
+    async def keep_within(self, run: Run, max_pages: int) -> None:
+        """Take what a run has found and not read out of its queue where it may read fewer pages by now."""
+        read = {row.page_id for row in self.tables.crawls.values() if row.outcome is not None}
+        waiting = [row for row in self.tables.waiting() if row.run_id == run.id and row.locked_at is None]
+        found = sorted(waiting, key=lambda row: (-row.priority, row.id))
+        pages = [self.tables.pages[PageId(row.page_id or 0)] for row in found]
+        unread = [
+            page
+            for page in pages
+            if page.created_run == run.id and page.page.content_hash is None and page.page.id not in read
+        ]
+        over = self.tables.runs[run.id].queued - max_pages
+        for page in unread[max(0, len(unread) - over) :] if over > 0 else ():
+            self._unmark(page, run)
+            self.tables.crawls.pop(self.tables.open.pop(page.page.id))
+            del self.tables.pages[page.page.id], self.tables.addresses[run.source_id, page.page.url]
+            self.open_frontier(run.source_id)
+
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
         wanted = {page.url: page.depth for page in await self.pages_to_look_at(run.source_id)}

@@ -48,6 +48,7 @@ class MemoryReads:
             last_run=last.id if last else None,
             last_state=last.state if last else None,
             last_mode=last.mode if last else None,
+            last_end=last.finished_at if last else None,
             rules=source.rules,
             policy=source.policy,
         )
