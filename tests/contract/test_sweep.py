@@ -279,6 +279,18 @@ async def test_what_lies_behind_a_moved_page_is_reached_by_its_new_address(desk:
     assert (old.url, old.moved_to) == (at("a"), at("a2"))
 
 
+async def test_U4_redirects_are_listed_on_request_only(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.crawl({**SITE, "a": Moved(to=at("a2")), "a2": read("Page a", "child")})
+    sources = [desk.source.id]
+    for which, listed in ((PageFilter(), False), (ALL_PAGES, True)):
+        assert (at("a") in {view.url for view in await desk.store.pages(desk.source.id, which)}) is listed
+        found = await desk.store.page_records(sources, which, limit=100)
+        assert (at("a") in {view.url for view in found}) is listed
+        held = await desk.store.pages_by_copies(["out"], sources, which, after=0, limit=100)
+        assert (at("a") in {view.url for view in held}) is listed
+
+
 async def test_G12_the_address_that_moved_is_asked_again(desk: Desk) -> None:
     await desk.crawl(SITE)
     site = {**SITE, "a": Moved(to=at("a2")), "a2": read("Page a", "child")}

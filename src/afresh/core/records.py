@@ -26,7 +26,7 @@ class PageFilter:
         if self.status is not None:
             if page.status is not self.status:
                 return False
-        elif page.status is PageStatus.DELETED and not self.everything:
+        elif page.status in (PageStatus.DELETED, PageStatus.REDIRECT) and not self.everything:
             return False
         return (
             (page.doubt is not None or not self.doubtful)

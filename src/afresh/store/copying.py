@@ -74,7 +74,7 @@ async def _fill(
         await target.write(table, rows)
         failpoint("copy.batch")
         after, done = _key(table, rows[-1]), done + len(rows)
-        listener(Remaking(what=f"rows of {table.name}", done=done, of=max(done, total)))
+        listener(Remaking(task="copy", what=f"rows of {table.name}", done=done, of=max(done, total)))
 
 
 async def _compared(
@@ -92,7 +92,7 @@ async def _compared(
             f"the copy is not the same: {table.name} has {number:,} rows here and {held:,} there, or others; "
             "if the store was written to meanwhile, empty the target and copy again"
         )
-    listener(Remaking(what=f"rows of {table.name} compared", done=held, of=number))
+    listener(Remaking(task="copy", what=f"rows of {table.name} compared", done=held, of=number))
     return CopiedTable(table=table.name, rows=number, sha256=digest)
 
 

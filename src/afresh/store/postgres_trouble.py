@@ -1,5 +1,6 @@
 """What PostgreSQL complains about, as a sentence that says what to do."""
 
+import socket
 from collections.abc import Sequence
 
 import asyncpg
@@ -21,7 +22,12 @@ UNREADABLE = (
 TROUBLE: Sequence[
     tuple[str, type[StoreError], str]
 ] = (  # by the beginning of the SQLSTATE, the longest first
-    ("28", StoreError, "refuses the user or the password; put them right in store.url"),
+    ("28P01", StoreError, "refuses the password; put it right in store.url, PGPASSWORD or ~/.pgpass"),
+    (
+        "28",
+        StoreError,
+        "does not let this user in; does the user exist, and does pg_hba.conf allow it from here?",
+    ),
     ("3D000", StoreMissing, "names a database that is not there; make it with `createdb`, then crawl"),
     ("42501", StoreError, "does not let this user do that; grant it the right to create and change tables"),
     ("54", StoreError, "cannot keep that: an address or a text is too long for PostgreSQL; leave it out"),
@@ -40,6 +46,19 @@ TROUBLE: Sequence[
 )
 
 
+def _unreached(error: BaseException) -> str:
+    """Say why no connection came about, and what to do."""
+    if isinstance(error, socket.gaierror):
+        return "names a host that is unknown; is it spelled right, and does this machine resolve it?"
+    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+        return "refuses connections; is the database server running there, and is the port right?"
+    if isinstance(error, FileNotFoundError):
+        return "names a socket that is not there; is the database server running on this machine?"
+    if isinstance(error, TimeoutError):
+        return "does not answer in time; is its server in reach, or does a firewall keep us out?"
+    return "does not answer; is the database server running and in reach?"
+
+
 def explain(error: BaseException, shown: str) -> StoreError:
     """The error that people see: the store, what is wrong and what to do about it."""
     if isinstance(error, asyncpg.PostgresError):
@@ -52,6 +71,6 @@ def explain(error: BaseException, shown: str) -> StoreError:
     if isinstance(error, asyncpg.ClientConfigurationError):
         return StoreError(f"the store {shown} has an address that cannot be used: {mask_secrets(str(error))}")
     if isinstance(error, TROUBLES):
-        return StoreDown(f"the store {shown} does not answer; is the database server running and in reach?")
+        return StoreDown(f"the store {shown} {_unreached(error)}")
     # What Python says of an address it cannot read may repeat a part of the password.
     return StoreError(f"the store {shown} {UNREADABLE}")

@@ -105,7 +105,8 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
 
 def _drawn(done: "Copied") -> str:
     rows = {each.table: each.rows for each in done.tables}
-    what = f"{count(len(done.sources), 'source')}, {count(rows['pages'], 'page')}"
+    addresses = count(rows["pages"], "address", "addresses")
+    what = f"{count(len(done.sources), 'source')}, {count(rows['documents'], 'page')} ({addresses} on record)"
     total = f"{count(sum(rows.values()), 'row')} in {duration(done.seconds)}"
     return f"Copied {what} to {clean(mask_secrets(done.target))}: {total}, every one compared."
 

@@ -24,7 +24,7 @@ Url = Annotated[str | None, Query(max_length=2_000, description="Just the page a
 
 def asked(
     status: Annotated[PageStatus | None, Query(description="Only pages with this status.")] = None,
-    deleted: Annotated[bool, Query(description="Also pages that were deleted.")] = False,
+    deleted: Annotated[bool, Query(description="Also pages that were deleted, and redirects.")] = False,
     doubtful: Annotated[bool, Query(description="Only pages whose last look is not believed.")] = False,
     language: Annotated[str | None, Query(max_length=40, description="Only pages in this language.")] = None,
     depth: Annotated[

@@ -4,7 +4,7 @@ select p.*, s.told_at, s.told_run_at,
 from pages p join sources s on s.id = p.source_id
 where p.id > :after and {of sources}
     and (:status is null or p.status = :status)
-    and (:everything = 1 or :status is not null or p.status <> 'deleted')
+    and (:everything = 1 or :status is not null or p.status not in ('deleted', 'redirect'))
     and (:doubtful = 0 or p.doubt is not null)
     and (:language is null or p.language = :language)
     and (:depth is null or p.depth = :depth)

@@ -115,7 +115,7 @@ select p.*, s.told_at, s.told_run_at,
     (select n.scheduled_for from page_crawls n where n.page_id = p.id and n.outcome is null) as next_look
 from pages p join sources s on s.id = p.source_id
 where p.id > :after and {of sources}
-    and (:status is not null or :everything = 1 or p.status <> 'deleted')
+    and (:status is not null or :everything = 1 or p.status not in ('deleted', 'redirect'))
     and (:status is null or :status = coalesce(case when p.content_hash is not null then (
         select case
             when max(w.weight) = 3 then 'error'
