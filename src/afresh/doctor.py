@@ -16,6 +16,7 @@ from afresh.core.errors import ConfigError, EmbedderDown, StoreDamaged, StoreErr
 from afresh.core.masking import mask_secrets
 from afresh.core.model import PageStatus, Run, RunState, Source, Worker
 from afresh.core.views import Finding
+from afresh.core.wording import count
 from afresh.engine.lifetime import is_alive
 from afresh.engine.sync import is_attached
 from afresh.models.choose import check_installed, fingerprint, wanted_model
@@ -240,15 +241,16 @@ async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:
     states = await store.count_copies(name, attached)
     if states.get(PageStatus.ERROR):
         refused = states[PageStatus.ERROR]
-        detail = "1 page was refused" if refused == 1 else f"{refused:,} pages were refused"
+        detail = f"{count(refused, 'page was', 'pages were')} refused"
         fix = "`afresh pages NAME --status error` lists them, `afresh why URL` tells the reason"
         return Finding(check=check, ok=False, detail=detail, fix=fix)
     if stuck := await store.count_stuck(name, attached):
-        detail = "1 document is stuck" if stuck == 1 else f"{stuck:,} documents are stuck"
+        detail = f"{count(stuck, 'document is', 'documents are')} stuck"
         detail += f": processed for longer than sinks.{name}.deadline_seconds"
         fix = f"`afresh sync --to {name}` deletes and uploads again"
         return Finding(check=check, ok=False, detail=detail, fix=fix)
-    detail = f"{settings.kind}, {states.get(PageStatus.ACTIVE, 0):,} of {sum(states.values()):,} pages active"
+    active, pages = states.get(PageStatus.ACTIVE, 0), count(sum(states.values()), "page")
+    detail = f"{settings.kind}, {active:,} of {pages} active"
     return Finding(check=check, ok=True, detail=detail)
 
 

@@ -54,6 +54,7 @@ def report(**more: object) -> RunReport:
         "version": None,
         "mode": "refresh",
         "state": "completed",
+        "known": 1160,
         "checked": 1169,
         "new": 12,
         "changed": 70,

@@ -26,6 +26,26 @@ BELOW_THE_BAR = """document.activeElement.getBoundingClientRect().bottom
   - document.querySelector(".top").offsetHeight"""
 
 
+TAB_IN_SIGHT = """() => {
+  const strip = document.querySelector(".tabs").getBoundingClientRect();
+  const tab = document.querySelector(".tabs [aria-current]").getBoundingClientRect();
+  return tab.left >= strip.left - 1 && tab.right <= strip.right + 1;
+}"""
+BROKEN_WORDS = """() => {
+  const broken = [], range = document.createRange();
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const word of texts.currentNode.data.matchAll(/(?<![^\\s])[A-Za-z]{2,14}(?![^\\s,.:;])/g)) {
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((each) => Math.round(each.top)));
+      if (lines.size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+}"""
+
+
 def places(stand: Stand) -> list[str]:
     """Every page there is."""
     source, page = f"/sources/{stand.harbor}", f"/pages/{stand.page}"
@@ -398,6 +418,32 @@ def test_R9_D21_the_run_of_a_sync_shows_its_documents_then_and_now(stand: Stand,
         page.get_by_role("button", name="Filter").click()
         expect(rows).to_have_count(1)
         expect(rows.locator(".wrong")).to_contain_text("is not ours")
+
+
+@ON_SQLITE
+def test_U4_no_page_jumps_on_load_and_the_tab_that_is_open_is_in_sight(
+    stand: Stand, chromium: "Browser"
+) -> None:
+    with watched(chromium, stand.url) as seen:
+        page = seen.page
+        page.set_viewport_size({"width": 360, "height": 300})  # the tabs are far below
+        for place in (f"/runs/{stand.braked}/attempts", f"/sources/{stand.harbor}/settings"):
+            page.goto(place)
+            assert page.evaluate("[scrollX, scrollY]") == [0, 0], place
+            assert page.evaluate(TAB_IN_SIGHT), place
+        assert page.evaluate("document.querySelector('.tabs').scrollLeft") > 0
+
+
+@ON_SQLITE
+def test_U4_no_word_is_broken_in_the_middle(stand: Stand, chromium: "Browser") -> None:
+    source = f"/sources/{stand.harbor}"
+    with watched(chromium, stand.url) as seen:
+        for place in (f"{source}/runs", f"{source}/copies", f"/runs/{stand.synced}/documents", "/"):
+            seen.page.goto(place)
+            for width in (360, 520, 700, 820, 1000, 1280):
+                seen.page.set_viewport_size({"width": width, "height": 800})
+                assert seen.page.evaluate(BROKEN_WORDS) == [], (place, width)
+                assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, (place, width)
 
 
 def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(

@@ -6,6 +6,7 @@ from typing import Any
 
 from afresh.core.masking import mask_secrets, one_line
 from afresh.core.outbox import BRAKED, PAGES
+from afresh.core.wording import count
 
 MOST_LINES = 20  # pages that one message names
 LONGEST = 300  # characters of an address or a reason
@@ -21,8 +22,8 @@ def plain_text(told: Mapping[str, Any]) -> tuple[str, str]:
     if told["event"] == PAGES:
         return f"afresh: pages of {label}", _of_pages(run, told["pages"], more=told["more"])
     if told["event"] == BRAKED:
-        held = told["counts"]["held"]
-        waits = f"{run} would delete {held} pages, so it waits. To let it: afresh confirm {told['run']}"
+        held = count(told["counts"]["held"], "page")
+        waits = f"{run} would delete {held}, so it waits. To let it: afresh confirm {told['run']}"
         return f"afresh: {label} waits for you", waits
     return f"afresh: {label} {told['state']}", _of_run(run, told)
 

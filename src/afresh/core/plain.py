@@ -28,6 +28,7 @@ _LINK = re.compile(
     r"\[([^\[\]]{0,500})\](?:\([^()]{0,2000}(?:\([^()]{0,200}\)[^()]{0,200})?\)|\[[^\[\]]{0,200}\])"
 )
 _LEADING = re.compile(r"(?:#{1,6}(?=\s)|>|[-*+•](?=\s)|\|+|~{3,}|\[[ xX]\](?=\s)|\s)+")
+_ITEM = re.compile(r"^ *(?:[-*+]|\d{1,9}[.)]) ", re.MULTILINE)  # of a list
 _SENTENCE_END = re.compile(r"[。！？]+[」』”）]*|(?<![.!?…।॥؟۔።։။។])[.!?…।॥؟۔።։။។]++[\"'”’»)\]]*+(?=\s|$)")
 _SHORTENED = re.compile(
     r"(?:\b\w|\b(?:e\.g|i\.e|etc|vs|cf|approx|dr|mrs?|ms|prof|st|no|nos|fig|figs|sec|vol|pp|ca|bzw|z\.b|usw|nr))\.",
@@ -41,6 +42,32 @@ _JOINING = "\u200c\u200d\ufe0e\ufe0f"
 def visible(text: str) -> str:
     """The text with `\\n` line ends and without characters that are not meant to be seen."""
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
+
+
+def dedent_lists(markdown: str) -> str:
+    """The text with lists that begin at the margin, each level four spaces in.
+
+    A passage may begin deep in a list. What stands there would be taken for code, with all its marks.
+    """
+    if not _ITEM.search(markdown):
+        return markdown
+    lines: list[str] = []
+    levels: list[int] = []  # how far in each open level stood
+    shift, fence = 0, ""
+    for line in markdown.expandtabs(4).split("\n"):
+        bare = line.lstrip(" ")
+        indent = len(line) - len(bare)
+        if bare[:3] in ("```", "~~~") and fence in ("", bare[:3]):
+            fence = "" if fence else bare[:3]
+        elif bare and not fence and _ITEM.match(line):
+            while levels and levels[-1] >= indent:
+                levels.pop()
+            shift = indent - 4 * len(levels)
+            levels.append(indent)
+        elif bare and not fence and not indent:
+            levels, shift = [], 0
+        lines.append(" " * max(0, indent - shift) + bare)
+    return "\n".join(lines)
 
 
 def without_thoughts(answer: str) -> str:

@@ -18,6 +18,7 @@ class RunReport:
     version: str | None
     mode: str
     state: str
+    known: int = 0  # pages that had content when it began; none: a first crawl
     queued: int = 0  # pages that it took up so far, those that are checked among them
     checked: int = 0
     new: int = 0

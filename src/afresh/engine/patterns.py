@@ -8,6 +8,7 @@ from afresh.core.looks import Link
 from afresh.core.model import SourceId
 from afresh.core.scope import Rules
 from afresh.core.traps import ENDLESS, is_vouched_for, pattern_of, shown
+from afresh.core.wording import count
 from afresh.ports import Store
 
 NOTES = 5  # traps that are named one by one
@@ -84,7 +85,7 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
 def _pattern_note(pattern: str, left: int, rules: Rules) -> str:
     most = rules.max_per_pattern
     return (
-        f"stopped at {most} pages like {shown(pattern)}: looks endless, {_links(left)} left out; "
+        f"stopped at {count(most, 'page')} like {shown(pattern)}: looks endless, {_links(left)} left out; "
         f"`afresh crawl {rules.root} --max-per-pattern {most * 5}` lets more in"
     )
 

@@ -11,6 +11,7 @@ from afresh.core.nearness import clues, nearest
 from afresh.core.traps import pattern_of, shown
 from afresh.core.versions import is_newer
 from afresh.core.views import OpenedPage, PageView
+from afresh.core.wording import count
 from afresh.engine.settled import if_settled, trouble_with
 from afresh.engine.tools import Tools
 from afresh.ports import Library
@@ -97,7 +98,8 @@ async def why_unknown(
     rules, _ = tools.bounds(source)
     reason = rules.refusal(url, depth + 1)
     if reason is None and follow and not belongs and (pattern := pattern_of(url, rules.root)):
-        reason = f"there are {rules.max_per_pattern} pages like {shown(pattern)}, which look endless"
+        most = count(rules.max_per_pattern, "page")
+        reason = f"there are already {most} like {shown(pattern)}, which look endless"
     if reason is None:
         reason = "max_pages was reached" if follow else "the link or its page says nofollow"
     return f"{url} is linked from {page} but was left out: {reason}"

@@ -57,6 +57,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         version=source.version,
         mode=run.mode,
         state=run.state,
+        known=run.known,
         queued=run.queued,
         seconds=round(seconds_of(run), 3),
         error=run.error,

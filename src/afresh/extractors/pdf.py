@@ -11,6 +11,7 @@ from typing import Any
 from afresh.core import recipe
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document
+from afresh.core.wording import count
 from afresh.extractors.head import one_line
 from afresh.extractors.links import MOST_LINKS
 from afresh.extractors.pdf_lines import Line, letters, markdown_of, title_in
@@ -77,17 +78,17 @@ class _Reading:
         size = broken = 0
         for number in range(len(self._pdf)):
             if number >= MOST_PAGES or size > MOST_CHARS:
-                return f"(cut after {number:,} pages)"
+                return f"(cut after {count(number, 'page')})"
             try:
                 with closing(self._pdf[number]) as page, closing(page.get_textpage()) as text:
                     size += self._page(number, page, text)
             except pypdfium2.PdfiumError:
                 broken += 1
-        return f"({broken:,} pages could not be read)" if broken else ""
+        return f"({count(broken, 'page')} could not be read)" if broken else ""
 
     def _page(self, number: int, page: Any, text: Any) -> int:
-        count = min(text.count_chars(), MOST_PAGE_CHARS)
-        words = text.get_text_range(0, count) if count > 0 else ""
+        chars = min(text.count_chars(), MOST_PAGE_CHARS)
+        words = text.get_text_range(0, chars) if chars > 0 else ""
         at = 0
         for raw in words.split("\r\n"):
             shown = one_line(_SOFT_HYPHENS.sub("", raw))

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from afresh.core.plain import dedent_lists
 from afresh.core.views import Hit
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty
@@ -47,7 +48,7 @@ def _hit(number: int, hit: Hit, now: datetime, *, verbose: bool) -> list[Rendera
     if trail := trail_of(hit):
         body.append(Text(trail, style="dim"))
     if hit.context:
-        body.append(Text(clean(hit.context, lines=True), overflow="fold"))
+        body.append(passage(hit.context, whole=True))
     else:
         body.append(passage(hit.text, whole=verbose))
     body.append(Text(freshness(hit, now, verbose=verbose), style="dim"))
@@ -68,8 +69,9 @@ def freshness(hit: Hit, now: datetime, *, verbose: bool = False) -> str:
 
 def passage(raw: str, *, whole: bool = False) -> Text:
     """The passage with its matches highlighted; short, around the first match, unless `whole`."""
+    raw = dedent_lists(raw)
     if whole:
-        return Text("\n").join(_highlighted(line) for line in raw.split("\n"))
+        return Text("\n").join(_highlighted(line) for line in _shown_lines(raw))
     lines = [line.expandtabs(4) for line in _shown_lines(raw) if line.strip("\x02\x03 \t\r")]
     shown = dedent("\n".join(_around_first(lines))).split("\n")
     return Text("\n").join(_highlighted(_cut(line)) for line in shown)

@@ -104,6 +104,8 @@ def savings(report: RunReport) -> str:
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
     parts += [f"{count(report.unchanged)} read with the same content"] if report.unchanged else []
     line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
+    if not report.known:  # a first crawl has nothing to save
+        return line
     share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
     return f"{line}; {share} % of the downloads saved" if share else line
 

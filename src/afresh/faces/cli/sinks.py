@@ -20,8 +20,8 @@ def sink(view: SinkView, now: datetime) -> Text:
     """`folder: 12 active, synced 2 min ago`, and what is wrong since when."""
     shown = text(f"{view.kind}: {states(view)}, synced {ago(view.synced_at, now)}")
     if view.stuck:
-        word = "document is" if view.stuck == 1 else "documents are"
-        shown.append(f"; {count(view.stuck)} {word} stuck: afresh sync --to {clean(view.sink)}", "yellow")
+        many = count(view.stuck, "document is", "documents are")
+        shown.append(f"; {many} stuck: afresh sync --to {clean(view.sink)}", "yellow")
     if view.error:
         since = f", failing since {view.failing_since:%Y-%m-%d %H:%M} UTC" if view.failing_since else ""
         shown.append(f"{since}: {clean(view.error)}; then afresh sync --to {clean(view.sink)}", "red")

@@ -2,13 +2,11 @@
 
 from datetime import datetime
 
+from afresh.core import wording
+
+count = wording.count
+
 _UNITS = (("year", 31_557_600), ("month", 2_629_800), ("day", 86_400), ("hour", 3600), ("minute", 60))
-
-
-def count(number: int, noun: str = "", plural: str = "") -> str:
-    """`1,169 pages`, `1 page`."""
-    word = noun if number == 1 else plural or f"{noun}s"
-    return f"{number:,} {word}" if noun else f"{number:,}"
 
 
 def size(number: int) -> str:

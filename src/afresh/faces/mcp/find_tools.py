@@ -11,7 +11,9 @@ from pydantic import Field
 from afresh.core.durations import read_duration
 from afresh.core.errors import UsageError
 from afresh.core.model import ChangeKind
+from afresh.core.plain import dedent_lists
 from afresh.core.views import Answer, ChangeView, Hit, SourceView
+from afresh.core.wording import count
 from afresh.faces.mcp.answers import (
     BOTH,
     ROOM,
@@ -158,7 +160,7 @@ def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:
     results: list[Passage] = []
     room, new = ROOM, parts.new(found.hits)
     for hit in new[:limit]:
-        passage = _passage(hit)
+        passage = passage_of(hit)
         room -= weight(passage.text)
         if results and room < 0:
             break
@@ -171,8 +173,9 @@ def _passages(found: Answer, parts: Parts, limit: int) -> CallToolResult:
     return answered(Passages(results=results, notes=notes, nextCursor=more), lines)
 
 
-def _passage(hit: Hit) -> Passage:
-    text = beginning(harmless((hit.context or hit.text).translate(_MARKS)), PASSAGE)
+def passage_of(hit: Hit) -> Passage:
+    """A hit as an agent is given it."""
+    text = beginning(harmless(dedent_lists((hit.context or hit.text).translate(_MARKS))), PASSAGE)
     title = one_line(hit.title)
     return Passage(
         url=one_line(hit.url, 2_000),
@@ -220,7 +223,7 @@ def _version(view: SourceView) -> LibraryVersion:
 
 def _version_line(version: LibraryVersion) -> str:
     checked, state = when(version.checked_at), version.status or "not read yet"
-    return f"{version.source}: {version.pages} pages of {version.url}, checked {checked}, {state}"
+    return f"{version.source}: {count(version.pages, 'page')} of {version.url}, checked {checked}, {state}"
 
 
 def _changes(fitting: Sequence[ChangeView], limit: int, question: Sequence[object]) -> CallToolResult:

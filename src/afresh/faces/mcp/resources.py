@@ -9,6 +9,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource
 
 from afresh.core.errors import AfreshError
+from afresh.core.wording import count
 from afresh.faces.mcp.answers import freshness, when
 from afresh.faces.mcp.framing import NOTICE, one_line, weight
 from afresh.faces.mcp.page_tools import part
@@ -60,7 +61,7 @@ async def read_library(kb: Reach, typed: str) -> str:
         raise ResourceNotFoundError(sentence(str(error))) from error
     head = [
         NOTICE,
-        f"{label}: {view.pages} pages of {one_line(view.url, 2_000)}",
+        f"{label}: {count(view.pages, 'page')} of {one_line(view.url, 2_000)}",
         f"last run {when(view.crawl_time)}, {view.last_state}; oldest check {when(view.oldest_check)}",
     ]
     lines, room = [], ROOM
@@ -98,7 +99,7 @@ async def listed(kb: Reach) -> list[Resource]:
         Resource(
             uri=LIBRARY + (f"{view.name}@{view.version}" if view.version else view.name),
             name=f"{view.name}@{view.version}" if view.version else view.name,
-            description=f"{view.pages} pages, {view.kind}",
+            description=f"{count(view.pages, 'page')}, {view.kind}",
             mime_type=TEXT,
         )
         for view in (await kb().sources())[:NAMED]

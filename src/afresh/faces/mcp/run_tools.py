@@ -12,6 +12,7 @@ from pydantic import Field
 
 from afresh.core.errors import UsageError
 from afresh.core.views import RunReport
+from afresh.core.wording import count
 from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered, noted
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import READS, Cursor, Name, label_of
@@ -129,7 +130,8 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
             view = await kb().show(label_of(library, version))
             pages = await kb().remove(label_of(library, version))
         removed = Removed(library=view.name, version=view.version, pages=pages)
-        return answered(removed, [f"{label_of(view.name, view.version)} is removed, with {pages} pages."])
+        name = label_of(view.name, view.version)
+        return answered(removed, [f"{name} is removed, with {count(pages, 'page')}."])
 
 
 async def _started(
@@ -162,7 +164,7 @@ async def _awaited(
             last = run.checked
             progress = hands.progress.get(job) if hands else None
             total = max(last, progress.done + progress.queued) if progress else None
-            await ctx.report_progress(last, total, f"{run.source}: {last} pages looked at")
+            await ctx.report_progress(last, total, f"{run.source}: {count(last, 'page')} looked at")
         await asyncio.sleep(min(POLL, max(0.0, until - loop.time())))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from afresh.core.marking import CLOSE, OPEN
+from afresh.core.plain import dedent_lists
 from afresh.faces.web.rendered import Writer
 
 LONGEST = 20_000  # characters; a page shows the first lines
@@ -15,7 +16,7 @@ _RULE = frozenset("|-: \t")
 def passage(text: str) -> Markup:
     """The HTML of a passage whose matched words stand between marks."""
     writer = _Quiet("")
-    writer.read(text[:LONGEST])
+    writer.read(dedent_lists(text[:LONGEST]))
     return Markup("".join(writer.out))  # noqa: S704 - every text went through escape
 
 

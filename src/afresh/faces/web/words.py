@@ -27,6 +27,12 @@ TONES = {  # how a state is coloured
     "active": "good",
     "ready_for_indexing": "good",
     "new": "good",
+    "uploaded": "good",
+    "replaced": "good",
+    "adopted": "good",
+    "verified": "good",
+    "waiting": "info",
+    "stuck": "warn",
     "running": "info",
     "queued": "info",
     "processing": "info",
@@ -98,6 +104,8 @@ def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> 
     if embeddings:
         spared.append(embeddings)
     line = ", ".join(parts)
+    if not run.known:  # a first crawl has nothing to save
+        return line
     return f"{line}; saved {' and '.join(spared)}" if spared else line
 
 

@@ -39,7 +39,11 @@ document.addEventListener("submit", (event) => {
 });
 
 // What one came for is in sight on a narrow screen: the tab that is open, and the newest part of a picture.
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+const current = document.querySelector(".tabs [aria-current]");
+if (current) {  // the strip alone moves, never the page
+  const strip = current.closest(".tabs"), at = current.getBoundingClientRect(), within = strip.getBoundingClientRect();
+  strip.scrollLeft += at.left + at.width / 2 - within.left - within.width / 2;
+}
 for (const picture of document.querySelectorAll(".picture[tabindex]")) picture.scrollLeft = picture.scrollWidth;
 
 async function words(button) {
