@@ -80,6 +80,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         redetect: bool = False,
         follow_move: bool = False,
         keep: bool = True,
+        again: bool = True,
         listener: Listener = ignore,
     ) -> RunReport:
         """Add the source if it is new, and read it now; `follow_move` lets its root lead to another site.
@@ -99,6 +100,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             self._clock(),
             by_operator=True,
             keep=keep,
+            again=again,
         )
         return await self._run(
             source, RunMode.CRAWL, full, trust, redetect, listener, follow_move=follow_move

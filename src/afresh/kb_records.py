@@ -50,6 +50,7 @@ class Records(Work):
         version: str | None,
         settings: Mapping[str, object],
         keep: bool = True,
+        again: bool = True,
     ) -> tuple[Source, bool]:
         """Add a source that somebody names from afar, and whether it is new; nothing is read yet.
 
@@ -59,7 +60,7 @@ class Records(Work):
         known = {source.id for source in await self._store.sources()}
         rules, policy = split(settings)
         check, now = self._tools.check_settings, self._clock()
-        own = {"by_operator": False, "keep": keep}
+        own = {"by_operator": False, "keep": keep, "again": again}
         source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
         return source, source.id not in known
 

@@ -44,6 +44,7 @@ class Work(RunsOnRecord):
         full: bool = False,
         on_the_web: bool = False,
         keep: bool = True,
+        again: bool = True,
     ) -> RunReport:
         """Add the source if it is new, and leave reading it to workers; `on_the_web`: only then.
 
@@ -52,7 +53,7 @@ class Work(RunsOnRecord):
         recognise = self._tools.recognise_on_the_web if on_the_web else self._tools.recognise
         kind, url = recognise(target)
         rules, policy, check, now = rules or {}, policy or {}, self._tools.check_settings, self._clock()
-        own = {"by_operator": not on_the_web, "keep": keep}
+        own = {"by_operator": not on_the_web, "keep": keep, "again": again}
         source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
         return await self._queue(source, RunMode.CRAWL, full)
 

@@ -251,6 +251,7 @@ class FakeKnowledge:
         redetect: bool = False,
         follow_move: bool = False,
         keep: bool = True,
+        again: bool = True,
         listener: Listener = ignore,
     ) -> RunReport:
         """One scripted report."""

@@ -4,6 +4,7 @@ AfreshError
 ├── ConfigError        a setting is wrong: names key, line and the nearest valid key
 ├── UsageError         the call makes no sense: names what to type instead
 │   ├── Unknown        what it names is not there
+│   ├── AlreadyKept    a source has the URL that is to be added
 │   └── RunOver        the run that it names is past that
 ├── SourceError        a source cannot be listed or opened
 ├── RunBusy            the source is being looked at by another process
@@ -61,6 +62,10 @@ class UsageError(AfreshError):
 
 class Unknown(UsageError):
     """What the call names is not there."""
+
+
+class AlreadyKept(UsageError):
+    """A source has the URL already."""
 
 
 class RunOver(UsageError):

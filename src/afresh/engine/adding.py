@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import AlreadyKept, UsageError
 from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import Source
@@ -27,6 +27,7 @@ async def add_source(
     *,
     by_operator: bool,
     keep: bool = True,
+    again: bool = True,
 ) -> Source:
     """The source with that root, made if it is new; a name that belongs to another root is refused.
 
@@ -47,6 +48,8 @@ async def add_source(
             f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
             f"(--name {name}/docs puts both into the library {name})"
         )
+    if same is None and not again:
+        await _refuse_twice(store, url)
     own = (same.rules, same.policy) if same is not None else ({}, {})
     check({**own[0], **rules}, {**own[1], **policy})
     return await store.add_source(
@@ -60,3 +63,13 @@ async def add_source(
         by_operator=by_operator,
         trial=not keep,
     )
+
+
+async def _refuse_twice(store: Library, url: str) -> None:
+    """Refuse to add a URL that a source has already."""
+    for source in await store.sources():
+        if source.url == url:
+            raise AlreadyKept(
+                f"{source.label} has {url} already: refresh that source, or add the URL once more "
+                "with --again (`again` in REST and MCP)"
+            )

@@ -54,6 +54,7 @@ class Knowledge(ByHand, Protocol):
         redetect: bool = False,
         follow_move: bool = False,
         keep: bool = True,
+        again: bool = True,
         listener: Listener = ignore,
     ) -> RunReport: ...
 
@@ -80,6 +81,7 @@ class Knowledge(ByHand, Protocol):
         policy: Mapping[str, object] = ...,
         full: bool = False,
         keep: bool = True,
+        again: bool = True,
     ) -> RunReport: ...
 
     async def queue_refresh(

@@ -112,6 +112,7 @@ LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")
     "--symlinks/--no-symlinks", "symlinks", default=None, help="Follow links inside a folder, or do not."
 )
 @option("--verify", metavar="HOW", text="stat or hash: what tells that a file changed.")
+@switch("--again", text="Add the URL even if a source has it already.")
 @switch("--keep", text="Keep the source even if its first crawl reads nothing.")
 @full_flag
 @trust_flag
@@ -123,6 +124,7 @@ def crawl(
     target: str,
     name: str | None,
     version: str | None,
+    again: bool,
     keep: bool,
     full: bool,
     trust: bool,
@@ -146,7 +148,14 @@ def crawl(
     async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
         if detach:
             return await kb.queue_crawl(
-                target, name=name, version=version, rules=rules, policy=policy, full=full, keep=keep
+                target,
+                name=name,
+                version=version,
+                rules=rules,
+                policy=policy,
+                full=full,
+                keep=keep,
+                again=again,
             )
         return await kb.crawl(
             target,
@@ -159,6 +168,7 @@ def crawl(
             redetect=redetect,
             follow_move=follow_move,
             keep=keep,
+            again=again,
             listener=listener,
         )
 

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from afresh.core.errors import (
     AfreshError,
+    AlreadyKept,
     ConfigError,
     EmbedError,
     Forbidden,
@@ -39,6 +40,7 @@ LONGEST = 2_000  # characters of a sentence
 STATUS: tuple[tuple[type[AfreshError], int], ...] = (
     (Unknown, 404),
     (Forbidden, 403),
+    (AlreadyKept, 409),
     (UsageError, 422),
     (ConfigError, 422),
     (SourceError, 422),

@@ -34,6 +34,7 @@ class NewSource(BaseModel):
     settings: Settings = {}
     run: bool = Field(True, description="Also start a run.")
     keep: bool = Field(False, description="Keep the source even if that run reads nothing.")
+    again: bool = Field(False, description="Add the URL even if a source has it already.")
 
 
 class Previewed(BaseModel):
@@ -79,7 +80,10 @@ async def list_sources(
 
 @router.post("/sources", status_code=201, response_model=SourceView)
 async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Response:
-    """Add a source, and start to read it unless `run` is false; 200 if it was there."""
+    """Add a source, and start to read it unless `run` is false.
+
+    200 if it was there, 409 if another source has the URL and `again` is false.
+    """
     reach.allowed.check_everywhere()
     source, is_new = await reach.kb.add(
         body.target,
@@ -87,6 +91,7 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
         version=body.version,
         settings=body.settings,
         keep=body.keep or not body.run,
+        again=body.again,
     )
     if body.run:
         await reach.kb.start(source, RunMode.CRAWL)

@@ -90,18 +90,19 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         scope: Annotated[
             Literal["subpages", "hostname", "domain"] | None, Field(description="Which links belong to it")
         ] = None,
+        again: Annotated[bool, Field(description="Add a URL that another library has already")] = False,
         wait: Wait = 0,
     ) -> Annotated[CallToolResult, Job]:
         """Index a site or a repository, or look again at one that is indexed; answers with the job."""
-        given = {"max_pages": maxPages, "max_depth": maxDepth, "scope": scope}
         with told():
             run = await kb().queue_crawl(
                 url,
                 name=library,
                 version=version,
-                rules={name: value for name, value in given.items() if value is not None},
+                rules=_given(max_pages=maxPages, max_depth=maxDepth, scope=scope),
                 on_the_web=True,
                 keep=False,
+                again=again,
             )
             return await _started(kb, hands, run, wait, ctx)
 
@@ -132,6 +133,11 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         removed = Removed(library=view.name, version=view.version, pages=pages)
         name = label_of(view.name, view.version)
         return answered(removed, [f"{name} is removed, with {count(pages, 'page')}."])
+
+
+def _given(**rules: object) -> dict[str, object]:
+    """Only the rules that were named."""
+    return {name: value for name, value in rules.items() if value is not None}
 
 
 async def _started(

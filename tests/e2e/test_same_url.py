@@ -1,0 +1,47 @@
+"""The same URL twice: refused with the name of the source that has it, unless that is asked for."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.e2e.library import settings
+from tests.e2e.sites import lay
+from tests.http.asking import ask
+
+from afresh.core.errors import AlreadyKept
+from afresh.faces.http.app import make_app
+from afresh.kb import KnowledgeBase
+from afresh.testing import TinySite
+
+JSON = {"content-type": "application/json"}
+
+
+async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
+    kb: KnowledgeBase, tiny: TinySite
+) -> None:
+    lay(tiny, {"/docs/": []})
+    url = tiny.at("/docs/")
+    await kb.crawl(url, name="docs", again=False)
+    for name, version in (("other", None), ("docs", "2"), (None, "2")):
+        with pytest.raises(AlreadyKept, match=r"docs has .*--again"):
+            await kb.crawl(url, name=name, version=version, again=False)
+    assert [source.name for source in await kb.sources()] == ["docs"]
+    for name in (None, "docs"):  # the same command goes on with the same source
+        assert (await kb.crawl(url, name=name, again=False)).source == "docs"
+    await kb.crawl(url, name="docs", version="2", again=True)
+    assert len(await kb.sources()) == 2
+
+
+async def test_R5_C16_rest_answers_409_and_lists_one_per_source(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    lay(tiny, {"/docs/": []})
+    await kb.crawl(tiny.at("/docs/"), name="docs")
+    app = make_app(kb, settings(store), works=False)
+    wish = {"target": tiny.at("/docs/"), "name": "other", "run": False}
+    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
+    assert (refused.status, "docs" in refused.told["detail"]) == (409, True)
+    again = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps({**wish, "again": True}).encode())
+    assert again.status == 201
+    found = (await ask(app, "GET", f"/api/v1/sources?url={tiny.at('/docs/')}")).told["items"]
+    assert [each["name"] for each in found] == ["docs", "other"]
