@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from afresh.core.errors import UsageError
-from afresh.core.views import RunReport
+from afresh.core.views import RunReport, SourceView
 from afresh.core.wording import count
 from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered, noted
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
@@ -133,6 +133,12 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         removed = Removed(library=view.name, version=view.version, pages=pages)
         name = label_of(view.name, view.version)
         return answered(removed, [f"{name} is removed, with {count(pages, 'page')}."])
+
+
+def _removed(view: SourceView, pages: int) -> CallToolResult:
+    """What was removed, with its version."""
+    gone = Removed(library=view.name, version=view.version, pages=pages)
+    return answered(gone, [f"{label_of(view.name, view.version)} is removed, with {pages} pages."])
 
 
 def _given(**rules: object) -> dict[str, object]:
