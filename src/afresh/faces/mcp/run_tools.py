@@ -129,16 +129,13 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
         """Delete a library, or one version of it, from the index. This cannot be undone."""
         with told():
             view = await kb().show(label_of(library, version))
-            pages = await kb().remove(label_of(library, version))
-        removed = Removed(library=view.name, version=view.version, pages=pages)
-        name = label_of(view.name, view.version)
-        return answered(removed, [f"{name} is removed, with {count(pages, 'page')}."])
+            return _removed(view, await kb().remove(label_of(library, version)))
 
 
 def _removed(view: SourceView, pages: int) -> CallToolResult:
     """What was removed, with its version."""
     gone = Removed(library=view.name, version=view.version, pages=pages)
-    return answered(gone, [f"{label_of(view.name, view.version)} is removed, with {pages} pages."])
+    return answered(gone, [f"{label_of(view.name, view.version)} is removed, with {count(pages, 'page')}."])
 
 
 def _given(**rules: object) -> dict[str, object]:
