@@ -85,6 +85,7 @@ class RunsOnRecord(Syncing):
             attempts=counts.attempts,
             changes=counts.changes,
             messages=counts.messages,
+            former_texts=counts.former_texts,
             freed_bytes=freed,
             retention=retention.in_seconds(),
             seconds=(self._clock() - began).total_seconds(),

@@ -146,7 +146,13 @@ def test_R2_the_command_prunes_and_tells_how_much(
     told = json.loads(capsys.readouterr().out)
     assert (told["deleted_pages"], told["dry_run"], told["complete"]) == (0, False, True)
     month = 30 * 86_400.0
-    assert told["retention"] == {"deleted_pages": month, "attempts": None, "changes": None, "outbox": month}
+    assert told["retention"] == {
+        "deleted_pages": month,
+        "attempts": None,
+        "changes": None,
+        "outbox": month,
+        "former_texts": month,
+    }
     assert main(["prune", *place, "--deleted-pages", "0d", "--attempts", "0s", "--vacuum"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Removed 1 deleted page, ")

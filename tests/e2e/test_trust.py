@@ -1,15 +1,18 @@
 """Text is not lost without a trace: walls are never believed, emptied pages stay flagged."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.e2e.library import index_of
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened
 from tests.e2e.sites import page, star, word
 
+from afresh.core.errors import UsageError
 from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
-from afresh.testing import HostileSite
+from afresh.testing import FrozenClock, HostileSite
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
 from afresh.testing.lies import emptied, shrunken
@@ -105,3 +108,53 @@ async def test_U4_F124_a_page_that_is_empty_on_its_first_crawl_is_reported(
     site.behave()
     await kb.refresh(["docs"])
     assert await _doubts(kb) == {}
+
+
+@EVERY_STORE
+async def test_U1_F123_the_former_text_is_restored_and_stays_until_the_page_changes(
+    store: Path, site: HostileSite, work: type[InProcess]
+) -> None:
+    async with opened(store) as kb:
+        await kb.crawl(site.url, name="docs")
+        before = index_of(store)
+        site.say("/p1", emptied("shell"))
+        for _ in range(2):
+            await kb.refresh(["docs"])
+        assert site.at("/p1") not in {hit.url for hit in (await kb.search(word("/p1"))).hits}
+        site.requests.clear()
+        restored = await kb.restore(site.at("/p1"))
+        assert word("/p1") in restored.markdown
+        assert site.requests.paths() == []
+        assert site.at("/p1") in {hit.url for hit in (await kb.search(word("/p1"))).hits}
+        assert index_of(store) == before
+        assert_sound(store)
+        for _ in range(3):
+            (report,) = await kb.refresh(["docs"])
+            assert (report.state, report.changed, report.doubtful) == ("completed", 0, 0)
+        assert index_of(store) == before
+        assert "restored" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+        with pytest.raises(UsageError, match="no former text"):
+            await kb.restore(site.at("/p1"))
+        site.behave()
+        site.put("/p1", page("/p1", ["/"], f"{LONG} Another {word('/p1')}."))
+        (report,) = await kb.refresh(["docs"])
+        assert (report.changed, await _doubts(kb)) == (1, {})
+    assert_sound(store)
+
+
+@EVERY_STORE
+async def test_U1_F123_former_texts_go_after_a_month(
+    store: Path, site: HostileSite, work: type[InProcess]
+) -> None:
+    clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
+    async with opened(store, clock=clock) as kb:
+        await kb.crawl(site.url, name="docs")
+        site.say("/p1", shrunken(0.01))
+        await kb.refresh(["docs"])
+        clock.advance(days=29)
+        await kb.refresh(["docs"])
+        assert (await kb.why(site.at("/p1"))).former is not None
+        clock.advance(days=2)
+        assert (await kb.prune(dry_run=True)).former_texts == 1
+        assert (await kb.prune()).former_texts == 1
+        assert (await kb.why(site.at("/p1"))).former is None

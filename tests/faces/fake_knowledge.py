@@ -350,6 +350,11 @@ class FakeKnowledge:
         """Every name means one source."""
         return None
 
+    async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
+        """The scripted page."""
+        self._asked("restore", url, within)
+        return self.opened_
+
     async def find_version(self, label: str) -> FoundVersion:
         """The nearest lower of three."""
         self._asked("find_version", label)

@@ -72,3 +72,8 @@ def test_a_version_is_told_with_the_others(afresh: Afresh, kb: FakeKnowledge) ->
     assert kb.calls == [("find_version", "react@18.2.9")]
     document = afresh("find-version", "react@18.2.9", "--json").document
     assert (document["match"], document["versions"][0]) == ("nearest_lower", "19.0.0")
+
+
+def test_U1_restore_puts_a_former_text_back(afresh: Afresh, kb: FakeKnowledge) -> None:
+    assert "has its former text again" in afresh("restore", URL).out
+    assert kb.calls == [("restore", (URL, None))]

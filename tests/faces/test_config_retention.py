@@ -24,6 +24,7 @@ def test_R2_G14_deleted_pages_stay_a_month_and_attempts_and_changes_for_ever(tmp
         "attempts": None,
         "changes": None,
         "outbox": "30d",
+        "former_texts": "30d",
     }
 
 

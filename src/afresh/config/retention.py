@@ -36,6 +36,13 @@ class RetentionSettings:
         optional=True,
         form=forms.duration,
     )
+    former_texts: str | None = text(
+        "30d",
+        "how long the text stays that a page had before it lost nearly all of it, for `afresh restore`; "
+        "null: for ever",
+        optional=True,
+        form=forms.duration,
+    )
 
 
 def retention_of(settings: RetentionSettings) -> Retention:
@@ -45,6 +52,7 @@ def retention_of(settings: RetentionSettings) -> Retention:
         attempts=_length(settings.attempts),
         changes=_length(settings.changes),
         outbox=_length(settings.outbox),
+        former_texts=_length(settings.former_texts),
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from afresh.core.analysis import search_config
-from afresh.core.doubt import CRASHES, Doubt, Trust, doubt_of, flag_that_stays
+from afresh.core.doubt import CRASHES, RESTORED, Doubt, Trust, doubt_of, flag_that_stays
 from afresh.core.looks import (
     Document,
     Failed,
@@ -82,6 +82,8 @@ def _undoubted(page: Page) -> Page:
 
 def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
     document = seen.document
+    if policy.doubts and page.refused_hash == document.content_hash:
+        return _restored(page, seen, policy, now)
     doubt = None if seen.proven else doubt_of(page, document, seen.signs, policy)
     if doubt is not None and doubt.trust is not Trust.FLAG:
         return _doubted(page, seen, doubt, policy, now)
@@ -123,6 +125,20 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         follow=follow,
         next_at=None if seen.proven else next_look_after_answer(now, after, policy),
         reason=_read_reason(page, seen, policy) + _rendered_reason(seen) + _canonical_reason(seen.document),
+        status_code=seen.status_code,
+    )
+
+
+def _restored(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
+    """A page that still shows what its owner replaced by its former text: that text stays."""
+    after = replace(_answered(page, now), doubt=RESTORED, doubt_run=RunId(seen.signs.run))
+    return Decision(
+        page=after,
+        outcome=Outcome.SUCCESS,
+        content=Content.KEEP,
+        follow=Follow.STORED,
+        next_at=next_look_after_answer(now, after, policy),
+        reason=f"{seen.status_code or 'read'}, but {RESTORED}",
         status_code=seen.status_code,
     )
 

@@ -67,6 +67,7 @@ class Doubt:
 
 
 NO_TEXT = "it has no text"
+RESTORED = "its former text was restored, the page itself still shows what was there before that"
 WAIT = Doubt(Trust.WAIT, "it has become another page: that shows when the others were seen")
 
 

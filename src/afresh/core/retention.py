@@ -14,6 +14,7 @@ class Prunable:
     attempts: datetime | None = None
     changes: datetime | None = None
     outbox: datetime | None = None
+    former_texts: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Retention:
     attempts: timedelta | None = None
     changes: timedelta | None = None
     outbox: timedelta | None = None
+    former_texts: timedelta | None = None
 
     def at(self, now: datetime) -> Prunable:
         """Return what is past its retention by now."""
@@ -36,6 +38,7 @@ class Retention:
             attempts=before(self.attempts),
             changes=before(self.changes),
             outbox=before(self.outbox),
+            former_texts=before(self.former_texts),
         )
 
     def in_seconds(self) -> dict[str, float | None]:
@@ -52,6 +55,7 @@ class PruneCounts:
     attempts: int = 0
     changes: int = 0
     messages: int = 0
+    former_texts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,7 @@ class PruneReport:
     attempts: int
     changes: int
     messages: int
+    former_texts: int = 0
     freed_bytes: int | None = None  # given back to the disk; None: not asked for, or left to the database
     retention: dict[str, float | None]  # the seconds that each kind of record stays; None: for ever
     seconds: float

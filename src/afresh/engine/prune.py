@@ -15,8 +15,11 @@ ROWS_AT_ONCE = 2_000
 
 
 async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> int:
-    """Remove the records of deleted pages of one source; how many."""
-    before, removed = retention.at(now).deleted_pages, 0
+    """Remove the records of deleted pages of one source; how many. Former texts go from all of them."""
+    prunable, removed = retention.at(now), 0
+    while prunable.former_texts and await store.prune_former_texts(prunable.former_texts, limit=ROWS_AT_ONCE):
+        pass
+    before = prunable.deleted_pages
     if before is None:
         return 0
     while number := await store.prune_pages(source, before, now, limit=PAGES_AT_ONCE):
@@ -56,6 +59,10 @@ class Prune:
         if (outbox := prunable.outbox) is not None:
             step = lambda: self._store.prune_outbox(outbox, limit=ROWS_AT_ONCE)  # noqa: E731
             done = replace(done, messages=await self._repeat("messages", self._expected.messages, step))
+        if (former := prunable.former_texts) is not None:
+            step = lambda: self._store.prune_former_texts(former, limit=ROWS_AT_ONCE)  # noqa: E731
+            texts = await self._repeat("former texts", self._expected.former_texts, step)
+            done = replace(done, former_texts=texts)
         return done
 
     async def _prune_pages(self, before: datetime) -> int:

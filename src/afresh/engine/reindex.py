@@ -64,14 +64,15 @@ async def _cut_anew(remake: Remake, source: SourceId | None) -> None:
         cuts = await store.cut_by_others(remake.chunker, source=source, after=after, limit=PAGES)
         if not cuts:
             return
-        cut = await asyncio.gather(*(_cut(remake, each) for each in cuts))
+        cut = await asyncio.gather(*(cut_page(remake, each) for each in cuts))
         failpoint("reindex.cut")
         remake.cut += await store.recut(cut, remake.chunker, remake.clock())
         after = cuts[-1].page.id
         remake.listener(Remaking(what="pages", done=remake.cut, of=total))
 
 
-async def _cut(remake: Remake, cut: Cut) -> Cut:
+async def cut_page(remake: Remake, cut: Cut) -> Cut:
+    """Return the text of a page with its chunks, which have vectors."""
     page = cut.page
     document = Document(
         title=page.title or "",

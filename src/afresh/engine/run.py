@@ -324,7 +324,10 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
     new = counts.get("flagged_new", 0)
     if short := counts.get("flagged", 0) - new:
         pages = "page" if short == 1 else "pages"
-        notes.append(f"{short} {pages} lost nearly all text (which: `afresh pages {label} --doubtful`)")
+        notes.append(
+            f"{short} {pages} lost nearly all text (which: `afresh pages {label} --doubtful`; "
+            "`afresh restore URL` puts the text of one back)"
+        )
     if new:
         pages = "new page has" if new == 1 else "new pages have"
         notes.append(f"{new} {pages} no text (which: `afresh pages {label} --doubtful`)")

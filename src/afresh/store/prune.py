@@ -51,6 +51,11 @@ class Pruning:
         async with self.db.write() as tx:
             return await tx.run("prune_outbox", before=before, limit=limit)
 
+    async def prune_former_texts(self, before: datetime, *, limit: int) -> int:
+        """Remove texts that pages had before they lost nearly all of it."""
+        async with self.db.write() as tx:
+            return await tx.run("prune_former_texts", before=before, limit=limit)
+
     async def count_prunable(self, prunable: Prunable) -> PruneCounts:
         """Count what the others would remove."""
         async with self.db.read() as tx:
@@ -63,6 +68,7 @@ class Pruning:
                 attempts=await _count(tx, "count_prunable_attempts", prunable.attempts),
                 changes=await _count(tx, "count_prunable_changes", prunable.changes),
                 messages=await _count(tx, "count_prunable_outbox", prunable.outbox),
+                former_texts=await _count(tx, "count_prunable_former_texts", prunable.former_texts),
             )
 
     async def reclaim_space(self) -> int | None:

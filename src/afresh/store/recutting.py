@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.core.embedding import Cut, Lack
-from afresh.core.model import SourceId
+from afresh.core.model import ChangeKind, Page, SourceId
+from afresh.core.sketch import sketch_of
 from afresh.store.chunks import Swap, chunks_of
 from afresh.store.dialect import Database
 from afresh.store.records import page_from
+
+RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
 
 
 class Recutting:
@@ -42,3 +45,23 @@ class Recutting:
             await swap.write(tx)
             await tx.run("mark_recut", pages=[cut.page.id for cut in same], chunker=chunker, now=now)
             return len(same)
+
+    async def restore(self, cut: Cut, before: Page, now: datetime) -> bool:
+        """Put a former text with its chunks in the place of what a page shows; False if that changed."""
+        page = cut.page
+        async with self.db.write(page.source_id) as tx:
+            rows = await tx.all("hashes_of", pages=[page.id])
+            if not rows or rows[0]["content_hash"] != before.content_hash:
+                return False
+            swap = Swap(now, keep_body=True)
+            swap.plan(page, cut.chunks, (await chunks_of(tx, [page.id]))[page.id])
+            await swap.write(tx)
+            text = {"markdown": cut.markdown, "sketch": sketch_of(cut.markdown), "length": len(cut.markdown)}
+            await tx.run("restore_document", page=page.id, **text)
+            values = {name: getattr(page, name) for name in RESTORED_FIELDS}
+            await tx.run("restore_page", page=page.id, now=now, **values)
+            change = {"source": page.source_id, "page": page.id, "url": page.url, "kind": ChangeKind.CHANGED}
+            hashes = {"old_hash": before.content_hash, "new_hash": page.content_hash}
+            empty = {"run": None, "diff": None, "moved_to": None}
+            await tx.many("insert_change", [{**change, **hashes, **empty, "now": now}])
+            return True

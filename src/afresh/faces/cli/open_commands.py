@@ -1,7 +1,9 @@
-"""The commands that find one thing: open, find-version."""
+"""The commands about one thing: open, restore, find-version."""
 
+from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
+from afresh.ports import Access
 
 
 @command(
@@ -24,6 +26,17 @@ def open(session: Session, url: str, within: str | None, former: bool) -> None: 
     session.write(view.markdown)
 
 
+@command("Look after", "afresh restore https://react.dev/learn")
+@argument("url", "URL", "Address of the page.")
+@option("--in", "within", metavar="LABEL", text="Only this source, as NAME or NAME@VERSION.")
+def restore(session: Session, url: str, within: str | None) -> None:
+    """Put back the former text of a page that lost nearly all of it, until the page changes."""
+    view = session.ask(lambda kb: kb.restore(url, within=within), access=Access.CHANGE)
+    if session.wrote_json(view):
+        return
+    session.show(clean(f"{view.url} has its former text again: {len(view.markdown):,} characters."))
+
+
 @command(
     "Find",
     "afresh find-version react@^18",
@@ -41,4 +54,4 @@ def find_version(session: Session, label: str) -> None:
     session.show(single.version(view))
 
 
-COMMANDS = (open, find_version)
+COMMANDS = (open, restore, find_version)

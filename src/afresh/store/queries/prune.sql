@@ -108,3 +108,11 @@ delete from outbox where id in (
 
 -- count_prunable_outbox
 select count(*) as number from outbox o where o.ended_at <= :before and o.state <> 'waiting'
+
+-- prune_former_texts
+update documents set former = null, former_title = null, former_at = null where page_id in (
+    select d.page_id from documents d where d.former is not null and d.former_at < :before limit :limit
+)
+
+-- count_prunable_former_texts
+select count(*) as number from documents d where d.former is not null and d.former_at < :before

@@ -13,5 +13,18 @@ where p.content_hash is not null and coalesce(p.chunker, '') <> :chunker
 -- hashes_of
 select id, content_hash from pages where id in {list pages} {for update}
 
+-- restore_document
+update documents
+set markdown = :markdown, sketch = :sketch, length = :length, former = null, former_title = null, former_at = null,
+    summary = null
+where page_id = :page
+
+-- restore_page
+update pages
+set title = :title, content_hash = :content_hash, refused_hash = :refused_hash, doubt = :doubt, doubt_hash = null,
+    doubt_run = null, etag = null, last_modified = null, size = null, mtime_ns = null, validators_url = null,
+    chunker = :chunker, changed_at = :now, updated_at = :now
+where id = :page
+
 -- mark_recut
 update pages set chunker = :chunker, updated_at = :now where id in {list pages}

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from afresh.core.copies import Copy
 from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, PageStatus, RunId, RunState, SourceId
+from afresh.core.model import Attempt, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.retention import REMOVED, Prunable, PruneCounts
 from afresh.testing.memory.tables import LEFT, Edge, PageRow, Tables
@@ -137,11 +137,28 @@ class MemoryPruning:
             del self.tables.letters[each.id]
         return len(over)
 
+    async def prune_former_texts(self, before: datetime, *, limit: int) -> int:
+        """Remove texts that pages had before they lost nearly all of it."""
+        over = self._old_former_texts(before)[:limit]
+        for page in over:
+            held = self.tables.documents[page]
+            self.tables.documents[page] = replace(held, former=None, former_title=None, former_at=None)
+        return len(over)
+
+    def _old_former_texts(self, before: datetime | None) -> list[PageId]:
+        if before is None:
+            return []
+        held = self.tables.documents.items()
+        return [
+            page for page, each in held if each.former is not None and (each.former_at or before) < before
+        ]
+
     async def count_prunable(self, prunable: Prunable) -> PruneCounts:
         """Count what the others would remove."""
         tables, attempts, changes = self.tables, prunable.attempts, prunable.changes
         pages, outbox = prunable.deleted_pages, prunable.outbox
         return PruneCounts(
+            former_texts=len(self._old_former_texts(prunable.former_texts)),
             deleted_pages=sum(len(self._prunable_pages(source, pages)) for source in tables.sources)
             if pages
             else 0,

@@ -9,7 +9,9 @@ from afresh.core.asking import Narrowed
 from afresh.core.embedding import Cut, Lack, Model, Wanting
 from afresh.core.errors import EmbedError
 from afresh.core.found import Near, Nearest
-from afresh.core.model import Page, PageId, RunState, SourceId
+from afresh.core.looks import Validators
+from afresh.core.model import Held, Page, PageId, RunState, SourceId
+from afresh.core.sketch import sketch_of
 from afresh.testing.memory.narrowing import pages_within
 from afresh.testing.memory.tables import Piece, Tables
 
@@ -146,6 +148,20 @@ class MemoryVectors:
             self.tables.swap_pieces(page, chunks, now, keep_body=True)
             self.tables.change_page(page.id, chunker=chunker)
         return len(same)
+
+    async def restore(self, cut: Cut, before: Page, now: datetime) -> bool:
+        """Put a former text with its chunks in the place of what a page shows; False if that changed."""
+        page = cut.page
+        if not self._is_as_it_was(cut._replace(page=before)):
+            return False
+        self.tables.swap_pieces(page, cut.chunks, now, keep_body=True)
+        sketch, length = sketch_of(cut.markdown), len(cut.markdown)
+        self.tables.documents[page.id] = Held(markdown=cut.markdown, sketch=sketch, length=length)
+        names = ("title", "content_hash", "refused_hash", "doubt", "chunker")
+        values = {name: getattr(page, name) for name in names}
+        none = {"doubt_hash": None, "doubt_run": None, "validators": Validators()}
+        self.tables.change_page(page.id, changed_at=now, **values, **none)
+        return True
 
     def _is_as_it_was(self, cut: Cut) -> bool:
         row = self.tables.pages.get(cut.page.id)

@@ -1,0 +1,34 @@
+"""Putting the former text of a page back that was emptied or lost nearly all of its text."""
+
+from dataclasses import replace
+
+from afresh.core.doubt import RESTORED
+from afresh.core.embedding import Cut
+from afresh.core.errors import RunBusy, UsageError
+from afresh.core.model import SourceId
+from afresh.core.text import text_hash
+from afresh.engine.reindex import Remake, cut_page
+
+
+async def restore_page(remake: Remake, url: str, source: SourceId | None) -> None:
+    """Put the former text of a page back, searchable, until the page shows something else."""
+    found = await remake.store.find_pages(url, source)
+    if not found:
+        raise UsageError(f"{url} is not on record; `afresh pages NAME --doubtful` lists pages that lost text")
+    for page, *_ in found:
+        held = await remake.store.held(page.id)
+        if held.former is None or page.content_hash is None:
+            continue
+        restored = replace(
+            page,
+            title=held.former_title or page.title,
+            content_hash=text_hash(held.former),
+            refused_hash=page.content_hash,
+            doubt=RESTORED,
+            chunker=remake.chunker,
+        )
+        cut = await cut_page(remake, Cut(restored, held.former))
+        if not await remake.store.restore(cut, page, remake.clock()):
+            raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
+        return
+    raise UsageError(f"no former text of {url} is kept: that is done when a page loses nearly all of it")
