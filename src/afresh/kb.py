@@ -38,7 +38,6 @@ from afresh.engine.kb_watch import KbWatch
 from afresh.engine.plan import plan_of
 from afresh.engine.reading import open_page, why_unknown
 from afresh.engine.reindex import reindex
-from afresh.engine.restoring import restore_page
 from afresh.engine.run import run_source
 from afresh.engine.runs import run_and_source
 from afresh.engine.settled import if_settled
@@ -284,13 +283,6 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             if opened is not None:
                 return opened
         raise UsageError(await self._why_not(address, chosen[0].id if chosen[0] else None))
-
-    async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
-        """Put the former text of a page back that lost nearly all of it."""
-        source = (await self._source(within)).id if within else None
-        async with self._models.for_remake(ignore, self._stopping) as remake:
-            await restore_page(remake, self._tools.address(url), source)
-        return await self.open(url, within=within)
 
     async def find_version(self, label: str) -> FoundVersion:
         """The version of a source that a label means, which may be a range, and the versions there are."""

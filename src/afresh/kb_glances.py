@@ -7,6 +7,7 @@ from datetime import datetime
 
 from afresh.core.embedding import Model
 from afresh.core.errors import SourceError, UsageError
+from afresh.core.events import ignore
 from afresh.core.labels import name_for
 from afresh.core.masking import mask_secrets
 from afresh.core.model import PageId, Policy, RunId, RunState, Source, SourceId
@@ -14,10 +15,11 @@ from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGla
 from afresh.core.pictures import Receipt
 from afresh.core.schedule import DueTally
 from afresh.core.sweep import may_drop
-from afresh.core.views import RunReport, SourceView
+from afresh.core.views import OpenedPage, RunReport, SourceView
 from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
 from afresh.engine.records import split
+from afresh.engine.restoring import restore_page
 from afresh.engine.runs import run_and_source
 from afresh.engine.settled import if_settled
 from afresh.engine.status import due_of, live_report, view_of, whole_view_of
@@ -46,6 +48,12 @@ class Glances(Work):
     async def version_note(self, label: str) -> str | None:
         """Say which version a name without one means, where there are several."""
         return await version_note(self._store, label)
+
+    async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
+        """Put the former text of a page back that lost nearly all of it."""
+        source = (await exact_source(self._store, within)).id if within else None
+        async with self._models.for_remake(ignore, self._stopping) as remake:
+            return await restore_page(remake, self._tools.address(url), source)
 
     async def show(self, label: str) -> SourceView:
         """One source with its numbers."""

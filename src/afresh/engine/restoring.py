@@ -7,10 +7,12 @@ from afresh.core.embedding import Cut
 from afresh.core.errors import RunBusy, UsageError
 from afresh.core.model import SourceId
 from afresh.core.text import text_hash
+from afresh.core.views import OpenedPage
+from afresh.engine.reading import open_page
 from afresh.engine.reindex import Remake, cut_page
 
 
-async def restore_page(remake: Remake, url: str, source: SourceId | None) -> None:
+async def restore_page(remake: Remake, url: str, source: SourceId | None) -> OpenedPage:
     """Put the former text of a page back, searchable, until the page shows something else."""
     found = await remake.store.find_pages(url, source)
     if not found:
@@ -30,5 +32,7 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Non
         cut = await cut_page(remake, Cut(restored, held.former))
         if not await remake.store.restore(cut, page, remake.clock()):
             raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
-        return
+        opened = await open_page(remake.store, url, page.source_id)
+        if opened is not None:
+            return opened
     raise UsageError(f"no former text of {url} is kept: that is done when a page loses nearly all of it")

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Protocol
 
-from afresh.core.model import SourceId
+from afresh.core.embedding import Cut
+from afresh.core.model import Page, SourceId
 from afresh.core.retention import Prunable, PruneCounts
 
 
@@ -23,6 +24,10 @@ class PrunableStore(Protocol):
     async def prune_outbox(self, before: datetime, *, limit: int) -> int: ...
 
     async def prune_former_texts(self, before: datetime, *, limit: int) -> int: ...
+
+    async def restore(self, cut: Cut, before: Page, now: datetime) -> bool:
+        """Put a former text with its chunks in the place of what a page shows; False if that changed."""
+        ...
 
     async def count_prunable(self, prunable: Prunable) -> PruneCounts:
         """Count what the others would remove."""
