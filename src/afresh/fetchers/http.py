@@ -143,21 +143,23 @@ class HttpFetcher:
         self, url: str, asked: str, terms: _Terms, deadline: Deadline
     ) -> Fetched | Hop | _Tripped:
         """One request when its host may be asked; what that takes is not the fault of the host."""
+        target = _parsed(url)
+        if target.scheme not in ("http", "https") or not target.raw_host or target.raw_user is not None:
+            return Refused(outcome=Outcome.FAILED, reason="only plain http and https addresses are read")
         domain, turn = domain_of(url), None
         if self.pace.delay_of(domain):
             with self._deadlines.paused(deadline):
                 turn = await self.pace.enter(domain)
         try:
-            return await self._ask(url, asked, terms, deadline)
+            return await self._ask(target, url, asked, terms, deadline)
         finally:
             self.pace.leave(domain, turn)
 
-    async def _ask(self, url: str, asked: str, terms: _Terms, deadline: Deadline) -> Fetched | Hop | _Tripped:
+    async def _ask(
+        self, target: URL, url: str, asked: str, terms: _Terms, deadline: Deadline
+    ) -> Fetched | Hop | _Tripped:
         """One request and the meaning of its answer."""
-        target = _parsed(url)
-        host = target.raw_host
-        if target.scheme not in ("http", "https") or not host or target.raw_user is not None:
-            return Refused(outcome=Outcome.FAILED, reason="only plain http and https addresses are read")
+        host = target.raw_host or ""
         asked_host.set(host)
         headers = None
         if terms.validators is not None and terms.issuer == url:
