@@ -140,7 +140,7 @@ def test_R2_the_command_prunes_and_tells_how_much(
     capsys.readouterr()
     assert main(["prune", *place, "--dry-run", "--deleted-pages", "0d"]) == 0
     assert capsys.readouterr().out.startswith(
-        "Would remove 1 deleted page, 0 attempts, 0 changes, 0 messages in "
+        "Would remove 1 deleted page, 0 attempts, 0 changes, 0 messages, 0 former texts in "
     )
     assert main(["prune", *place, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

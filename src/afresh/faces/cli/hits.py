@@ -19,12 +19,21 @@ LINES = 8
 WIDTH = 420  # of one line of a passage before it is cut around the first match
 MARK = "bold yellow"
 
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)")
-_STRONG = re.compile(r"\*\*(?=\S)([^*]+?)(?<=\S)\*\*")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s\0]*(?:\([^()\s\0]*\)[^()\s\0]*)*(?:\s+\"[^\"\0]*\")?\)")
+# Stars and lines that stress what they enclose; not those of products, globs and names such as `__init__`.
+_STRESS = re.compile(
+    r"(?<![*\\])(?P<strong>\*{2,3})(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])(?P=strong)(?!\*)"
+    r"|(?<![A-Za-z0-9_*/\\\x03])(?P<star>\*)(?=[^\s*/])([^*]{1,500}?)(?<=[^\s*/\\])\*(?![A-Za-z0-9_*/\x02])"
+    r"|(?<![\w\\\x03])(?P<line>_{1,3})(?=[^\s_])(?![a-z0-9_]{1,100}__)([^_]{1,500}?)(?<=[^\s_\\])(?P=line)(?![\w\x02])"
+    r"|(?<![~\\])~~(?=[^\s~])([^~]{1,500}?)(?<=[^\s~\\])~~(?!~)"
+)
+_MAX_NESTED = 3  # levels of stress within stress
+_ESCAPED = re.compile(r"\\([*_`~|<>#\[\]])")
 _HEADING = re.compile(r"^#{1,6} (.*?)(?:\s*\{ ?#[^{}]*\})?\s*$")
 _ROW = re.compile(r"^\s*\|(.*?)\|?\s*$")
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")  # below the head of a table
-_CODE = re.compile(r"(`+[^`]*`+)")
+_PLACE = "\0"  # of a code span, while the text around it is made readable
+_CODE = re.compile(rf"{_PLACE}|(?<![`\\])(`+)(?!`)[^\n]{{1,500}}?(?<!`)\1(?!`)")
 
 
 def draw(hits: Sequence[Hit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
@@ -93,8 +102,12 @@ def _shown_lines(raw: str) -> Iterator[str]:
 def readable(line: str) -> str:
     """A line of Markdown without the signs that only get in the way here; code spans stay as they are."""
     line = _ROW.sub(lambda row: row[1].strip(), _HEADING.sub(r"\1", line))
-    parts = _CODE.split(_LINK.sub(r"\1", line))
-    return "".join(part if number % 2 else _STRONG.sub(r"\1", part) for number, part in enumerate(parts))
+    spans: list[str] = [found[0] for found in _CODE.finditer(line)]
+    line = _LINK.sub(r"\1", _CODE.sub(_PLACE, line))
+    for _ in range(_MAX_NESTED):
+        line = _STRESS.sub(lambda found: next(filter(None, found.group(2, 4, 6, 7))), line)
+    parts = _ESCAPED.sub(r"\1", line).split(_PLACE)
+    return "".join(text + span for text, span in zip(parts, [*spans, ""], strict=True))
 
 
 def _around_first(lines: list[str]) -> list[str]:

@@ -155,6 +155,7 @@ def _pruned(done: "PruneReport") -> str:
         count(done.attempts, "attempt"),
         count(done.changes, "change"),
         count(done.messages, "message"),
+        count(done.former_texts, "former text"),
     ]
     verb = "Would remove" if done.dry_run else "Removed"
     lines = [f"{verb} {', '.join(removed)} in {duration(done.seconds)}."]
