@@ -4,22 +4,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from types import EllipsisType, MappingProxyType
 
 from afresh.core.answers import KeptAnswer
 from afresh.core.errors import RunBusy, Unknown, UsageError
-from afresh.core.link_score import usual
+from afresh.core.link_score import KeywordError, checked_keywords, total_score, usual
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, RunId, RunMode, RunState, Source
 from afresh.core.records import ALL_LINKS, AttemptPlace, LinkFilter, LinkPlace, LinkRecord, Sources
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import ChangeView, PageView, RunReport
-from afresh.engine.adding import add_source
+from afresh.engine.adding import KB_OWNS, add_source
 from afresh.engine.answering import Turn, begin
+from afresh.engine.change_source import change_source, check_label, check_tokens, checked_url
 from afresh.engine.kb_update import KINDS
 from afresh.engine.records import (
     add_page,
     change_settings,
     check_idle,
+    checked_settings,
     link_of,
     page_of,
     source_of,
@@ -29,6 +32,8 @@ from afresh.engine.runs import run_and_source
 from afresh.engine.status import live_report
 from afresh.engine.which import exact_source
 from afresh.kb_work import Work
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Records(Work):
@@ -71,6 +76,47 @@ class Records(Work):
         check, now = self._tools.check_settings, self._clock()
         await change_settings(self._store, source, settings, reset, check, now)
         return await source_of(self._store, source.id)
+
+    async def change_source(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        version: str | EllipsisType | None = ...,
+        url: str | None = None,
+        again: bool = False,
+        settings: Mapping[str, object] = NOTHING,
+        reset: Sequence[str] = (),
+        by_operator: bool = False,
+    ) -> tuple[Source, list[str]]:
+        """Change name, version, root and settings of a source, all or none, and say what follows from it.
+
+        What is not named stays. A run under way is in the way of another root.
+        """
+        check, now = self._tools.check_settings, self._clock()
+        rules, policy = checked_settings(source, settings, reset, check)
+        name, notes = name or source.name, list[str]()
+        version = source.version if isinstance(version, EllipsisType) else version
+        renames = (name, version) != (source.name, source.version)
+        if renames:
+            check_label(source, name, version)
+            tokens = list(await self._store.tokens())
+            notes = check_tokens(tokens, source, name, version, now, by_operator=by_operator)
+        root = source.url
+        if url is not None:
+            if source.name in KINDS:
+                raise UsageError(f"url: {source.label} {KB_OWNS}")
+            recognise = self._tools.recognise if by_operator else self._tools.recognise_from_afar
+            root = await checked_url(self._store, source, url, recognise, again=again)
+        if root != source.url:
+            await check_idle(self._store, source, await self._alive())
+        if renames or root != source.url:
+            source = await change_source(
+                self._store, source, name, version, root, now, by_operator=by_operator
+            )
+        if settings or reset:
+            await self._store.replace_rules(source.id, rules, policy, now)
+        return await source_of(self._store, source.id), notes
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
         """Queue a run of a source for whoever works, a refresh if it was read before; RunBusy names one that
@@ -156,10 +202,24 @@ class Records(Work):
             raise Unknown(f"there is no page {page}")
         return await link_of(self._store, made)
 
-    async def set_link(self, number: int, score: float | None, comment: str | None) -> LinkRecord:
-        """Set what a link is worth, until it is scored anew."""
-        await link_of(self._store, number)
-        await self._store.set_link(number, score, comment)
+    async def set_link(
+        self,
+        number: int,
+        score: float | None,
+        comment: str | None,
+        keywords: Mapping[str, float] | None = None,
+    ) -> LinkRecord:
+        """Set what a link is worth, until it is scored again; without a score, its keywords make it."""
+        link = await link_of(self._store, number)
+        if keywords is not None:
+            try:
+                keywords = checked_keywords(keywords.items())
+            except KeywordError as wrong:
+                raise UsageError(f"keywords: {wrong}") from None
+            if score is None and keywords:
+                weights = self._tools.keywords(await source_of(self._store, link.source_id))
+                score = total_score(keywords, weights)
+        await self._store.set_link(number, score, comment, keywords)
         return await link_of(self._store, number)
 
     async def remove_link(self, number: int) -> None:

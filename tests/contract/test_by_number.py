@@ -9,9 +9,9 @@ import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.core.answers import KeptAnswer
-from afresh.core.errors import RunBusy
+from afresh.core.errors import AlreadyKept, RunBusy
 from afresh.core.looks import WORST_FIRST, Failed, Gone, Outcome, Seen
-from afresh.core.model import ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
+from afresh.core.model import ChangeKind, Listed, PageId, PageStatus, RunId, RunMode, RunState, SourceId
 from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
 from afresh.engine.answering import Turn, begin
 from afresh.ports import Library
@@ -245,6 +245,52 @@ async def test_a_page_is_added_put_off_and_let_go_by_hand(desk: Desk) -> None:
     assert await store.drop_page(added, now) is False
     assert await store.drop_page(PageId(999), now) is False
     assert await store.page_record(PageId(999)) is None
+
+
+async def test_R6_keywords_of_a_link_are_replaced_whole(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    store = desk.store
+    link = (await store.link_records([desk.source.id], limit=1))[0].id
+    for keywords, score, kept in (
+        ({"b": 0.5, "a": 0.5, "c": 1.0}, 1.25, {"c": 1.0, "a": 0.5, "b": 0.5}),
+        (None, 0.75, {"c": 1.0, "a": 0.5, "b": 0.5}),
+        ({"a": 0.25}, 0.5, {"a": 0.25}),
+        ({}, None, {}),
+    ):
+        assert await store.set_link(link, score, "by hand", keywords) is True
+        found = await store.link_record(link)
+        assert found is not None
+        assert (found.score, list(found.keywords.items())) == (score, list(kept.items()))
+
+
+async def test_R6_a_source_gets_another_name_or_root(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    store, source, now = desk.store, desk.source, desk.clock()
+    for version in (None, "2"):
+        await store.add_source(
+            name="other", version=version, kind="web", url="https://o.example/", rules={}, policy={}, now=now
+        )
+    same: Any = {"url": source.url, "operator_url": source.operator_url, "now": now}
+    for version in (None, "2"):
+        with pytest.raises(AlreadyKept, match="other"):
+            await store.change_source(source.id, name="other", version=version, **same)
+    renamed = await store.change_source(source.id, name="other", version="3", **same)
+    assert renamed is not None
+    assert (renamed.label, renamed.url, renamed.crawl_time is None) == ("other@3", source.url, False)
+    assert await store.find_source("other", "3") == await store.source_by_id(source.id) == renamed
+    assert await store.find_source(source.name, source.version) is None
+    run, _ = await store.start_run(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
+    await store.enqueue(run, [Listed(source.url, 0)], desk.limits, now)
+    moved = await store.change_source(
+        source.id, name="other", version="3", url=at("b"), operator_url="", now=now
+    )
+    assert moved is not None
+    assert (moved.url, moved.operator_url, moved.mark) == (at("b"), "", None)
+    over = await store.run_by_id(run.id)
+    assert over is not None
+    assert (over.state, "URL" in (over.error or "")) == (RunState.FAILED, True)
+    assert not (await store.backlog(run.id)).open
+    assert await store.change_source(SourceId(999), name="x", version=None, **same) is None
 
 
 async def test_rules_are_replaced_whole(desk: Desk) -> None:

@@ -60,6 +60,13 @@ def test_records_are_changed_by_hand(
     assert "did you mean docs" in call("set", "dogs", "max_pages=3", code=2)
     assert told("show", "docs")["rules"]["max_pages"] == 50
 
+    renamed = told("set", "docs", "--rename", "guide@2")
+    assert (renamed["source"], renamed["url"], renamed["notes"]) == ("guide@2", site.url, [])
+    assert "guide@2 is read from" in call("set", "guide@2", "--url", site.at("/b"))
+    assert "would be read as github" in call("set", "guide@2", "--url", "owner/repo", code=2)
+    assert told("set", "guide", "--rename", "docs", "--url", site.url)["url"] == site.url
+    assert "cannot be the name" in call("set", "docs", "--rename", "a b", code=2)
+
     added = told("page", "add", "docs", site.at("/hidden"))
     assert "no part of docs" in call("page", "add", "docs", "https://elsewhere.example/", code=2)
     call("refresh", "docs", "--due", "--quiet")
@@ -71,6 +78,11 @@ def test_records_are_changed_by_hand(
 
     link = told("link", "add", site.url, site.at("/hidden"), "--text", "Hidden")
     assert told("link", "set", site.at("/hidden"), "--score", "1.5")["score"] == 1.5
+    assert "0<=x<=2" in call("link", "set", site.at("/hidden"), "--score", "2.5", code=2)
+    words = told("link", "set", site.at("/hidden"), "--keywords", "b:0.5,a")
+    assert (words["keywords"], 0 < words["score"] < 2) == ({"a": 1.0, "b": 0.5}, True)
+    assert "from 0 to 1" in call("link", "set", site.at("/hidden"), "--keywords", "b:3", code=2)
+    told("link", "set", site.at("/hidden"), "--score", "1.5")
     kept = told("link", "set", str(link["id"]), "--comment", "read first")
     assert (kept["score"], kept["comment"]) == (1.5, "read first")
     assert told("links", "docs")[0]["url"] == site.at("/hidden")
@@ -83,5 +95,5 @@ def test_records_are_changed_by_hand(
     assert [each["state"] for each in told("runs", "docs")] == ["cancelled", "completed", "completed"]
     assert call("runs", "--csv", "--limit", "1").splitlines()[1].startswith(f"{waits},docs")
 
-    call("crawl", site.url, "--name", "twin", "--quiet")
+    call("crawl", site.url, "--name", "twin", "--again", "--quiet")
     assert "--in LABEL" in call("page", "remove", site.at("/b"), code=2)

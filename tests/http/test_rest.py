@@ -144,7 +144,9 @@ async def test_C1_C15_C16_B13_a_source_from_its_first_run_to_its_end(tmp_path: P
             True,
         )
         assert (await client.ask("DELETE", f"{API}/pages/{root['id']}"))[0] == 204
-        assert (await client.get(f"{API}/pages/{root['id']}"))["status"] == "deleted"
+        assert (await client.ask("GET", f"{API}/pages/{root['id']}"))[0] == 404
+        why = await client.get(f"{API}/pages/{root['id']}/why")
+        assert why["page"]["status"] == "deleted"
         for deleted in (False, True):
             asked = {"url": site.url, "deleted": str(deleted).lower()}
             assert len((await client.get(f"{API}/pages", params=asked))["items"]) == deleted

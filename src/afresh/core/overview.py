@@ -1,8 +1,9 @@
 """What an overview shows of a source: its numbers, how fresh it is, and how its last run went."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from typing import Self
 
 from afresh.core.model import PageId
 from afresh.core.pictures import Receipt
@@ -25,6 +26,18 @@ class SourceGlance:
     def fresh(self) -> int | None:
         """The share of its pages whose time has not come, in full percent; 100 means all."""
         return 100 * self.receipt.fresh // self.receipt.pages if self.receipt.pages else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedSourceView(SourceView):
+    """A source that was changed, with what follows from it."""
+
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, view: SourceView, notes: Sequence[str]) -> Self:
+        """Return a view with notes."""
+        return cls(**{each.name: getattr(view, each.name) for each in fields(view)}, notes=tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import Source
 from afresh.ports import Library
 
+KB_OWNS = "belongs to the knowledge base of files and links, which `afresh init-kb` keeps"
 # Refuses rules and policy that a source cannot have together.
 Check: TypeAlias = Callable[[Mapping[str, object], Mapping[str, object]], None]
 
@@ -37,10 +38,7 @@ async def add_source(
     name = check_name(name) if name else known.name if known else name_for(url, kind)
     check_version(version)
     if name in (FILES, LINKS):
-        raise UsageError(
-            f"{name} belongs to the knowledge base of files and links, which `afresh init-kb` keeps; "
-            f"give {url} another name with --name"
-        )
+        raise UsageError(f"{name} {KB_OWNS}; give {url} another name with --name")
     same = known or await store.find_source(name, version)
     elsewhere = same is not None and same.url != url and same != await store.find_source_by_url(url, version)
     if same is not None and elsewhere:
@@ -49,7 +47,7 @@ async def add_source(
             f"(--name {name}/docs puts both into the library {name})"
         )
     if same is None and not again:
-        await _refuse_twice(store, url)
+        await refuse_twice(store, url)
     own = (same.rules, same.policy) if same is not None else ({}, {})
     check({**own[0], **rules}, {**own[1], **policy})
     return await store.add_source(
@@ -65,8 +63,8 @@ async def add_source(
     )
 
 
-async def _refuse_twice(store: Library, url: str) -> None:
-    """Refuse to add a URL that a source has already."""
+async def refuse_twice(store: Library, url: str) -> None:
+    """Refuse a URL that a source has already."""
     for source in await store.sources():
         if source.url == url:
             raise AlreadyKept(

@@ -172,10 +172,9 @@ class BoundedStore:
         there = await self.page_record(page) is not None
         return await self._store.add_link(page, url, text) if there else None
 
-    async def set_link(self, link: int, score: float | None, comment: str | None) -> bool:
+    async def set_link(self, link: int, *worth: Any) -> bool:
         """Set what a link is worth."""
-        there = await self.link_record(link) is not None
-        return there and await self._store.set_link(link, score, comment)
+        return await self.link_record(link) is not None and await self._store.set_link(link, *worth)
 
     async def remove_link(self, link: int) -> bool:
         """Take a link off all pages."""

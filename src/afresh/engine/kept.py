@@ -55,7 +55,7 @@ class KeptNumbers:
         return found
 
     async def source_view(self, source: Source) -> SourceView:
-        """A source with its numbers; settings and the last run are told as they are."""
+        """A source with its numbers; name, URL, settings and the last run are told as they are."""
         view = await self._told("view", source.id, lambda: self._measured(source), source.id)
         last = await self._store.last_runs(source.id, 1)
         return replace(
@@ -64,6 +64,9 @@ class KeptNumbers:
             last_state=last[0].state if last else None,
             last_mode=last[0].mode if last else None,
             crawl_time=source.crawl_time,
+            name=source.name,
+            version=source.version,
+            url=source.url,
             rules=source.rules,
             policy=source.policy,
         )

@@ -66,14 +66,21 @@ async def change_settings(
     now: datetime,
 ) -> None:
     """Lay settings over those of a source, and let some be as everywhere again, if they agree."""
-    rules, policy = split(settings)
-    kept = [
-        {key: value for key, value in {**own, **new}.items() if key not in reset}
-        for own, new in ((source.rules, rules), (source.policy, policy))
-    ]
-    check(kept[0], kept[1])
-    if await store.replace_rules(source.id, kept[0], kept[1], now) is None:
+    rules, policy = checked_settings(source, settings, reset, check)
+    if await store.replace_rules(source.id, rules, policy, now) is None:
         raise Unknown(f"there is no source {source.id}")
+
+
+def checked_settings(
+    source: Source, settings: Mapping[str, object], reset: Sequence[str], check: Check
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return rules and policy with settings laid over those of a source, if they agree."""
+    rules, policy = (
+        {key: value for key, value in {**own, **new}.items() if key not in reset}
+        for own, new in zip((source.rules, source.policy), split(settings), strict=True)
+    )
+    check(rules, policy)
+    return rules, policy
 
 
 async def add_page(store: Library, source: Source, rules: Rules, url: str, now: datetime) -> PageView:

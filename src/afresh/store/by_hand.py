@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.errors import AlreadyKept
 from afresh.core.model import PageId, PageStatus, Source, SourceId
 from afresh.core.urls import domain_of
 from afresh.store.dialect import Database
@@ -28,6 +29,35 @@ class ByHand:
         async with self.db.write(source) as tx:
             told = {"rules": json.dumps(dict(rules)), "policy": json.dumps(dict(policy))}
             row = await tx.one("replace_rules", source=source, now=now, **told)
+            return source_from(row) if row else None
+
+    async def change_source(
+        self,
+        source: SourceId,
+        *,
+        name: str,
+        version: str | None,
+        url: str,
+        operator_url: str | None,
+        now: datetime,
+    ) -> Source | None:
+        """Give a source another name, version or root; None if it is gone, AlreadyKept if the name is taken.
+
+        With another root, runs that are not over are given up, and the next one looks at everything.
+        """
+        async with self.db.write(source) as tx:
+            before = await tx.one("source_by_id", source=source)
+            if before is None:
+                return None
+            same = await tx.one("source_by_label", name=name, version=version or "")
+            if same is not None and same["id"] != source:
+                raise AlreadyKept(f"name: {source_from(same).label} is another source, at {same['url']}")
+            if before["url"] != url:
+                await tx.run("give_up_runs_of_old_url", source=source, now=now)
+                await tx.run("free_rows_of_closed_runs", source=source, now=now)
+                await tx.run("mark_graph", source=source, changed=1)
+            place = {"name": name, "version": version or "", "url": url, "operator_url": operator_url}
+            row = await tx.one("change_source", source=source, now=now, **place)
             return source_from(row) if row else None
 
     async def add_page(self, source: SourceId, url: str, depth: int, now: datetime) -> PageId:
@@ -84,12 +114,22 @@ class ByHand:
             await tx.run("mark_graph", source=source, changed=1)
             return int(row["id"])
 
-    async def set_link(self, link: int, score: float | None, comment: str | None) -> bool:
-        """Set what a link is worth, until it is scored anew; False if it is gone."""
+    async def set_link(
+        self,
+        link: int,
+        score: float | None,
+        comment: str | None,
+        keywords: Mapping[str, float] | None = None,
+    ) -> bool:
+        """Set what a link is worth, until it is scored again; False if it is gone."""
         async with self.db.write() as tx:
             if await tx.one("link_row", link=link) is None:
                 return False
             await tx.many("set_worth", [{"link": link, "score": score, "comment": comment}])
+            if keywords is not None:
+                await tx.run("drop_keywords", links=[link])
+                words = [{"link": link, "keyword": word, "score": each} for word, each in keywords.items()]
+                await tx.many("insert_keyword", words)
             return True
 
     async def remove_link(self, link: int) -> bool:

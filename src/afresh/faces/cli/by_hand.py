@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import EllipsisType
 from typing import Protocol
 
 from afresh.core.looks import Outcome
@@ -19,6 +20,19 @@ class ByHand(Protocol):
     async def change_settings(
         self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
     ) -> Source: ...
+
+    async def change_source(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        version: str | EllipsisType | None = ...,
+        url: str | None = None,
+        again: bool = False,
+        settings: Mapping[str, object],
+        reset: Sequence[str] = (),
+        by_operator: bool = False,
+    ) -> tuple[Source, list[str]]: ...
 
     async def page(self, number: int) -> PageView: ...
 
@@ -40,7 +54,13 @@ class ByHand(Protocol):
 
     async def add_link(self, page: int, url: str, text: str) -> LinkRecord: ...
 
-    async def set_link(self, number: int, score: float | None, comment: str | None) -> LinkRecord: ...
+    async def set_link(
+        self,
+        number: int,
+        score: float | None,
+        comment: str | None,
+        keywords: Mapping[str, float] | None = None,
+    ) -> LinkRecord: ...
 
     async def remove_link(self, number: int) -> None: ...
 

@@ -9,12 +9,14 @@ import click
 from afresh.config.overlay import check_names, typed
 from afresh.core.durations import read_duration
 from afresh.core.errors import ConfigError, Unknown, UsageError
+from afresh.core.labels import parse_label
+from afresh.core.link_score import KeywordError, parse_keywords
 from afresh.core.model import Source
 from afresh.core.records import ALL_PAGES, LinkFilter, LinkRecord, Sources
 from afresh.core.views import PageView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
-from afresh.faces.cli.shell import Group, argument, command, option
+from afresh.faces.cli.shell import Group, argument, command, option, switch
 from afresh.ports import Access
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ LINK = ("link", "LINK", "The link: where it leads, or its number.")
 SETTINGS = (
     "afresh set react@19 max_pages=500 exclude='/blog/*,/legal/*'",
     "afresh set react@19 --reset exclude",
+    "afresh set react@18 --rename react@19 --url https://19.react.dev/",
 )
 PAGES = ("afresh page look https://react.dev/learn", "afresh page remove https://react.dev/old --in react@19")
 LINKS = ("afresh link set https://react.dev/learn --score 1.5", "afresh link remove 12")
@@ -40,24 +43,55 @@ within = option("--in", "within", metavar="LABEL", text="Only in this source, as
     "pairs", "[KEY=VALUE]...", "Settings, as docs/configuration.md names them; lists with commas.", nargs=-1
 )
 @option("--reset", metavar="KEY", multiple=True, text="Let this be as everywhere again; may be repeated.")
-def change(session: Session, label: str, pairs: tuple[str, ...], reset: tuple[str, ...]) -> None:
-    """Change settings of one source; what is not named stays, and nothing is read.
+@option("--rename", metavar="LABEL", text="Give it this name, as NAME or NAME@VERSION.")
+@option("--url", metavar="URL", text="Read it from this URL from the next run on.")
+@switch("--again", text="Take the URL even if another source has it.")
+def change(
+    session: Session,
+    label: str,
+    pairs: tuple[str, ...],
+    reset: tuple[str, ...],
+    rename: str | None,
+    url: str | None,
+    again: bool,
+) -> None:
+    """Change settings, name or URL of one source; what is not named stays, and nothing is read.
 
-    They are those of crawl, files, policy, storage and links, without the section. The next run goes by them.
+    Settings are those of crawl, files, policy, storage and links, without the section. The next run goes by
+    them. A source that is renamed keeps its pages, history and schedule.
     """
     settings = {key: _value(key, value) for key, value in map(_pair, pairs)}
-    if not settings and not reset:
+    if not settings and not reset and not rename and not url:
         raise UsageError(f"name what to change: {SETTINGS[0]}")
     _refuse_wrong(reset)
+    name, version = parse_label(rename) if rename else (None, ...)
 
-    async def work(kb: "Knowledge") -> Source:
-        return await kb.change_settings(await _source(kb, label), settings, reset)
+    async def work(kb: "Knowledge") -> tuple[Source, list[str]]:
+        return await kb.change_source(
+            await _source(kb, label),
+            name=name,
+            version=version,
+            url=url,
+            again=again,
+            settings=settings,
+            reset=reset,
+            by_operator=True,
+        )
 
-    changed = session.ask(work, access=Access.CHANGE)
+    changed, notes = session.ask(work, access=Access.CHANGE)
     own = {**changed.rules, **changed.policy}
-    if not session.wrote_json({"source": changed.label, "settings": own}):
+    answer = {"source": changed.label, "url": changed.url, "settings": own, "notes": notes}
+    if session.wrote_json(answer):
+        return
+    if rename or url:
+        session.show(
+            clean(f"{changed.label} is read from {changed.url}; `afresh refresh {changed.label}` does.")
+        )
+    if settings or reset:
         told = ", ".join(f"{key}={_shown(value)}" for key, value in sorted(own.items()))
         session.show(clean(f"{changed.label} has of its own: {told or 'nothing'}."))
+    for note in notes:
+        session.say(clean(f"note: {note}"))
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -168,19 +202,28 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
 @command("", LINKS[0], "afresh link set 12 --comment 'read this first'", name="set")
 @argument(*LINK)
 @within
-@option("--score", metavar="S", type=click.FloatRange(0, 1_000), text="What it is worth.")
+@option("--score", metavar="S", type=click.FloatRange(0, 2), text="What it is worth, from 0 to 2.")
 @option("--comment", metavar="TEXT", text="Why.")
+@option(
+    "--keywords", metavar="WORDS", text="How well keywords fit, as budget:0.5,contact; they make the score."
+)
 def set_link(
-    session: Session, link: str, within: str | None, score: float | None, comment: str | None
+    session: Session,
+    link: str,
+    within: str | None,
+    score: float | None,
+    comment: str | None,
+    keywords: str | None,
 ) -> None:
-    """Set score or comment of a link."""
-    if score is None and comment is None:
-        raise UsageError("name --score, --comment or both")
+    """Set score, keywords or comment of a link."""
+    if score is None and comment is None and keywords is None:
+        raise UsageError("name --score, --keywords or --comment")
+    words = None if keywords is None else _keywords(keywords)
 
     async def work(kb: "Knowledge") -> LinkRecord:
         found = await _link(kb, link, within)
-        worth = found.score if score is None else score
-        return await kb.set_link(found.id, worth, found.comment if comment is None else comment)
+        worth = found.score if score is None and words is None else score
+        return await kb.set_link(found.id, worth, found.comment if comment is None else comment, words)
 
     made = session.ask(work, access=Access.CHANGE)
     why = f": {made.comment}" if made.comment else ""
@@ -208,6 +251,13 @@ def remove_link(session: Session, link: str, within: str | None) -> None:
 def _tell(session: Session, record: PageView | LinkRecord, sentence: str) -> None:
     if not session.wrote_json(record):
         session.show(clean(sentence))
+
+
+def _keywords(text: str) -> dict[str, float]:
+    try:
+        return parse_keywords(text)
+    except KeywordError as wrong:
+        raise UsageError(f"--keywords: {wrong}") from None
 
 
 def _length(text: str) -> timedelta:

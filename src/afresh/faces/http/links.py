@@ -16,7 +16,8 @@ from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
 
 router = APIRouter(tags=["links"], route_class=OnceRoute)
-Score = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
+Score = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+KeywordScore = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 def asked(
@@ -50,6 +51,13 @@ class ChangedLink(BaseModel):
 
     score: Score | None = None
     comment: Annotated[str, Field(max_length=2_000)] | None = None
+    keywords: (
+        Annotated[
+            dict[Annotated[str, Field(max_length=100)], KeywordScore],
+            Field(max_length=200, description="How well each fits; without `score` they make it."),
+        ]
+        | None
+    ) = None
 
 
 @router.get("/links", response_model=Listing[LinkRecord])
@@ -116,12 +124,12 @@ async def show_link(request: Request, reach: Reached, number: Id) -> Response:
 
 @router.patch("/links/{number}", response_model=LinkRecord)
 async def change_link(reach: Reached, number: Id, body: ChangedLink) -> Response:
-    """Set score or comment of a link; they stay until it is scored anew."""
+    """Set score, keywords or comment of a link; they stay until it is scored again."""
     link = await reach.link(number)
     given = body.model_fields_set
-    score = body.score if "score" in given else link.score
+    score = body.score if "score" in given or body.keywords is not None else link.score
     comment = body.comment if "comment" in given else link.comment
-    return made(await reach.kb.set_link(number, score, comment), 200)
+    return made(await reach.kb.set_link(number, score, comment, body.keywords), 200)
 
 
 @router.delete("/links/{number}", status_code=204)

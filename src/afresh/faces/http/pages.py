@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from afresh.core.errors import UsageError
+from afresh.core.errors import Unknown, UsageError
 from afresh.core.model import Attempt, PageStatus
 from afresh.core.overview import PassageView
 from afresh.core.records import PageFilter
@@ -15,7 +15,7 @@ from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Address, Cursor, Id, Limit
-from afresh.faces.http.reach import Reached
+from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.replies import made, reply
 
 router = APIRouter(tags=["pages"], route_class=OnceRoute)
@@ -105,15 +105,14 @@ async def add_page(reach: Reached, body: NewPage, key: Key = None) -> Response:
 
 @router.get("/pages/{number}", response_model=PageView)
 async def show_page(request: Request, reach: Reached, number: Id) -> Response:
-    """One page, with its copies in external stores."""
-    page, _ = await reach.page(number)
-    return reply(request, page)
+    """One page, with its copies in external stores; 404 once it is deleted."""
+    return reply(request, await _living(reach, number))
 
 
 @router.patch("/pages/{number}", response_model=PageView)
 async def change_page(reach: Reached, number: Id, body: ChangedPage) -> Response:
     """Set when a page is looked at next."""
-    await reach.page(number)
+    await _living(reach, number)
     return made(await reach.kb.set_next_look(number, _sane(body.next_look)), 200)
 
 
@@ -154,6 +153,14 @@ async def why_of_page(request: Request, reach: Reached, number: Id) -> Response:
     """The evidence behind the state of a page."""
     page, source = await reach.page(number)
     return reply(request, await reach.kb.why(page.url, within=source.label))
+
+
+async def _living(reach: Reach, number: int) -> PageView:
+    page, _ = await reach.page(number)
+    if page.status is PageStatus.DELETED:
+        told = f"page {number} was deleted: /api/v1/pages/{number}/why says when and why"
+        raise Unknown(f"{told}, as long as its record is kept")
+    return page
 
 
 def _sane(moment: datetime) -> datetime:

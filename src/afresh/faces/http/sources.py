@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from afresh.config.overlay import check_names
 from afresh.core.model import RunMode
-from afresh.core.overview import Preview
+from afresh.core.overview import ChangedSourceView, Preview
 from afresh.core.views import Plan, SourceView
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
@@ -47,10 +47,16 @@ class Previewed(BaseModel):
 
 
 class ChangedSource(BaseModel):
-    """Settings to change."""
+    """What to change of a source."""
 
     model_config = ConfigDict(extra="forbid")
 
+    name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    version: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(
+        None, description="null takes the version away."
+    )
+    url: Address | None = Field(None, description="The root from the next run on; of the same kind.")
+    again: bool = Field(False, description="Take the URL even if another source has it.")
     settings: Settings = {}
     reset: list[Annotated[str, Field(max_length=100)]] = Field(
         [], max_length=100, description="Settings that shall be as everywhere again."
@@ -112,13 +118,28 @@ async def show_source(request: Request, reach: Reached, number: Id) -> Response:
     return reply(request, await reach.kb.show((await reach.source(number)).label))
 
 
-@router.patch("/sources/{number}", response_model=SourceView)
+@router.patch("/sources/{number}", response_model=ChangedSourceView)
 async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Response:
-    """Change settings of a source; what is not named stays."""
+    """Change name, version, URL or settings of a source; what is not named stays.
+
+    Name, version and URL take a token that is bound to no source. 409 if another source has the name or the
+    URL, or if a run is in the way of another URL.
+    """
     source = await reach.source(number)
+    if body.model_fields_set & {"name", "version", "url"}:
+        reach.allowed.check_everywhere()
     check_names(name for name in body.reset if name not in {*source.rules, *source.policy})
-    changed = await reach.kb.change_settings(source, body.settings, body.reset)
-    return made(await reach.kb.show(changed.label), 200)
+    changed, notes = await reach.kb.change_source(
+        source,
+        name=body.name,
+        version=body.version if "version" in body.model_fields_set else ...,
+        url=body.url,
+        again=body.again,
+        settings=body.settings,
+        reset=body.reset,
+    )
+    [view] = await reach.kb.shown([changed])
+    return made(ChangedSourceView.of(view, notes), 200)
 
 
 @router.delete("/sources/{number}", status_code=204)

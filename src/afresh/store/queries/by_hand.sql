@@ -1,6 +1,15 @@
 -- replace_rules
 update sources set rules = :rules, policy = :policy, updated_at = :now where id = :source returning *
 
+-- change_source
+update sources set name = :name, version = :version, url = :url, operator_url = :operator_url,
+    mark = case when url = :url then mark else null end, updated_at = :now
+where id = :source returning *
+
+-- give_up_runs_of_old_url
+update runs set state = 'failed', finished_at = :now, error = 'given up: the URL of the source was changed'
+where source_id = :source and mode <> 'sync' and state in ('queued', 'running', 'cancelled')
+
 -- open_row
 select id, run_id, locked_by from page_crawls where page_id = :page and outcome is null {for update}
 

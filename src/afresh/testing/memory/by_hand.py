@@ -5,9 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from afresh.config.overlay import own_settings
+from afresh.core.errors import AlreadyKept
 from afresh.core.link_score import Worth
-from afresh.core.model import PageId, PageStatus, Source, SourceId
+from afresh.core.model import PageId, PageStatus, RunMode, RunState, Source, SourceId
 from afresh.core.records import LinkFilter
+from afresh.core.states import UNFINISHED
 from afresh.testing.memory.by_number import MemoryByNumber
 from afresh.testing.memory.sweep import MemorySweeps
 from afresh.testing.memory.tables import Edge, PageRow
@@ -27,6 +29,48 @@ class MemoryByHand(MemorySweeps, MemoryByNumber):
         changed = replace(row.source, rules=rules, policy=policy, updated_at=now)
         self.tables.sources[source] = replace(row, source=changed)
         return changed
+
+    async def change_source(
+        self,
+        source: SourceId,
+        *,
+        name: str,
+        version: str | None,
+        url: str,
+        operator_url: str | None,
+        now: datetime,
+    ) -> Source | None:
+        """Give a source another name, version or root; None if it is gone, AlreadyKept if it cannot be."""
+        row = self.tables.sources.get(source)
+        if row is None:
+            return None
+        for other in self.tables.sources.values():
+            if other.source.id != source and (other.source.name, other.source.version) == (name, version):
+                raise AlreadyKept(f"name: {other.source.label} is another source, at {other.source.url}")
+        moves = row.source.url != url
+        if moves:
+            self._give_up_open_runs(source, now)
+        changed = replace(
+            row.source,
+            name=name,
+            version=version,
+            url=url,
+            operator_url=operator_url,
+            mark=None if moves else row.source.mark,
+            updated_at=now,
+        )
+        self.tables.sources[source] = replace(row, source=changed)
+        return changed
+
+    def _give_up_open_runs(self, source: SourceId, now: datetime) -> None:
+        error = "given up: the URL of the source was changed"
+        for run in list(self.tables.runs.values()):
+            if run.source_id == source and run.mode is not RunMode.SYNC and run.state in UNFINISHED:
+                over = replace(run, state=RunState.FAILED, finished_at=now, error=error)
+                self.tables.runs[run.id] = over
+                for waiting in self.tables.waiting():
+                    if waiting.run_id == run.id and waiting.locked_at is None:
+                        self.tables.change_attempt(waiting.id, now, run_id=None)
 
     async def add_page(self, source: SourceId, url: str, depth: int, now: datetime) -> PageId:
         """Make an address known, to be looked at as soon as what is due is."""
@@ -73,13 +117,21 @@ class MemoryByHand(MemorySweeps, MemoryByNumber):
         found = await self.link_records([row.page.source_id], LinkFilter(url=url), limit=1)
         return found[0].id
 
-    async def set_link(self, link: int, score: float | None, comment: str | None) -> bool:
-        """Set what a link is worth, until it is scored anew; False if it is gone."""
+    async def set_link(
+        self,
+        link: int,
+        score: float | None,
+        comment: str | None,
+        keywords: Mapping[str, float] | None = None,
+    ) -> bool:
+        """Set what a link is worth, until it is scored again; False if it is gone."""
         key = next((key for key, number in self.tables.link_ids.items() if number == link), None)
         if key is None:
             return False
         worth = self.tables.worths.get(key, Worth())
-        self.tables.worths[key] = replace(worth, score=score, comment=comment)
+        words = worth.keywords if keywords is None else keywords
+        ranked = dict(sorted(words.items(), key=lambda item: (-item[1], item[0])))
+        self.tables.worths[key] = replace(worth, score=score, comment=comment, keywords=ranked)
         return True
 
     async def remove_link(self, link: int) -> bool:
