@@ -201,8 +201,9 @@ async def _changes_what_is_open(client: Client, site: TinySite) -> None:
     assert "cancelled" in await told(client, "cancel_job", jobId=job)
     assert '"queued"' in await told(client, "refresh_version", library="docs", version="2")
     for version in ("3", "4"):
-        refused = await told(client, "scrape_docs", url=site.at("/mine/"), library="docs", version=version)
-        assert "cannot add another" in refused
+        another = {"url": site.at("/mine/"), "library": "docs", "version": version}
+        assert "docs@2 has" in await told(client, "scrape_docs", **another)
+        assert "cannot add another" in await told(client, "scrape_docs", **another, again=True)
     assert '"pages":2' in await told(client, "remove_docs", library="docs", version="2")
     assert '"libraries":[]' in await told(client, "list_libraries")
     assert '"results":[]' in await told(client, "search_docs", query="retry guide open words")
