@@ -215,3 +215,46 @@ def test_S5_any_text_is_a_sheet_a_style_and_a_selector(text: str) -> None:
 )
 def test_S5_no_value_is_too_odd(name: str, value: str) -> None:
     hidden_by({name: value, "position": "absolute", "overflow": "hidden"})
+
+
+LINK_HIDDEN = [
+    f'<a href="/x" style="display:none">{SECRET}</a>',
+    f'<div hidden><a href="/x" title="{SECRET}">{SECRET}</a></div>',
+    f'<div style="position:absolute;left:-9999px"><p><a href="/x"><img alt="{SECRET}"></a></p></div>',
+    f'<style>.trap {{ opacity: 0 }}</style><a class=trap href="/x" aria-label="{SECRET}"></a>',
+    f'<noscript><a href="/x">{SECRET}</a></noscript>',
+    f'<a href="/x"><span class="sr-only">{SECRET}</span></a>',
+    f'<div style="display:none" onclick="location=\'/x\'">{SECRET}</div>',
+    f'<select style="display:none" class=jump><option value="/x">{SECRET}</option></select>',
+    f'<a href="/x" style="visibility:hidden">{SECRET}</a><a href="/x" hidden>{SECRET}</a>',
+]
+
+
+@pytest.mark.parametrize("hidden", LINK_HIDDEN)
+def test_S5_words_of_links_that_are_hidden_reach_no_list_of_links(hidden: str) -> None:
+    html = f'<main><p>{SEEN}</p>{hidden}<a href="/seen">Seen</a></main>'
+    links = extract(Body(url="https://x.test/", data=html.encode())).links
+    assert {(link.url, link.text) for link in links} == {
+        ("https://x.test/x", ""),
+        ("https://x.test/seen", "Seen"),
+    }
+
+
+def test_S5_a_link_that_is_seen_once_has_the_words_that_are_seen() -> None:
+    html = f'<main><p>{SEEN}</p><a href="/x" hidden>{SECRET}</a><a href="/x#part">Guide</a></main>'
+    (link,) = extract(Body(url="https://x.test/", data=html.encode())).links
+    assert (link.url, link.text) == ("https://x.test/x", "Guide")
+
+
+def test_S5_links_of_panels_that_open_and_of_pages_that_a_script_shows_keep_their_words() -> None:
+    panel = '<button aria-controls=p>Open</button><div id=p hidden><a href="/x">Inside</a></div>'
+    later = '<body><div style="opacity:0"><p>All of it.</p><a href="/x">Inside</a></div></body>'
+    for html in (f"<main><p>{SEEN}</p>{panel}</main>", later):
+        (link,) = extract(Body(url="https://x.test/", data=html.encode())).links
+        assert link.text == "Inside"
+
+
+def test_S5_a_browser_says_which_links_are_hidden() -> None:
+    html = f'<main><p>{SEEN}</p><a href="/x" data-afresh-hidden="">{SECRET}</a></main>'
+    body = Body(url="https://x.test/", data=html.encode(), rendered="a browser")
+    assert [(link.url, link.text) for link in extract(body).links] == [("https://x.test/x", "")]

@@ -2,6 +2,7 @@
 
 import re
 from itertools import islice
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -41,18 +42,29 @@ _ROOTS = frozenset({"html", "head", "body"})
 _FORMULAS = frozenset({"katex-mathml"})
 
 
-def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> bool:
-    """Take off what a reader does not see; the answer is whether styles hid some of it."""
-    for node in tree.css(NEVER_SHOWN):
+class Dropped(NamedTuple):
+    """What was taken off a page."""
+
+    some: bool  # whether there was anything to take off
+    by_styles: bool  # whether styles hid some of it
+
+
+def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> Dropped:
+    """Take off what a reader does not see."""
+    never_shown = tree.css(NEVER_SHOWN)
+    for node in never_shown:
         detach(node)
+    some = bool(never_shown)
     controls = _Controls(tree)
     for node in tree.css(f"[{MARK}]" if rendered else "[hidden]"):
         switched = not rendered or node.attributes.get(MARK) == "switched"
         if node.tag not in _ROOTS and not (switched and controls.can_open(node)):
             detach(node)
+            some = True
     if rendered or tree.css_first("style, [style], font[color]") is None:
-        return False
-    return _Pruning(tree, controls).drop()
+        return Dropped(some, by_styles=False)
+    by_styles = _Pruning(tree, controls).drop()
+    return Dropped(some or by_styles, by_styles)
 
 
 class _Controls:

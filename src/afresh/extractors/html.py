@@ -10,10 +10,10 @@ from afresh.core.urls import canonical, domain_of
 from afresh.extractors.decode import decode
 from afresh.extractors.depth import flatten
 from afresh.extractors.head import Head, choose_title, foreign_canonical, one_line, read_head
-from afresh.extractors.hidden import Shown, hidden_links, scripts_of
+from afresh.extractors.hidden import Hidden, Shown, hidden_links, scripts_of
 from afresh.extractors.hidden_text import drop_hidden
 from afresh.extractors.language import language_of
-from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden
+from afresh.extractors.links import MANY_TAGS, Links, collect_links, with_hidden, with_seen_words
 from afresh.extractors.login_forms import has_only_login
 from afresh.extractors.main_content import find_main
 from afresh.extractors.noise import drop_tools
@@ -39,19 +39,23 @@ class HtmlExtractor:
         head = read_head(tree, body.url)
         base = head.base or body.url
         twin = canonical(head.markdown, base) if head.markdown else None
+        finds = self._hidden_links and tag_count <= MANY_TAGS
         links = collect_links(tree, base, tag_count, head.refresh, twin)
-        if self._hidden_links and tag_count <= MANY_TAGS:
-            links = _with_hidden(
-                links,
-                Shown(html, tree, head, domain_of(body.url), scripts_of(tree), links.by_href),
-                base,
-                {body.url, twin},
-            )
+        scripts = scripts_of(tree) if finds else ()
+        shown = Shown(html, tree, head, domain_of(body.url), scripts, links.by_href)
+        clicked = tuple(hidden_links(shown, of_elements=True)) if finds else ()
+        told = tuple(hidden_links(shown, of_elements=False)) if finds else ()
         leads_on = bool(head.refresh) or tree.css_first("frameset") is not None
-        was_hidden = drop_hidden(tree, rendered=body.rendered is not None)
+        dropped = drop_hidden(tree, rendered=body.rendered is not None)
+        seen, seen_clicked = links, clicked
+        if dropped.some:
+            seen = with_seen_words(links, tree, base, tag_count)
+            seen_clicked = _with_seen_words(clicked, shown)
         heading, markdown = _content(tree, head, body.url, base)
-        if was_hidden and not any(map(str.isalnum, markdown)):  # all of it is hidden until a script shows it
+        if dropped.by_styles and not any(map(str.isalnum, markdown)):  # hidden until a script shows it
+            seen, seen_clicked = links, clicked
             heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
+        links = _with_hidden(seen, (*seen_clicked, *told), head, base, {body.url, twin})
         return Document(
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
@@ -69,9 +73,20 @@ class HtmlExtractor:
         )
 
 
-def _with_hidden(links: Links, shown: Shown, base: str, same: set[str | None]) -> Links:
-    hidden = tuple(hidden_links(shown))
-    named = canonical(shown.head.canonical, base) if hidden and shown.head.canonical else None
+def _with_seen_words(hidden: tuple[Hidden, ...], shown: Shown) -> tuple[Hidden, ...]:
+    """Links of elements with the words that are left of them now that hidden text is off the tree."""
+    if not hidden:
+        return ()
+    words: dict[str, str] = {}
+    for found in hidden_links(shown, of_elements=True):
+        words[found.raw_url] = words.get(found.raw_url) or found.text
+    return tuple([found._replace(text=words.get(found.raw_url, "")) for found in hidden])
+
+
+def _with_hidden(
+    links: Links, hidden: tuple[Hidden, ...], head: Head, base: str, same: set[str | None]
+) -> Links:
+    named = canonical(head.canonical, base) if hidden and head.canonical else None
     return with_hidden(links, hidden, base, {*same, named}) if hidden else links
 
 

@@ -34,22 +34,7 @@ def collect_links(
 
     Those to its `twin`, the same page as Markdown, do not count.
     """
-    by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
-    left_out = 0
-    for node in _anchors(tree, tag_count):
-        attributes = node.attributes
-        href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
-        if not href:
-            continue
-        known = by_href.get(href)
-        if known is None and len(by_href) >= MOST_LINKS:
-            left_out += 1
-            continue
-        follow = "nofollow" not in (attributes.get("rel") or "").lower()
-        if known is None:
-            by_href[href] = _visible_text(node, attributes), follow
-        elif not known[0] or follow > known[1]:
-            by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
+    by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
     if twin is None:
         return links
@@ -77,6 +62,39 @@ def with_hidden(
         else:
             left_out.add(url)
     return links._replace(kept=tuple(found.values()), left_out=links.left_out + len(left_out))
+
+
+def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
+    """The links with the words that are left of them now that hidden text is off the tree."""
+    left, _ = _by_href(tree, tag_count)
+    by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
+    if by_href == links.by_href:
+        return links
+    words = {link.url: link.text for link in _by_target(by_href, base).kept}
+    return links._replace(kept=tuple([link._replace(text=words.get(link.url, "")) for link in links.kept]))
+
+
+def _by_href(
+    tree: LexborHTMLParser, tag_count: int, refresh: str = ""
+) -> tuple[dict[str, tuple[str, bool]], int]:
+    """Text and follow of the links as they are written, and how many were left out."""
+    by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
+    left_out = 0
+    for node in _anchors(tree, tag_count):
+        attributes = node.attributes
+        href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
+        if not href:
+            continue
+        known = by_href.get(href)
+        if known is None and len(by_href) >= MOST_LINKS:
+            left_out += 1
+            continue
+        follow = "nofollow" not in (attributes.get("rel") or "").lower()
+        if known is None:
+            by_href[href] = _visible_text(node, attributes), follow
+        elif not known[0] or follow > known[1]:
+            by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
+    return by_href, left_out
 
 
 def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:

@@ -24,12 +24,13 @@ class Finder(NamedTuple):
 
     name: str
     find: Callable[[Shown], Iterable[Hidden]]  # looks for a sign of its links before it does any work
+    of_elements: bool = False  # its words are those of elements, which may be hidden, too
 
 
 # In the order in which they are kept where a page has more links than are kept at all.
 FINDERS = (
-    Finder("attributes", in_attributes),
-    Finder("jump menus", in_jump_menus),
+    Finder("attributes", in_attributes, of_elements=True),
+    Finder("jump menus", in_jump_menus, of_elements=True),
     Finder("head", in_head),
     Finder("Drupal settings", in_drupal_settings),
     Finder("hydration data", in_hydration_data),
@@ -37,9 +38,10 @@ FINDERS = (
 )
 
 
-def hidden_links(page: Shown) -> Iterator[Hidden]:
-    """The hidden links of a page that may lead to pages, as they are written, in the order of the finders."""
+def hidden_links(page: Shown, *, of_elements: bool) -> Iterator[Hidden]:
+    """The hidden links of a page that may lead to pages, as they are written, in the order of the finders:
+    those of elements, or those of data."""
     for finder in FINDERS:
-        for found in finder.find(page):
+        for found in finder.find(page) if finder.of_elements is of_elements else ():
             if not page.shows(found.raw_url) and leads_to_page(found.raw_url):
                 yield found
