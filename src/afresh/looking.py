@@ -14,7 +14,7 @@ from afresh.config import Config, kb_paths
 from afresh.core.errors import SourceError
 from afresh.core.file_urls import path_of
 from afresh.core.looks import Failed, Outcome, Refused
-from afresh.core.scope import Globs, Rules
+from afresh.core.scope import OTHER_SITE, Globs, Rules
 from afresh.engine.kit import Web
 from afresh.engine.named import Named
 from afresh.engine.offload import Offload
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
 _ELSEWHERE = "crawl that address instead or widen the scope"
-_OTHER_SITE = "another site, so nothing was read; if that is right, follow it with --follow-move"
 
 
 class ClosableWeb(Web, Protocol):
@@ -101,7 +100,7 @@ class Looking:
 
         async def refusal(url: str, asked: str) -> Refused | Failed | None:
             if not rules.may_lead(asked, url):
-                why = _OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
+                why = OTHER_SITE if asked == rules.root else f"{rules.refusal(url, 0)}; {_ELSEWHERE}"
                 return Refused(outcome=Outcome.FAILED, reason=why)
             return await gate.refusal(url)
 

@@ -299,7 +299,8 @@ async def test_F137_another_site_is_not_read_unless_that_is_asked_for(
         tiny.redirect("/guide/a", other.at("/guide/a"), status=status)
         (report,) = await kb.refresh(["docs"])
         assert (report.state, report.deleted, len(other.requests)) == ("failed", 0, 0)
-        assert "--follow-move" in (report.error or "")
+        assert "`afresh refresh NAME --follow-move`" in (report.error or "")
+        assert "PATCH /api/v1/sources" in (report.error or "")  # for those who have no command line
         assert other.at("/guide") in (report.error or "")
         assert index_of(store) == before
         (report,) = await kb.refresh(["docs"], follow_move=True)

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings
 from tests.e2e.sites import lay
 from tests.http.asking import ask
@@ -14,6 +16,7 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 JSON = {"content-type": "application/json"}
+FORM = {"content-type": "application/x-www-form-urlencoded", "accept": "text/html"}
 
 
 async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
@@ -30,6 +33,28 @@ async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
         assert (await kb.crawl(url, name=name, again=False)).source == "docs"
     await kb.crawl(url, name="docs", version="2", again=True)
     assert len(await kb.sources()) == 2
+
+
+async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
+    kb: KnowledgeBase, tiny: TinySite, store: Path
+) -> None:
+    lay(tiny, {"/docs/": []})
+    await kb.crawl(tiny.at("/docs/"), name="docs")
+    app = make_app(kb, settings(store), works=False)
+    form = {"do": "add", "target": tiny.at("/docs/"), "name": "other"}
+    asked = await ask(app, "POST", "/add", FORM, body=urlencode(form).encode())
+    page = LexborHTMLParser(asked.body.decode())
+    box, wrong = page.css_first("input[type=checkbox][name=again]"), page.css_first("#wrong")
+    assert (asked.status, box is not None, wrong is not None) == (422, True, True)
+    assert "docs has" in wrong.text()  # type: ignore[union-attr]
+    assert "--again" not in wrong.text()  # type: ignore[union-attr]
+    assert "checked" not in box.attributes  # type: ignore[union-attr]
+    assert [source.name for source in await kb.sources()] == ["docs"]
+    empty = await ask(app, "GET", "/add", FORM)
+    assert b'name="again"' not in empty.body
+    added = await ask(app, "POST", "/add", FORM, body=urlencode({**form, "again": "yes"}).encode())
+    assert (added.status, added.headers["location"].startswith("/runs/")) == (303, True)
+    assert [source.name for source in await kb.sources()] == ["docs", "other"]
 
 
 async def test_R5_C16_rest_answers_409_and_lists_one_per_source(

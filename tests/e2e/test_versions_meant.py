@@ -1,9 +1,16 @@
 """A name without a version: the one version there is, or the newest with a note; never for a removal."""
 
+import json
+from pathlib import Path
+
 import pytest
+from mcp import Client
+from tests.e2e.inprocess import InProcess
 from tests.e2e.sites import lay
 
 from afresh.core.errors import UsageError
+from afresh.faces.cli import main
+from afresh.faces.mcp.server import make_server
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
@@ -44,6 +51,46 @@ async def test_U2_of_several_versions_the_newest_is_meant_and_a_note_says_so(rea
     assert note == "react has 2 versions: using react@10, the newest"
     assert await react.version_note("react@9") is None
     assert await react.version_note("nothing") is None
+
+
+async def test_U2_mcp_says_which_version_it_took(react: KnowledgeBase) -> None:
+    note = "react has 2 versions: using react@10, the newest"
+    async with Client(make_server(react, works=False)) as client:
+        for tool in ("what_changed", "refresh_version"):
+            for library, version, noted in (
+                ("react", None, True),
+                ("react", "9", False),
+                ("vue", None, False),
+            ):
+                which = {"library": library} | ({"version": version} if version else {})
+                answer = await client.call_tool(tool, which)
+                assert not answer.is_error, answer
+                texts = [getattr(each, "text", "") for each in answer.content]
+                assert any(note in text for text in texts) is noted, (tool, which, texts)
+
+
+def test_U2_the_command_line_says_which_version_it_took(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    monkeypatch.setenv("AFRESH_NETWORK__ALLOW", "127.0.0.1/32")
+    monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[str, str]:
+        assert main([*words, "--store", f"sqlite:///{tmp_path / 'kb.db'}"]) == 0, capsys.readouterr()
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    for number in ("9", "10"):
+        lay(tiny, {f"/{number}/": []})
+        call("crawl", tiny.at(f"/{number}/"), "--name", "react", "--version", number, "--quiet")
+    note = "react has 2 versions: using react@10, the newest"
+    for command in ("show", "pages", "refresh", "changes", "plan"):
+        assert note in call(command, "react")[1], command
+        assert "versions" not in call(command, "react@9")[1], command
+    out, _ = call("show", "react", "--json")
+    assert json.loads(out)["version"] == "10"
 
 
 async def test_U2_a_removal_has_to_name_the_version(react: KnowledgeBase) -> None:

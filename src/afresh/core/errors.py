@@ -65,7 +65,11 @@ class Unknown(UsageError):
 
 
 class AlreadyKept(UsageError):
-    """A source has the URL already."""
+    """A source has the name or the URL already."""
+
+    def __init__(self, message: str, label: str = "") -> None:
+        super().__init__(message)
+        self.label = label  # of the source that has the URL
 
 
 class RunOver(UsageError):

@@ -100,6 +100,12 @@ class Rules:
         return asked == self.root and (self.may_move or is_same_site(asked, to))
 
 
+OTHER_SITE = (
+    "another site, so nothing was read; if that is right, follow it with "
+    "`afresh refresh NAME --follow-move`, or give the source that URL (PATCH /api/v1/sources/NUMBER)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Globs:
     """Patterns of what is wanted and what is not, for paths that begin with a slash."""

@@ -69,5 +69,6 @@ async def refuse_twice(store: Library, url: str) -> None:
         if source.url == url:
             raise AlreadyKept(
                 f"{source.label} has {url} already: refresh that source, or add the URL once more "
-                "with --again (`again` in REST and MCP)"
+                "with --again (`again` in REST and MCP)",
+                source.label,
             )

@@ -18,7 +18,7 @@ from afresh.core.doubt import Trust, doubt_of, is_wall
 from afresh.core.errors import ExtractError, ParserCrashed, ParserMissing
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Outcome, Refused, Request
 from afresh.core.model import Claim, CrawlId, Listed, Page, PageId
-from afresh.core.scope import Rules
+from afresh.core.scope import OTHER_SITE, Rules
 from afresh.core.urls import domain_of
 from afresh.engine.course import Course
 from afresh.engine.politely import fetch_politely
@@ -94,8 +94,7 @@ def _why_not_followed(rules: Rules, chain: list[str], seen: Moved) -> Refused | 
     if len(chain) > MAX_ROOT_MOVES:
         return _refused(f"more than {MAX_ROOT_MOVES} redirects: {way}", seen)
     if not rules.may_lead(chain[-1], seen.to):
-        reason = f"it moved permanently to {seen.to}, another site, so nothing was read; if that is right"
-        return _refused(f"{reason}, follow it with --follow-move", seen)
+        return _refused(f"it moved permanently to {seen.to}, {OTHER_SITE}", seen)
     return None
 
 

@@ -176,9 +176,10 @@ def _typed_labels() -> list[str]:
     context = click.get_current_context(silent=True)
     if context is None or context.info_name == "remove":
         return []
-    given = [context.params.get(name) for name in ("label", "labels", "within")]
-    names = [name for value in given for name in (value if isinstance(value, tuple) else (value,))]
-    return [name for name in names if isinstance(name, str)]
+    names = ("target",) if context.info_name == "plan" else ("label", "labels", "within")
+    given = [context.params.get(name) for name in names]
+    typed = [each for value in given for each in (value if isinstance(value, tuple) else (value,))]
+    return [each for each in typed if isinstance(each, str)]
 
 
 def _console(*, stderr: bool) -> "Console":

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import Forbidden, RunBusy
+from afresh.core.errors import AlreadyKept, Forbidden, RunBusy
 from afresh.core.model import RunMode
 from afresh.core.overview import Preview
 from afresh.faces.http.names import is_led_from_elsewhere
@@ -45,11 +45,19 @@ async def add(request: Request, reach: Reached) -> Response:
     try:
         settings = read_settings(form)
         source, _ = await reach.kb.add(
-            form.get("target", ""), name=name, version=version, settings=settings, keep=False
+            form.get("target", ""),
+            name=name,
+            version=version,
+            settings=settings,
+            keep=False,
+            again=form.get("again") == "yes",
         )
         run = await reach.kb.start(source, RunMode.CRAWL)
     except RunBusy as busy:
         return to(f"/runs/{busy.run}") if busy.run else to("/")
+    except AlreadyKept as kept:
+        told = f"{kept.label} has this URL already: refresh that source, or tick the box to keep it twice"
+        return _shown(request, form, wrong=Wrong(told, "again"))
     except WRONG as error:
         return _shown(request, form, wrong=wrong_with(error))
     return to(f"/runs/{run.run}")
