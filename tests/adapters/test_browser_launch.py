@@ -9,6 +9,7 @@ import pytest
 
 from afresh import requisites
 from afresh.config import Config
+from afresh.fetchers.browser_driver import Driver
 from afresh.fetchers.browser_launch import (
     BrowserOptions,
     NoBrowser,
@@ -28,7 +29,10 @@ async def started(**options: Any) -> dict[str, Any]:
 
     engine = SimpleNamespace(executable_path="/nowhere/downloaded", launch=start)
     playwright: Any = SimpleNamespace(chromium=engine, firefox=engine)
-    await launch(playwright, "chromium", BrowserOptions(**options), "token", "http://127.0.0.1:1")
+    environment = Driver().environment
+    await launch(
+        playwright, "chromium", BrowserOptions(**options), "token", "http://127.0.0.1:1", environment
+    )
     return told
 
 
@@ -37,6 +41,15 @@ async def test_the_program_or_the_channel_of_the_settings_is_started() -> None:
     told = await started(channel="chrome")
     assert told["channel"] == "chrome"
     assert "executable_path" not in told
+
+
+async def test_S8_a_browser_is_told_no_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFRESH_STORE__URL", "postgresql://me:hush@db/x")
+    monkeypatch.setenv("GITHUB_TOKEN", "hush")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    told = (await started())["env"]
+    assert "hush" not in str(told)
+    assert (told["LC_ALL"], "PATH" in told) == ("C.UTF-8", True)
 
 
 async def test_a_program_that_is_not_there_is_named_with_its_setting() -> None:

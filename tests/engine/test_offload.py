@@ -162,3 +162,40 @@ async def test_closing_ends_the_calls_under_way_and_no_process_outlives_its_owne
         await under_way
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_S8_the_process_inherits_no_secret_of_the_environment(
+    work: Offload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AFRESH_AI__API_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "PGPASSWORD", "DATABASE_URL"):
+        monkeypatch.setenv(name, "hush")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    names = await work.call(eval, "sorted(__import__('os').environ.items())")
+    assert "hush" not in str(names)
+    assert ("LC_ALL", "C.UTF-8") in names
+    assert any(name == "PATH" for name, _ in names)
+
+
+async def test_S8_an_answer_is_data_and_never_code(work: Offload, tmp_path: Path) -> None:
+    """A parser that was taken over may answer with any object, or write any bytes: none of them runs here."""
+    ran = tmp_path / "ran"
+    evil = f"type('Evil', (), {{'__reduce__': lambda self: (__import__('os').system, ('touch {ran}',))}})()"
+    with pytest.raises(ExtractError, match="no data that a parser may answer"):
+        await work.call(eval, evil)
+    taken_over = (
+        f"import pickle, sys; sys.modules['__main__'].encode = lambda _: pickle.dumps((True, {evil}))"
+    )
+    await work.call(exec, taken_over)
+    with pytest.raises(ExtractError, match="not understood"):
+        await work.call(int, "1")
+    assert not ran.exists()
+
+
+async def test_S8_an_answer_that_is_too_large_ends_the_process_that_sent_it(
+    work: Offload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await work.call(os.getpid)
+    monkeypatch.setattr(offload_process, "MAX_ANSWER_BYTES", 1_000)
+    with pytest.raises(ParserCrashed):
+        await work.call(str, "x" * 2_000)
+    assert await work.call(os.getpid) != before

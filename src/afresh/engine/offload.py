@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import pickle
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
 
 from afresh.core.errors import ExtractError
 from afresh.engine.offload_process import Buffer, Child, Displaced
+from afresh.engine.offload_wire import NoData, decode
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,12 +31,15 @@ class Offload:
         call = (function, args, kwargs)
         while True:
             try:
-                ok, value = pickle.loads(await self._answer(call))  # noqa: S301 - our own process
+                answer = decode(await self._answer(call))
             except Displaced:  # by a call that crashed, so that each repeat has one crash less before it
                 continue
-            if ok:
-                return cast("R", value)
-            raise ExtractError(str(value))
+            match answer:
+                case (True, value):
+                    return cast("R", value)
+                case (False, str(reason)):
+                    raise ExtractError(reason)
+            raise NoData("the parser gave an answer that is not understood")
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
         """Make a call in each process, so that it has started and knows the function."""

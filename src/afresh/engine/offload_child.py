@@ -11,11 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from afresh.engine.offload_wire import MAX_ANSWER_BYTES, encode
+
 FRAME = struct.Struct(">I?")
 LENGTH = struct.Struct(">I")
 MEGABYTE = 1024 * 1024
 ROOM = 1536 * MEGABYTE  # of address space for the work, above what the process has at its start
 GROWN = 256 * MEGABYTE  # of memory held after an answer; a process that holds more is replaced
+LONGEST_REASON = 10_000  # characters
 _STATM = Path("/proc/self/statm")
 _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 
@@ -37,11 +40,10 @@ def _write(answers: BinaryIO, answer: bytes, *, last: bool) -> None:
 
 
 def _answer(payload: bytes) -> tuple[bytes, bool]:
-    """The pickled answer, and whether the process may have been damaged on the way."""
+    """The answer as data, and whether the process may have been damaged on the way."""
     try:
         function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own parent
-        result = (True, function(*args, **kwargs))
-        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL), False
+        return _bounded(encode((True, function(*args, **kwargs)))), False
     except MemoryError:
         return _failure("reading the page needs too much memory"), True
     except Exception as error:
@@ -50,8 +52,14 @@ def _answer(payload: bytes) -> tuple[bytes, bool]:
         return _failure(f"{type(error).__name__}: {error}"), True
 
 
+def _bounded(answer: bytes) -> bytes:
+    if len(answer) <= MAX_ANSWER_BYTES:
+        return answer
+    return _failure(f"the page makes an answer of more than {MAX_ANSWER_BYTES // MEGABYTE} MB")
+
+
 def _failure(reason: str) -> bytes:
-    return pickle.dumps((False, reason))
+    return encode((False, reason[:LONGEST_REASON]))
 
 
 def held() -> int:

@@ -9,7 +9,8 @@ from collections import deque
 from contextlib import suppress
 
 from afresh.core.errors import ExtractError, ParserCrashed, ParserLate, ParserMissing
-from afresh.processes import reaped
+from afresh.engine.offload_wire import MAX_ANSWER_BYTES
+from afresh.processes import passed_on, reaped
 
 FRAME = struct.Struct(">I?")  # the length of an answer, and whether it is the last of this process
 LENGTH = struct.Struct(">I")
@@ -46,6 +47,7 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=2 * PIECE,
+                env=passed_on(),
                 start_new_session=True,  # Ctrl-C is for the parent, which then ends its children
             )
         except OSError as error:
@@ -102,6 +104,9 @@ class Child:
         if stdout is None:
             raise ConnectionError
         size, last = FRAME.unpack(await stdout.readexactly(FRAME.size))
+        if size > MAX_ANSWER_BYTES:  # none that our own code sends
+            self._kill()
+            raise ConnectionError
         if size <= PIECE:
             return await stdout.readexactly(size), last
         answer = bytearray(size)  # filled in place: a large answer is not held twice

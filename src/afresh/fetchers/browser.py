@@ -275,7 +275,8 @@ class Browsers:
         if not self._dead_end.is_open:
             await self._dead_end.open()
         token = secrets.token_hex(8)
-        browser = await launch(playwright, engine, self._options, token, self._dead_end.address)
+        address, environment = self._dead_end.address, self._driver.environment
+        browser = await launch(playwright, engine, self._options, token, address, environment)
         running = Running(engine, self._options, browser, token)
         try:
             await running.settle_in()

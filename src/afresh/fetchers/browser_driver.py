@@ -12,6 +12,7 @@ import psutil
 
 from afresh.fetchers.browser_launch import NoBrowser
 from afresh.fetchers.browser_processes import end, is_alive
+from afresh.processes import passed_on
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -43,6 +44,11 @@ class Driver:
     def may_start(self) -> bool:
         """Whether it has not died too often."""
         return self._starts < MOST_STARTS
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What browsers are told of the environment: no key, no token, and where temporary files belong."""
+        return passed_on() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
 
     async def playwright(self) -> "Playwright":
         """What starts browsers; NoBrowser if the driver cannot be had any more."""

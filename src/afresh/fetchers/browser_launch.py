@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,7 +112,12 @@ class BrowserOptions:
 
 
 async def launch(
-    playwright: "Playwright", engine: str, options: BrowserOptions, token: str, proxy: str
+    playwright: "Playwright",
+    engine: str,
+    options: BrowserOptions,
+    token: str,
+    proxy: str,
+    environment: Mapping[str, str],
 ) -> "Browser":
     """A running browser; `token` stands in the command line of its first process (Chromium)."""
     from playwright.async_api import Error
@@ -121,6 +126,7 @@ async def launch(
     given: dict[str, Any] = {
         "headless": True,
         "proxy": {"server": proxy},
+        "env": dict(environment),
         "handle_sigint": False,
         "handle_sigterm": False,
         "handle_sighup": False,
