@@ -37,7 +37,7 @@ from afresh.engine.kit import Kit, Pace, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.looks_plan import with_plan
-from afresh.engine.named import Named
+from afresh.engine.named import CHUNK, DIFF, EXTRACT, EXTRACT_VISIBLE
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.patterns import Patterns
@@ -224,7 +224,7 @@ class Workshop(Outlets, Naming):
             web = Looking(self.config, Rules(root=url), self.clock, offload, None, reach).anywhere(
                 paced=False
             )
-            extract = partial(offload.call, Named("afresh.extractors", "extract"))
+            extract = partial(offload.call, EXTRACT)
             try:
                 return await glance(web, extract, url, self.clock, manners)
             finally:
@@ -286,9 +286,9 @@ class Workshop(Outlets, Naming):
         """Trouble is no matter here: whoever needs what cannot be started is told."""
         body = Body(url="file:///warm.md", data=b"# Warm", media_type="text/markdown")
         with suppress(AfreshError):
-            await offload.everywhere(Named("afresh.extractors", "extract"), body)
-            document = await offload.call(Named("afresh.extractors", "extract"), body)
-            await offload.everywhere(Named("afresh.chunkers.markdown", "chunk"), document)
+            await offload.everywhere(EXTRACT, body)
+            document = await offload.call(EXTRACT, body)
+            await offload.everywhere(CHUNK, document)
             await self.models.warm_up()
 
     async def _reach(self, root: str) -> "AddressPolicy":
@@ -361,9 +361,9 @@ class Workshop(Outlets, Naming):
             lister=lister,
             trim=rules.trim,
             patterns=patterns,
-            extract=Named("afresh.extractors", "extract" if own.crawl.hidden_links else "extract_visible"),
-            chunk=Named("afresh.chunkers.markdown", "chunk"),
-            diff=Named("afresh.core.diff", "markdown_diff"),
+            extract=EXTRACT if own.crawl.hidden_links else EXTRACT_VISIBLE,
+            chunk=CHUNK,
+            diff=DIFF,
             offload=offload,
             hosts=Hosts(own.crawl.concurrency),
             policy=policy_for(own),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from afresh.sources.sieve import Sieve
 
 Refusal = Callable[[str, str], Awaitable[Refused | Failed | None]]
-_PARSE_LISTED = Named("afresh.sources.sitemap_file", "parse_as_data")
 _ELSEWHERE = "crawl that address instead or widen the scope"
 
 
@@ -95,7 +94,7 @@ class Looking:
 
     def _site(self, listed: bool) -> Eyes:
         from afresh.sources.hinted import HintedWeb
-        from afresh.sources.sitemap import parse_by
+        from afresh.sources.sitemap_file import SitemapFile
         from afresh.sources.web import WebLister
 
         rules = self._rules
@@ -111,7 +110,7 @@ class Looking:
             rules,
             gate,
             gate.sitemaps,
-            parse=partial(parse_by, partial(self._offload.call, _PARSE_LISTED)),
+            parse=partial(self._offload.call, Named(SitemapFile.__module__, "parse_sitemap", SitemapFile)),
             use_sitemaps=self._own.crawl.sitemaps,
             expects_sitemap=listed,
             mark=self._known,

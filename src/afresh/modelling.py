@@ -12,7 +12,7 @@ from afresh.core.events import Listener
 from afresh.core.recipe import CHUNKER
 from afresh.engine.embedding import BATCH, Embedding
 from afresh.engine.journal import unfailing
-from afresh.engine.named import Named
+from afresh.engine.named import CHUNK
 from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
@@ -142,7 +142,7 @@ class Modelling:
                 yield Remake(
                     store=store,
                     offload=offload,
-                    chunk=Named("afresh.chunkers.markdown", "chunk"),
+                    chunk=CHUNK,
                     chunker=CHUNKER,
                     serving=serving or target,
                     wanted=target,

@@ -90,3 +90,32 @@ async def test_a_folder_whose_name_is_too_long_for_the_sockets_of_a_browser_is_n
     made = browser_driver._folder()
     Path(made).rmdir()
     assert len(made) < 60
+
+
+async def test_S8_the_driver_inherits_no_secret_of_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AFRESH_AI__API_KEY", "GITHUB_TOKEN", "PGPASSWORD"):
+        monkeypatch.setenv(name, "hush")
+    before, driver = dict(os.environ), Driver()
+    try:
+        await driver.playwright()
+        (process,) = drivers()
+        told = process.environ()
+        assert "hush" not in str(told)
+        assert told["PATH"] == os.environ["PATH"]
+        assert Path(told["TMPDIR"]).parent == folder
+        assert dict(os.environ) == before
+    finally:
+        await driver.close()
+
+
+async def test_S8_a_playwright_that_would_hand_on_every_secret_is_not_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(browser_driver, "_TRANSPORTS", ("playwright._impl.renamed",))
+    driver = Driver()
+    with pytest.raises(NoBrowser, match="use another"):
+        await driver.playwright()
+    await driver.close()
+    assert drivers() == []

@@ -37,7 +37,7 @@ PARSERS = frozenset(
         *("zipfile.ZipFile", "tarfile.open", "csv.reader", "csv.DictReader", WIDE),
         *("lxml.etree.fromstring", "lxml.etree.iterparse", "lxml.etree.parse", "lxml.etree.XMLParser"),
         *("selectolax.lexbor.LexborHTMLParser", "yaml.compose", "yaml.parse", "yaml.load", "yaml.safe_load"),
-        *("pypdfium2.PdfDocument", "html_to_markdown.convert", "pyromark.html"),
+        *("pypdfium2.PdfDocument", "msgspec.msgpack.Decoder", "html_to_markdown.convert", "pyromark.html"),
     }
 )
 
@@ -48,7 +48,7 @@ BOUNDED = {
     "afresh.sources.mark.mark_from": "what afresh itself wrote into its store, 1,000,000 characters at most",
     "afresh.sources.sitemap._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
     "afresh.fetchers.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
-    "afresh.engine.offload_wire.decode": "an answer of our own parser process, 64 MB at most",
+    "afresh.engine.offload_wire._decoder": "an answer of our own parser process, 64 MB at most",
     "afresh.faces.http.docs_page.asset": "a file that is shipped with afresh",
 }
 OWN = ("afresh.store.",)  # rows of our own store, in JSON that afresh wrote, each bounded when it was written

@@ -14,6 +14,7 @@ import pytest
 
 from afresh.core.errors import ExtractError, ParserCrashed, ParserLate
 from afresh.engine import offload_process
+from afresh.engine.named import Named
 from afresh.engine.offload import Offload
 from afresh.engine.offload_child import GROWN, held
 
@@ -127,7 +128,7 @@ async def test_the_process_limits_itself_and_inherits_nothing(work: Offload, tmp
         names = await work.call(os.listdir, "/proc/self/fd")
         targets = await _together(*(work.call(os.readlink, f"/proc/self/fd/{name}") for name in names))
     assert str(tmp_path / "secret") not in targets
-    assert await work.call(resource.getrlimit, resource.RLIMIT_CORE) == (0, 0)
+    assert await work.call(resource.getrlimit, resource.RLIMIT_CORE) == [0, 0]
     assert (await work.call(resource.getrlimit, resource.RLIMIT_AS))[0] < 4 * 1024**3
 
 
@@ -172,7 +173,7 @@ async def test_S8_the_process_inherits_no_secret_of_the_environment(
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     names = await work.call(eval, "sorted(__import__('os').environ.items())")
     assert "hush" not in str(names)
-    assert ("LC_ALL", "C.UTF-8") in names
+    assert ["LC_ALL", "C.UTF-8"] in names
     assert any(name == "PATH" for name, _ in names)
 
 
@@ -180,15 +181,36 @@ async def test_S8_an_answer_is_data_and_never_code(work: Offload, tmp_path: Path
     """A parser that was taken over may answer with any object, or write any bytes: none of them runs here."""
     ran = tmp_path / "ran"
     evil = f"type('Evil', (), {{'__reduce__': lambda self: (__import__('os').system, ('touch {ran}',))}})()"
-    with pytest.raises(ExtractError, match="no data that a parser may answer"):
+    with pytest.raises(ExtractError, match="type Evil is unsupported"):
         await work.call(eval, evil)
+    before = await work.call(os.getpid)
     taken_over = (
         f"import pickle, sys; sys.modules['__main__'].encode = lambda _: pickle.dumps((True, {evil}))"
     )
     await work.call(exec, taken_over)
-    with pytest.raises(ExtractError, match="not understood"):
+    with pytest.raises(ParserCrashed, match="not understood"):
         await work.call(int, "1")
     assert not ran.exists()
+    assert await work.call(os.getpid) != before
+
+
+async def test_S8_a_wrong_answer_is_a_crash_that_costs_the_next_call_nothing(work: Offload) -> None:
+    number = Named("builtins", "eval", int)
+    wrong, right, other = await _together(
+        work.call(number, "'no number'"), work.call(number, "7"), work.call(number, "8")
+    )
+    assert isinstance(wrong, ParserCrashed)
+    assert (right, other) == (7, 8)
+
+
+async def test_S8_an_answer_that_nobody_asked_for_ends_the_process(work: Offload) -> None:
+    before = await work.call(os.getpid)
+    twice = "(m := __import__('sys').modules['__main__'])._write(m.answers, m.encode(1), last=False)"
+    assert await work.call(eval, twice) == 1
+    (child,) = work._children
+    assert child is not None
+    await child._reader
+    assert await work.call(os.getpid) not in (None, before)
 
 
 async def test_S8_an_answer_that_is_too_large_ends_the_process_that_sent_it(

@@ -8,8 +8,8 @@ from tests.extractors.pdfs import Pdf, assembled, bomb, branching, one_page, str
 from afresh.core.errors import ExtractError, ParserCrashed
 from afresh.core.looks import Body
 from afresh.engine import offload_process
+from afresh.engine.named import EXTRACT
 from afresh.engine.offload import Offload
-from afresh.extractors import extract
 
 
 @pytest.fixture
@@ -33,12 +33,12 @@ async def test_a_pdf_that_hangs_or_swells_is_killed_and_the_next_is_read(
     work: Offload, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(data) < 20_000
-    assert (await work.call(extract, pdf(FINE))).markdown == "Some words about jars"
+    assert (await work.call(EXTRACT, pdf(FINE))).markdown == "Some words about jars"
     monkeypatch.setattr(offload_process, "SECONDS", 1.0)
     with pytest.raises(ParserCrashed):
-        await work.call(extract, pdf(data))
+        await work.call(EXTRACT, pdf(data))
     monkeypatch.undo()
-    assert (await work.call(extract, pdf(FINE))).markdown == "Some words about jars"
+    assert (await work.call(EXTRACT, pdf(FINE))).markdown == "Some words about jars"
 
 
 PAGES = b"<< /Type /Catalog /Pages 2 0 R >>"
@@ -62,7 +62,7 @@ XREF = b"%PDF-1.7\nxref\n0 2000000000\ntrailer << /Size 2000000000 /Root 1 0 R >
 )
 async def test_a_pdf_that_is_deep_or_lies_about_sizes_costs_little(work: Offload, data: bytes) -> None:
     try:
-        document = await work.call(extract, pdf(data))
+        document = await work.call(EXTRACT, pdf(data))
     except ExtractError as error:
         assert not isinstance(error, ParserCrashed), error  # noqa: PT017 - a refusal is fine
     else:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from afresh.core.looks import Chunk, Document
+
 
 @dataclass(frozen=True)
 class Named:
@@ -12,7 +14,18 @@ class Named:
 
     module: str
     name: str
+    answer: Any = Any  # the type of its result, if that is not plain data
+
+    def __reduce__(self) -> tuple[type["Named"], tuple[str, str]]:
+        """Where it is called, the type of the result is not needed."""
+        return Named, (self.module, self.name)
 
     def __call__(self, *args: Any) -> Any:
         function: Callable[..., Any] = getattr(import_module(self.module), self.name)
         return function(*args)
+
+
+EXTRACT = Named("afresh.extractors", "extract", Document)
+EXTRACT_VISIBLE = Named("afresh.extractors", "extract_visible", Document)
+CHUNK = Named("afresh.chunkers.markdown", "chunk", tuple[Chunk, ...])
+DIFF = Named("afresh.core.diff", "markdown_diff", str)

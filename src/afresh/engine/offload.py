@@ -3,11 +3,11 @@
 import asyncio
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from afresh.core.errors import ExtractError
-from afresh.engine.offload_process import Buffer, Child, Displaced
-from afresh.engine.offload_wire import NoData, decode
+from afresh.core.errors import ParserCrashed
+from afresh.engine.offload_process import Child, Displaced
+from afresh.engine.offload_wire import decode
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,28 +27,31 @@ class Offload:
         self._starting = [asyncio.Lock() for _ in range(self._number)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """The result of a function; its error is an ExtractError, its crash or endless loop ParserCrashed."""
+        """The result of a function; its error is an ExtractError, its crash or endless loop ParserCrashed.
+
+        The result is plain data, or of the type that the function names as its `answer` (`Named`).
+        """
         call = (function, args, kwargs)
         while True:
             try:
-                answer = decode(await self._answer(call))
+                return cast("R", await self._result(call, getattr(function, "answer", Any)))
             except Displaced:  # by a call that crashed, so that each repeat has one crash less before it
                 continue
-            match answer:
-                case (True, value):
-                    return cast("R", value)
-                case (False, str(reason)):
-                    raise ExtractError(reason)
-            raise NoData("the parser gave an answer that is not understood")
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
         """Make a call in each process, so that it has started and knows the function."""
         await asyncio.gather(*(self.call(function, *args, **kwargs) for _ in range(self._number)))
 
-    async def _answer(self, call: object) -> Buffer:
+    async def _result(self, call: object, kind: Any) -> Any:
         slot = await self._free.get()
         try:
-            return await (await self._child(slot)).call(call)
+            child = await self._child(slot)
+            answer = await child.call(call)
+            try:
+                return decode(answer, kind)
+            except ParserCrashed:
+                child.distrust()
+                raise
         finally:
             self._free.put_nowait(slot)
 

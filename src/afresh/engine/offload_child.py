@@ -11,14 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from afresh.engine.offload_wire import MAX_ANSWER_BYTES, encode
+from afresh.engine.offload_wire import encode, encode_failure
 
 FRAME = struct.Struct(">I?")
 LENGTH = struct.Struct(">I")
 MEGABYTE = 1024 * 1024
 ROOM = 1536 * MEGABYTE  # of address space for the work, above what the process has at its start
 GROWN = 256 * MEGABYTE  # of memory held after an answer; a process that holds more is replaced
-LONGEST_REASON = 10_000  # characters
 _STATM = Path("/proc/self/statm")
 _PAGE = 1 if sys.platform == "win32" else os.sysconf("SC_PAGESIZE")
 
@@ -43,23 +42,13 @@ def _answer(payload: bytes) -> tuple[bytes, bool]:
     """The answer as data, and whether the process may have been damaged on the way."""
     try:
         function, args, kwargs = pickle.loads(payload)  # noqa: S301 - from our own parent
-        return _bounded(encode((True, function(*args, **kwargs)))), False
+        return encode(function(*args, **kwargs)), False
     except MemoryError:
-        return _failure("reading the page needs too much memory"), True
+        return encode_failure("reading the page needs too much memory"), True
     except Exception as error:
-        return _failure(str(error) or type(error).__name__), False
+        return encode_failure(str(error) or type(error).__name__), False
     except BaseException as error:  # a panic of a library in Rust
-        return _failure(f"{type(error).__name__}: {error}"), True
-
-
-def _bounded(answer: bytes) -> bytes:
-    if len(answer) <= MAX_ANSWER_BYTES:
-        return answer
-    return _failure(f"the page makes an answer of more than {MAX_ANSWER_BYTES // MEGABYTE} MB")
-
-
-def _failure(reason: str) -> bytes:
-    return encode((False, reason[:LONGEST_REASON]))
+        return encode_failure(f"{type(error).__name__}: {error}"), True
 
 
 def held() -> int:

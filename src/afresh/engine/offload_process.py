@@ -33,7 +33,7 @@ class Child:
         self._waiting: deque[asyncio.Future[Buffer]] = deque()
         loop = asyncio.get_running_loop()
         self._clock: asyncio.TimerHandle | None = loop.call_later(STARTING_SECONDS, self._overrun)
-        self._ready = self._late = False
+        self._ready = self._late = self._distrusted = False
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -89,6 +89,9 @@ class Child:
             self._begin()
             while not retired:
                 answer, retired = await self._frame()
+                if not self._waiting:  # nobody asked
+                    self.distrust()
+                    break
                 self._give(answer)
                 self._begin()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -140,7 +143,14 @@ class Child:
     @property
     def broken(self) -> bool:
         """Whether it will never answer again."""
-        return self._reader.done() or self.process.returncode is not None
+        return self._distrusted or self._reader.done() or self.process.returncode is not None
+
+    def distrust(self) -> None:
+        """Kill the process and take no further answer of it; the calls that wait are made again elsewhere."""
+        self._distrusted = True
+        while self._waiting:
+            self._blame(Displaced())
+        self._kill()
 
     async def end(self) -> None:
         """Kill the process; what waits for it is told so."""

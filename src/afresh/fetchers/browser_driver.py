@@ -6,6 +6,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -22,6 +24,7 @@ _CLOSE_SECONDS = 3.0
 _PREFIX = "afresh-"
 _SHORT = "/tmp"  # noqa: S108 - a folder of our own is made in it, by a name that nobody can foresee
 _LONGEST = 40  # characters of a path: with what browsers add it has to stay below 104
+_TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # by the version of Playwright
 _PLACES = ("TMPDIR", "TEMP", "TMP")  # what programs ask for the place of temporary files
 
 
@@ -47,7 +50,7 @@ class Driver:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What browsers are told of the environment: no key, no token, and where temporary files belong."""
+        """What the driver and browsers get of ours: no key, no token, and where temporary files belong."""
         return passed_on() | (dict.fromkeys(_PLACES, self._folder) if self._folder else {})
 
     async def playwright(self) -> "Playwright":
@@ -68,8 +71,10 @@ class Driver:
         self._manager = async_playwright()
         before = set(psutil.Process().children())
         try:
-            with _temporary_files_in(self._folder):
+            with _driven_in(self.environment):
                 playwright: Playwright = await self._manager.__aenter__()
+        except NoBrowser:
+            raise
         except Exception as error:  # the driver tells its trouble by bare exceptions
             said = (str(error).splitlines() or ["no reason given"])[0]
             raise NoBrowser(f"the driver of the browsers does not start: {said[:200]}") from error
@@ -103,18 +108,24 @@ def _folder() -> str:
 
 
 @contextmanager
-def _temporary_files_in(folder: str) -> Iterator[None]:
-    """While it is open, processes that start keep temporary files there: the driver takes no other hint."""
-    before = {name: os.environ.get(name) for name in _PLACES}
-    os.environ.update(dict.fromkeys(_PLACES, folder))
+def _driven_in(environment: dict[str, str]) -> Iterator[None]:
+    """While it is open, Playwright starts its driver in that environment.
+
+    It has no option for that: it copies all of ours, by a function whose module has two names.
+    """
+    for name in _TRANSPORTS:
+        transport: Any = import_module(name) if find_spec(name) else None
+        usual = getattr(transport, "get_driver_env", None)
+        if usual is not None:
+            break
+    else:
+        raise NoBrowser("this version of Playwright would hand our keys and tokens to browsers; use another")
+    own = {name: value for name, value in usual().items() if name.startswith("PW_")}
+    transport.get_driver_env = lambda: environment | own
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        transport.get_driver_env = usual
 
 
 def _read_its_end(manager: Any) -> None:

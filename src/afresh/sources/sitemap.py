@@ -16,7 +16,7 @@ from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Validators
 from afresh.core.urls import canonical
 from afresh.sources.mark import Remembered, has_room
-from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, from_data, is_packed, parse_sitemap
+from afresh.sources.sitemap_file import LARGEST_BYTES, SitemapFile, is_packed, parse_sitemap
 
 DEEPEST = 3
 MOST_MAPS = 1_000
@@ -51,11 +51,6 @@ class SitemapListing:
 async def parse_in_thread(data: bytes, largest: int) -> SitemapFile:
     """Read a sitemap of at most `largest` bytes, unpacked, beside the event loop."""
     return await asyncio.to_thread(parse_sitemap, data, largest)
-
-
-async def parse_by(call: Callable[[bytes, int], Awaitable[object]], data: bytes, largest: int) -> SitemapFile:
-    """Read a sitemap by a process that answers in plain values (`sitemap_file.parse_as_data`)."""
-    return from_data(await call(data, largest))
 
 
 async def read_sitemaps(

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from lxml import etree
 
-from afresh.core.errors import ExtractError
 from afresh.sources.llms import lines_in, links_in
 
 LARGEST_BYTES = 50 * 1024 * 1024  # of one file, unpacked
@@ -26,7 +25,6 @@ MAX_LOC_CHARACTERS = 8_001  # one more than any URL may have: what is cut here i
 MAX_LISTED_CHARACTERS = 16 * 1024 * 1024  # of all URLs of a file
 
 Kind = Literal["urlset", "index", "none"]
-_KINDS: dict[str, Kind] = {"urlset": "urlset", "index": "index", "none": "none"}
 _ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
 _DATES = frozenset({"lastmod", "pubDate", "date", "updated", "published", "publication_date"})
 _ROOTS: dict[str, Kind] = {
@@ -55,27 +53,6 @@ class SitemapFile:
     error: str | None = None
     over: int = 0  # entries beyond the cap, as far as they were counted
     size: int = 0  # bytes, unpacked
-
-
-def as_data(file: SitemapFile) -> tuple[object, ...]:
-    """The file as plain values, which a parser process may answer."""
-    entries = tuple((entry.loc, entry.lastmod and entry.lastmod.isoformat()) for entry in file.entries)
-    return (file.kind, entries, file.error, file.over, file.size)
-
-
-def from_data(data: Any) -> SitemapFile:
-    """The file that plain values tell of; ExtractError where they tell of none."""
-    try:
-        kind, entries, error, over, size = data
-        read = tuple(Entry(str(loc), datetime.fromisoformat(at) if at else None) for loc, at in entries)
-        return SitemapFile(_KINDS[kind], read, None if error is None else str(error), int(over), int(size))
-    except (ValueError, TypeError, KeyError):
-        raise ExtractError("the parser gave an answer that is not understood") from None
-
-
-def parse_as_data(data: bytes, largest: int) -> tuple[object, ...]:
-    """Read a sitemap into plain values."""
-    return as_data(parse_sitemap(data, largest))
 
 
 class _Bomb(Exception):
