@@ -128,7 +128,7 @@ async def test_the_process_limits_itself_and_inherits_nothing(work: Offload, tmp
         names = await work.call(os.listdir, "/proc/self/fd")
         targets = await _together(*(work.call(os.readlink, f"/proc/self/fd/{name}") for name in names))
     assert str(tmp_path / "secret") not in targets
-    assert await work.call(resource.getrlimit, resource.RLIMIT_CORE) == [0, 0]
+    assert list(await work.call(resource.getrlimit, resource.RLIMIT_CORE)) == [0, 0]
     assert (await work.call(resource.getrlimit, resource.RLIMIT_AS))[0] < 4 * 1024**3
 
 
