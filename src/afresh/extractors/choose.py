@@ -112,7 +112,7 @@ _VAGUE_TYPES = frozenset(
 )
 
 _MARKUP = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|script|div|h1|p|a|table)"
+    rb"\s*+(?:<\?xml[^>]*+>\s*+)?+(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body|title|meta|script|div|h1|p|a|table)"
     rb"(?=[\s>/])",
     re.IGNORECASE | re.DOTALL,
 )

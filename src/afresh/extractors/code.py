@@ -26,7 +26,7 @@ DEEPEST = 6
 _PREFACES = ("package ", "import ", "#include", "use ", "namespace ", "module ")
 _LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 _DOCSTRING = re.compile(r"\s*[rRuUbB]{0,2}(\"\"\"|''')([\s\S]*?)\1")
-_MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?=\s|$)|//+!?|#+!?(?!\[)|--+|;+)[ \t]?|\*+/[ \t]*$")
+_MARKS = re.compile(r"^[ \t]*(?:/\*+!?|\*+/|\*(?=\s|$)|//+!?|#+!?(?!\[)|--+|;+)[ \t]?|(?<!\*)\*++/[ \t]*+$")
 _BRACKETS = re.compile(r"[\s})\];,]*(?:end[\s;,)]*)*")
 _MARKED = re.compile(r"^([ \t]*)(#|=+[ \t]*$|-{2,}[ \t]*$|```|~~~)", re.MULTILINE)
 

@@ -16,7 +16,7 @@ from afresh.extractors.code_languages import Language, Rule
 MOST_PARSED = 2_000_000  # characters; the tree of a larger file takes too much memory
 LONGEST_BLANK = 60
 
-_WIDE = re.compile(r"[ \t]{60,}")
+_WIDE = re.compile(r"(?<![ \t])[ \t]{60,}+")
 _BRACES = re.compile(r"[{}]")
 _NEXT = re.compile(r"[(){};\[\]\n]")
 _GOES_ON = re.compile(

@@ -14,7 +14,7 @@ MAX_ANCESTORS = 400
 _NAME = r"(?:[-\w]|\\[0-9a-fA-F]{1,6}+[ \t\n\r\f]?+|\\[^0-9a-fA-F\n])++"
 _SIMPLE = re.compile(
     rf"(?P<tag>\*|{_NAME})|\#(?P<id>{_NAME})|\.(?P<class>{_NAME})"
-    rf"|\[\s*(?P<attribute>{_NAME})\s*(?:(?P<how>[~|^$*]?=)\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\s\]\"']+)\s*[is]?\s*)?\]"
+    rf"|\[\s*+(?P<attribute>{_NAME})\s*+(?:(?P<how>[~|^$*]?=)\s*+(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s\]\"']++)\s*+(?:[is]\s*+)?)?\]"
     rf"|(?P<pseudo>::?[-\w]+(?:\([^()]*\))?)"
 )
 _COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")

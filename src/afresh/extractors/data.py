@@ -23,7 +23,7 @@ KEPT = 200  # of such a value
 DEEPEST = 100
 
 _DESCRIBES_API = re.compile(r"""^[ ]{0,8}["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
-_LONG_LINE = re.compile(r"([^\n]{200})[^\n]{1800,}")
+_LONG_LINE = re.compile(r"^([^\n]{200})[^\n]{1800,}+", re.MULTILINE)
 
 
 class JsonExtractor:

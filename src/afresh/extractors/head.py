@@ -18,7 +18,7 @@ ROBOT_NAMES = frozenset({"robots", "afresh"})
 
 _SEPARATOR = re.compile(r"\s+[-–—|·•:»«/~]+\s+|\s*[|·»«]\s*|:\s+")
 _LIST = re.compile(r"[\s,;]+")
-_REFRESH = re.compile(r"[;,\s]\s*url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
+_REFRESH = re.compile(r"(?<=[;,\s])url\s*=\s*[\"']?([^\"']+)", re.IGNORECASE)
 
 
 @dataclass(slots=True)

@@ -20,10 +20,12 @@ _FRONT_FIELD = re.compile(
 )
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`\n]+\1")
-_HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*$|^(\S[^\n]*)\n=+$", re.MULTILINE)
+# What a heading says, and what closes it: a run of blanks or of # is looked through from its start alone.
+HEADING_TEXT = r"([ \t#](?=[ \t]*+#*+$)|.+?(?=(?<![ \t])[ \t]++#*+$|(?<![ \t#])#*+$))[ \t]*+#*+$"
+_HEADING = re.compile(rf"^ {{0,3}}#[ \t]+{HEADING_TEXT}|^(\S[^\n]*+)\n=++$", re.MULTILINE)
 _LINK = re.compile(
-    r"""(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\]){0,500})\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"""
-    r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)"""
+    r"""(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\]){0,500})\]\(\s*+<?+([^\s()<>]*+(?:\([^\s()]*+\)[^\s()<>]*+)*+)>?+"""
+    r"""(?:\s*+(?<=\s)(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?+\s*+\)"""
 )
 _DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]{1,200})\]:\s*<?([^\s<>]+)>?", re.MULTILINE)
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>")
@@ -87,7 +89,7 @@ def links_in(prose: str, base: str) -> tuple[Link, ...]:
         target = raw_url.partition("#")[0]
         url = link_target(target, base) if target else None
         if url is not None and (url not in found or not found[url].text):
-            found[url] = Link(url, _plain(text)[:LONGEST_TEXT].strip())
+            found[url] = Link(url, _plain(text[: 20 * LONGEST_TEXT])[:LONGEST_TEXT].strip())
             if len(found) >= MOST_LINKS:
                 break
     return tuple(found.values())

@@ -7,6 +7,7 @@ from typing import Any
 
 from afresh.extractors.head import one_line
 from afresh.extractors.json_tree import mapping, sequence, words
+from afresh.extractors.markdown import HEADING_TEXT
 from afresh.extractors.openapi_schema import named, properties, resolved, summary
 from afresh.extractors.written import MOST_CHARS, heading, joined, table
 
@@ -17,7 +18,7 @@ LONGEST_TEXT = 20_000
 LONGEST_CELL = 500
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
+_HEADING = re.compile(rf"^ {{0,3}}#{{1,6}}[ \t]+{HEADING_TEXT}", re.MULTILINE)
 
 Spec = dict[str, Any]
 

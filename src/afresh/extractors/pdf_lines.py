@@ -18,7 +18,7 @@ LOOSER = 1.3  # times the usual distance of lines: another paragraph
 MORE_HEADINGS = 0.3  # of all lines: then size tells nothing
 
 _BULLET = re.compile(r"[•◦▪●‣∙⁃■□–]\s*(?=\S)")
-_LEADERS = re.compile(r"(?:\s*[.·…]){4,}\s*")
+_LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·…]){4,}+\s*+")
 _PAGE_NUMBER = re.compile(
     r"(?:page\s+)?(?:\d{1,4}|[ivxlc]{1,8})(?:\s*(?:/|of)\s*\d{1,4})?|[-–]\s*\d{1,4}\s*[-–]", re.I
 )

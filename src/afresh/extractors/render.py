@@ -62,21 +62,21 @@ _MARKED_LINE = re.compile(rf"(?:^|\n)[ >]*{_MARK}")
 # The serialiser sets every attribute in double quotes and escapes < and > in values, so these cuts are safe.
 _TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
 _ODD_ADDRESS = re.compile(r' href="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
-_IMAGE = re.compile(r"<img([^>]*)>")
+_IMAGE = re.compile(r"<img([^<>]*)>")
 _BLOCK_END = re.compile(r"(</(?:p|div|h[1-6]|ul|ol|table|section|figure)>) +(?=<img)")
 _ALT = re.compile(r' alt="\s*([^"]*?)\s*"')
 _SRC = re.compile(r' src="([^"?]*)')
-_TERM = re.compile(r"<dt([^>]*)>(.*?)</dt>", re.DOTALL)
-_TAG = re.compile(r"<[^>]*>")
+_TERM = re.compile(r"<dt([^<>]*)>(.*?)</dt>", re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
 _CODE = re.compile(
-    r"<(?:code|tt|kbd|samp)(?: [^>]*)?>([^<&`\\\s](?:[^<&`\\]*[^<&`\\\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
+    r"<(?:code|tt|kbd|samp)(?: [^<>]*)?>([^<&`\\\s](?:[^<&`\\]*[^<&`\\\s])?)</(?:code|tt|kbd|samp)>(?![\w`])"
 )
 _EMPHASIS = re.compile(
-    r"<(?:em|i|var|cite)(?: [^>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
+    r"<(?:em|i|var|cite)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])"
 )
-_STRONG = re.compile(r"<(?:strong|b)(?: [^>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:strong|b)>(?![\w*])")
-_ANCHOR = re.compile(r"</?a(?: [^>]*)?>")
-_HEADING = re.compile(r"(<h[1-6][^>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
+_STRONG = re.compile(r"<(?:strong|b)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:strong|b)>(?![\w*])")
+_ANCHOR = re.compile(r"</?a(?: [^<>]*)?>")
+_HEADING = re.compile(r"(<h[1-6][^<>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
 _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
 
 

@@ -20,6 +20,7 @@ LONGEST_CELL = 1_000
 
 _DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # those that every reader knows by number
 _DATE_CODE = re.compile(r"[ymdhs]", re.IGNORECASE)
+MAX_FORMAT_CHARACTERS = 1_000  # Excel takes 255
 _NO_CODE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
@@ -87,7 +88,7 @@ def _words(element: Any) -> str:
 
 def _dates(root: Any) -> frozenset[int]:
     codes = {
-        attribute(each, "numFmtId"): _NO_CODE.sub("", attribute(each, "formatCode"))
+        attribute(each, "numFmtId"): _NO_CODE.sub("", attribute(each, "formatCode")[:MAX_FORMAT_CHARACTERS])
         for each in root.iterfind("{*}numFmts/{*}numFmt")
     }
     found = set()
