@@ -147,8 +147,8 @@ def cancelled(store: Path, at: datetime) -> None:
     """As whoever stops a run half way leaves it."""
     with closing(sqlite3.connect(store)) as beside, beside:
         told = (at - timedelta(seconds=1)).isoformat()
-        beside.execute("update runs set state = 'cancelled', queued = 1, finished_at = ? where id = "
-                       "(select max(id) from runs)", (told,))  # fmt: skip
+        beside.execute("update runs set state = 'cancelled', queued = 1, taken_at = ?, worked_at = ?, "
+                       "finished_at = ? where id = (select max(id) from runs)", (told,) * 3)  # fmt: skip
 
 
 async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_at_when_it_is_over(
@@ -175,6 +175,23 @@ async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_
     (after,) = await kb.look_as_wished()
     assert (after.state, after.run > run.run) == ("queued", True)
     assert await kb.look_as_wished() == []
+
+
+async def test_F100_R0_a_run_that_looks_at_everything_again_is_what_a_push_wishes_for(
+    app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
+) -> None:
+    await kb.crawl("octo/docs", name="docs")
+    await kb.queue_refresh(["docs"])
+    cancelled(tmp_path / "kb.db", clock())
+    clock.advance(600)
+    server.push({**FILES, "a.md": b"# A\n\nwordlater\n"})
+    await pushed(app, server)
+    clock.advance(2)
+    (report,) = await kb.look_as_wished()
+    assert (report.run, report.state) == (2, "queued")
+    await kb.work(once=True)
+    assert await kb.look_as_wished() == [], "nothing is left to look at"
+    assert await found(kb, "wordlater") == {server.page("a.md")}
 
 
 async def test_F100_pages_of_a_source_with_a_cancelled_run_do_not_wait_for_ever(
