@@ -17,7 +17,7 @@ from afresh.core.masking import mask_secrets
 from afresh.core.model import PageStatus, Run, RunState, Source, Worker
 from afresh.core.views import Finding
 from afresh.core.wording import count
-from afresh.engine.lifetime import is_alive
+from afresh.engine.lifetime import LiveWorkers, live_workers
 from afresh.engine.sync import is_attached
 from afresh.models.choose import check_installed, fingerprint, wanted_model
 from afresh.store.open import file_of
@@ -35,12 +35,12 @@ async def examine(
 ) -> list[Finding]:
     """Every check, the good ones too."""
     workers = await store.workers()
-    alive = {each.name for each in workers if is_alive(each, me, lease_seconds, now)}
+    alive = live_workers(workers, me, lease_seconds, now)
     return [
         *await asyncio.to_thread(_surroundings, config, await store.sources()),
         await _store(config, store),
         await _integrity(store),
-        await _locks(store, [each.name for each in workers], alive),
+        await _locks(store, [each.name for each in workers], alive.names),
         await _runs(store, alive),
         await _doubts(store),
         await _vectors(config, store),
@@ -146,7 +146,7 @@ async def _integrity(store: SqlStore) -> Finding:
     return Finding(check="integrity", ok=True, detail="it is sound, and the text index agrees with it")
 
 
-async def _locks(store: SqlStore, known: Sequence[str], alive: set[str]) -> Finding:
+async def _locks(store: SqlStore, known: Sequence[str], alive: frozenset[str]) -> Finding:
     gone = (set(known) | await store.lock_owners()) - alive
     if not gone:
         return Finding(check="workers", ok=True, detail=f"{len(alive)} at work")
@@ -198,7 +198,7 @@ async def _vectors(config: Config, store: SqlStore) -> Finding:
     return Finding(check="vectors", ok=True, detail=detail)
 
 
-async def _runs(store: SqlStore, alive: set[str]) -> Finding:
+async def _runs(store: SqlStore, alive: LiveWorkers) -> Finding:
     runs = await store.live_runs()
     waiting = [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]
     if waiting:
@@ -220,8 +220,8 @@ async def _runs(store: SqlStore, alive: set[str]) -> Finding:
     )
 
 
-def _under_way(run: Run, alive: set[str]) -> bool:
-    return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
+def _under_way(run: Run, alive: LiveWorkers) -> bool:
+    return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.work_on(run))
 
 
 async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:

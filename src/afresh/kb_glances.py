@@ -16,6 +16,7 @@ from afresh.core.pictures import Receipt
 from afresh.core.schedule import DueTally
 from afresh.core.sweep import may_drop
 from afresh.core.views import OpenedPage, RunReport, SourceView
+from afresh.engine.lifetime import LiveWorkers
 from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
 from afresh.engine.records import split
@@ -64,7 +65,7 @@ class Glances(Work):
         alive, serving = await self._alive(), await self._store.serving_model()
         return [await self._shown(source, alive, serving) for source in sources]
 
-    async def _shown(self, source: Source, alive: set[str], serving: Model | None) -> SourceView:
+    async def _shown(self, source: Source, alive: LiveWorkers, serving: Model | None) -> SourceView:
         view = await whole_view_of(self._store, self._tools, source, alive, serving)
         view = replace(view, sinks=await self.sink_views([source]))
         if view.trouble is not None:
@@ -84,7 +85,7 @@ class Glances(Work):
             for source, view in zip(sources, views, strict=True)
         ]
 
-    async def _counted(self, sources: Sequence[Source], alive: set[str]) -> list[SourceView]:
+    async def _counted(self, sources: Sequence[Source], alive: LiveWorkers) -> list[SourceView]:
         return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
     async def sums(self) -> Mapping[str, int]:
@@ -109,7 +110,7 @@ class Glances(Work):
         return glance.receipt
 
     async def _glance(
-        self, source: Source, alive: set[str], now: datetime, view: SourceView, tally: DueTally
+        self, source: Source, alive: LiveWorkers, now: datetime, view: SourceView, tally: DueTally
     ) -> SourceGlance:
         last = await self._store.last_runs(source.id, LAST)
         if view.trouble is None:

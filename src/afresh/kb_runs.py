@@ -14,6 +14,7 @@ from afresh.core.model import RunState, Source
 from afresh.core.retention import PruneReport
 from afresh.core.sync_views import DocumentCounts
 from afresh.core.views import RunReport
+from afresh.engine.lifetime import LiveWorkers
 from afresh.engine.pause import heard
 from afresh.engine.prune import Prune
 from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
@@ -105,5 +106,5 @@ class RunsOnRecord(Syncing):
                     log.warning("what is past its retention could not be removed: %s", error)
                 await heard(self._stopping, PRUNE_SECONDS)
 
-    async def _alive(self) -> set[str]:
+    async def _alive(self) -> LiveWorkers:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())

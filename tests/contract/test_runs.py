@@ -9,7 +9,7 @@ from tests.contract.desk import LIMITS, ROOT, Desk, at, read
 
 from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
-from afresh.core.model import Listed, RunMode, RunState
+from afresh.core.model import Listed, RunMode, RunState, Worker
 from afresh.ports import Library
 from afresh.testing import FrozenClock
 
@@ -123,7 +123,7 @@ async def test_a_second_worker_is_told_that_the_run_is_busy(desk: Desk) -> None:
     await desk.join()
     await desk.begin()
     other = desk.beside(desk.store, "w2")
-    with pytest.raises(RunBusy, match=f"run {desk.run.id}.*w1"):
+    with pytest.raises(RunBusy, match=f"run {desk.run.id} of docs is already in progress"):
         await other.begin()
     assert await desk.begin() is True, "the worker itself is not in its own way"
     await desk.store.release("w1", desk.clock())
@@ -292,7 +292,11 @@ async def test_a_run_that_is_handed_over_keeps_its_queue(desk: Desk) -> None:
         source, RunMode.CRAWL, full=False, worker="v", now=desk.clock(), only=run.id
     )
     assert (heir.id, heir.worker, resumed) == (run.id, "v", True)
-    assert await store.join_run(run.id) == heir
+    await store.join(Worker(name="u", host="h", pid=1, heartbeat_at=desk.clock()))
+    assert await store.join_run(run.id, "u") == heir
+    assert [(each.name, each.helps) for each in await store.workers()] == [("u", run.id)]
+    await store.beat(Worker(name="u", host="h", pid=1, heartbeat_at=desk.clock()))
+    assert [each.helps for each in await store.workers()] == [run.id]
     with pytest.raises(RunBusy, match="taken over"):
         await store.finish_run(
             replace(left, state=RunState.RUNNING), Ending(state=RunState.FAILED, counts={}), desk.clock()

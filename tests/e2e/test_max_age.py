@@ -143,7 +143,7 @@ async def test_a_run_of_another_process_or_one_that_waits_is_not_disturbed(
         await asyncio.to_thread(gate.wait)
         answer = await kb.search(word("/p5"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p5")]
-        assert "docs was not looked at again: run 2 is under way in another process" in answer.notes[0]
+        assert "docs was not looked at again: run 2 of docs is already in progress" in answer.notes[0]
         other.stop()
         tiny.release("/p5")
         [report] = await run

@@ -97,7 +97,7 @@ async def test_a_source_that_is_being_crawled_is_refused_to_a_second_process(sto
         await gate.arrived(timeout=60)
         second = program.run("crawl", site.url, "--name", "docs")
         assert second.code == 1
-        assert "under way in another process" in second.err
+        assert "run 1 of docs is already in progress" in second.err
         assert "Traceback" not in second.err
         assert program.run("search", "anything").code == 0  # reading goes on
         site.release("/p2")

@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -209,7 +208,8 @@ async def test_R0_P6_F132_kills_edits_and_runs_that_go_on_end_as_a_rebuild_of_fi
         point = f"{chance.choice(POINTS)}=kill@{chance.randint(1, 4)}"
         live(store, str(root), "crawl", point)
         edit()
-        shutil.copy(store, tmp_path / "before.db")
+    assert live(store, str(root), "full", "finish.begin=kill") == KILLED  # all of it is looked at
+    edit()
     report = await _goes_on(store, chance.choice([timedelta(0), NEXT_DAY]))
     if report.state == "needs_confirmation":
         async with opened(store) as kb:

@@ -196,6 +196,48 @@ async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(
             assert len(await told(kb)) == 31
 
 
+@STORES
+async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancelled_while_another_helps(
+    dialect: str, store: Path, postgres: Postgres, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, ends, seen = await place(dialect, store, postgres), list[RunReport](), set[str]()
+    program = Program(store, in_process=True, url=url)
+    with BusySite() as site, BusySite() as other:
+        lay(site, {**star(30), "/": [*star(30), *(other.at(path) for path in star(29))]})
+        lay(other, star(29))
+        held = [host.hold(path) for host in (site, other) for path in ("/p0", "/p1", "/p2")]
+        async with looking(store, url) as kb, looking(store, url) as helper:
+            await kb.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
+            leader = program.start("worker")
+            await held[0].arrived(timeout=60)
+            asked = ask_noted(helper, monkeypatch)
+            helping = asyncio.create_task(helper.work(once=True, tell=ends.append))
+            await asyncio.wait_for(asked.wait(), 30)
+            before = (await kb.run(1)).seconds
+            leader.kill()
+            leader.communicate()
+            shown = await states(kb)
+            assert set(shown) == {"running"}
+            for each in held:
+                each.release()
+            while not helping.done():
+                seen.update(await states(kb))
+            assert await helping
+            assert [(end.state, end.new) for end in ends] == [("completed", 61)]
+            assert seen <= {"running", "completed"}
+            assert (await kb.run(1)).seconds >= before - 1
+            assert len(await told(kb)) == 61
+    if dialect == "sqlite":
+        assert_sound(store)
+
+
+async def states(kb: KnowledgeBase) -> list[str]:
+    """The state of run 1 as each list shows it, one after the other."""
+    status = (await kb.status()).runs
+    shown = [(await kb.runs("docs"))[0].state, (await kb.run(1)).state, (await kb.show("docs")).last_state]
+    return [str(state) for state in (*(run.state for run in status), *shown)]
+
+
 async def test_P10_F19_a_worker_outlives_the_restart_of_its_database(
     store: Path, work: type[InProcess]
 ) -> None:

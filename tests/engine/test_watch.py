@@ -232,7 +232,7 @@ async def test_while_another_process_looks_it_is_tried_again_and_nothing_is_lost
     async with scene() as at:
         await at.look()
         await at.notice()
-        at.troubles = [RunBusy("run 3 is under way in another process"), RunBusy("still")]
+        at.troubles = [RunBusy("run 3 of docs is already in progress"), RunBusy("still")]
         at.ground.heard(["/docs/a.md"])
         assert (await at.look())[0] is RunMode.CHECK
         assert [await at.look() for _ in range(2)] == [ALL, ALL]

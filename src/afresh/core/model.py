@@ -291,6 +291,7 @@ class Worker:
     pid: int
     heartbeat_at: datetime
     started_at: datetime | None = None
+    helps: RunId | None = None  # the run of another worker that it works on
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,19 @@ class _Hand:
 
     leads: bool
     begun: bool = False  # the run was seen to be under way
+    leader_died: bool = False  # while we helped
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+
+    def stop(self) -> None:
+        """Stop the work on the run in this process."""
+        self.leader_died = False
+        self.stopping.set()
+
+    def replace_leader(self) -> None:
+        """Stop helping in order to lead."""
+        self.leader_died = True
+        self.stopping.set()
 
 
 class Crew:
@@ -122,11 +133,11 @@ class Crew:
             if run.state is RunState.CANCELLED or (
                 run.state is RunState.QUEUED and hand.leads and hand.begun
             ):
-                hand.stopping.set()
+                hand.stop()
             hand.begun = hand.begun or run.state is RunState.RUNNING
         for number in self._hands.keys() - {run.id for run in live}:
             if await store.run_by_id(number) is None and number in self._hands:
-                self._hands[number].stopping.set()
+                self._hands[number].stop()
 
     def _drop_unled(self, live: Sequence[Run], alive: set[str]) -> None:
         """Stop helping in runs whose leader died, so that one of those who helped leads them."""
@@ -137,8 +148,9 @@ class Crew:
                 and not hand.leads
                 and run.state is RunState.RUNNING
                 and run.worker not in alive
+                and not hand.stopping.is_set()
             ):
-                hand.stopping.set()
+                hand.replace_leader()
 
     async def _sees(self, source: Source) -> bool:
         """Files are somewhere; everything else can be reached from anywhere."""
@@ -164,7 +176,7 @@ class Crew:
         """Make room for a run that nobody leads: those with a leader go on without us."""
         for hand in self._hands.values():
             if not hand.leads:
-                hand.stopping.set()
+                hand.stop()
                 return
 
     def _take(self, store: Library, vigil: Vigil, run: Run, source: Source, *, leads: bool) -> None:
@@ -174,7 +186,7 @@ class Crew:
     async def _hold(self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
         try:
             try:
-                await self._work_on(hand, run, source)
+                await self._work_on(store, vigil, hand, run, source)
             except ConfigError as wrong:
                 await self._fail(store, vigil, hand, run, source, wrong)
         except RunBusy as busy:  # another worker was faster
@@ -187,14 +199,21 @@ class Crew:
             self._hands.pop(run.id, None)
             self._moved.set()
 
-    async def _work_on(self, hand: _Hand, run: Run, source: Source) -> None:
+    async def _work_on(self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
         opened = self._tools.open(source, run.full, False, False, self._listener, hand.stopping)
         async with opened as (kit, rules):
             if not hand.leads:
                 await lend_a_hand(kit, source, run, hand.stopping)
-                return
-            with journal.run_span(source, run.mode) as ended:
-                report = ended(await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id))
+                if hand.leader_died:  # while a live worker is known to help, nobody takes the run for dead
+                    await store.join_run(run.id, vigil.me.name)
+            else:
+                with journal.run_span(source, run.mode) as ended:
+                    report = ended(await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id))
+        if not hand.leads:
+            if hand.leader_died:
+                hand.leads, hand.leader_died, hand.stopping = True, False, asyncio.Event()
+                await self._work_on(store, vigil, hand, run, source)
+            return
         if report.state is not RunState.QUEUED:
             self._put_off.pop(run.id, None)
             self._tell(report)
@@ -226,7 +245,7 @@ class Crew:
     async def _dismiss(self) -> None:
         hands = list(self._hands.values())
         for hand in hands:
-            hand.stopping.set()
+            hand.stop()
         tasks = [hand.task for hand in hands if hand.task is not None]
         if tasks:
             await asyncio.wait(tasks)

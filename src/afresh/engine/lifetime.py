@@ -4,14 +4,14 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from afresh.core.errors import StoreError, StoreWaits
-from afresh.core.model import Worker
+from afresh.core.model import Run, RunId, Worker
 from afresh.engine.pause import heard
 from afresh.ports import Clock, Library, Store
 
@@ -139,6 +139,25 @@ def is_alive(worker: Worker, me: Worker, lease_seconds: float, now: datetime) ->
     if abs(now - worker.heartbeat_at) > timedelta(seconds=lease_seconds):
         return False
     return worker.host != me.host or process_exists(worker.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWorkers:
+    """The workers that really work, and the runs of others that they help in."""
+
+    names: frozenset[str]
+    helped: frozenset[RunId]
+
+    def work_on(self, run: Run) -> bool:
+        """Whether somebody leads a run, or helps in it and leads it as soon as its leader is missed."""
+        return run.worker in self.names or run.id in self.helped
+
+
+def live_workers(workers: Sequence[Worker], me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
+    """Those of some workers that really work."""
+    alive = [each for each in workers if is_alive(each, me, lease_seconds, now)]
+    helped = frozenset(each.helps for each in alive if each.helps is not None)
+    return LiveWorkers(frozenset(each.name for each in alive), helped)
 
 
 def process_exists(pid: int) -> bool:

@@ -9,6 +9,7 @@ from afresh.core.records import LinkRecord
 from afresh.core.scope import Rules
 from afresh.core.views import PageView
 from afresh.engine.adding import Check
+from afresh.engine.lifetime import LiveWorkers
 from afresh.ports import Library
 
 # The keys of a source's settings that are rules; all others are policy.
@@ -48,10 +49,10 @@ async def link_of(store: Library, number: int) -> LinkRecord:
     return link
 
 
-async def check_idle(store: Library, source: Source, alive: set[str]) -> None:
+async def check_idle(store: Library, source: Source, alive: LiveWorkers) -> None:
     """RunBusy, if a run of the source waits for a worker or is under way."""
     for run in await store.live_runs():
-        busy = run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
+        busy = run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.work_on(run))
         if run.source_id == source.id and busy:
             word = "waits for a worker" if run.state is RunState.QUEUED else "is under way"
             raise RunBusy(f"run {run.id} of {source.label} {word}: wait for it or cancel it", run.id)

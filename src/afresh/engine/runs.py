@@ -6,6 +6,7 @@ from datetime import datetime
 from afresh.core.errors import RunOver, Unknown, UsageError
 from afresh.core.model import Run, RunId, RunMode, RunState, Source
 from afresh.core.views import RunReport
+from afresh.engine.lifetime import LiveWorkers
 from afresh.engine.report import report_of
 from afresh.engine.status import live_report
 from afresh.ports import Library
@@ -14,7 +15,7 @@ LISTED = 200  # runs of one source that are looked through
 
 
 async def runs_of(
-    store: Library, sources: Sequence[Source], alive: set[str], now: datetime
+    store: Library, sources: Sequence[Source], alive: LiveWorkers, now: datetime
 ) -> list[RunReport]:
     """The runs of some sources, newest first."""
     found = [
@@ -47,9 +48,9 @@ async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
     return report_of(cancelled, source)
 
 
-async def waits_for_work(store: Library, alive: set[str]) -> bool:
+async def waits_for_work(store: Library, alive: LiveWorkers) -> bool:
     """Whether a run is open that no process works on."""
     return any(
-        run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker not in alive)
+        run.state is RunState.QUEUED or (run.state is RunState.RUNNING and not alive.work_on(run))
         for run in await store.live_runs()
     )

@@ -10,7 +10,7 @@ from afresh.core.masking import mask_secrets
 from afresh.core.model import Run, RunMode, RunState, Source, SourceId, Worker
 from afresh.core.schedule import DueTally
 from afresh.core.views import Freshness, RunReport, SourceView, StoreStatus, WorkerView
-from afresh.engine.lifetime import is_alive
+from afresh.engine.lifetime import LiveWorkers, live_workers
 from afresh.engine.report import report_of
 from afresh.engine.settled import max_age_of, trouble_with
 from afresh.engine.tools import Tools
@@ -52,7 +52,7 @@ async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: s
     )
 
 
-async def _workers(store: Library, alive: set[str]) -> tuple[WorkerView, ...]:
+async def _workers(store: Library, alive: LiveWorkers) -> tuple[WorkerView, ...]:
     """The processes at work, the oldest first: each is known by a name for every run it works on."""
     held, led = await store.held_by(), defaultdict(list)
     for run in await store.live_runs():
@@ -60,7 +60,7 @@ async def _workers(store: Library, alive: set[str]) -> tuple[WorkerView, ...]:
             led[run.worker].append(int(run.id))
     processes = defaultdict(list)
     for worker in await store.workers():
-        if worker.name in alive:
+        if worker.name in alive.names:
             processes[worker.host, worker.pid].append(worker)
     views = [
         WorkerView(
@@ -122,24 +122,24 @@ async def _fresh(
     )
 
 
-async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: datetime) -> set[str]:
-    """The names of those who really work."""
-    return {each.name for each in await store.workers() if is_alive(each, me, lease_seconds, now)}
+async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
+    """Those who really work."""
+    return live_workers(await store.workers(), me, lease_seconds, now)
 
 
-async def view_of(store: Library, tools: Tools, source: Source, alive: set[str]) -> SourceView:
+async def view_of(store: Library, tools: Tools, source: Source, alive: LiveWorkers) -> SourceView:
     """A source with its numbers; a run whose process is gone is not shown as running."""
     view = replace(await store.source_view(source), trouble=trouble_with(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
     run = await store.run_by_id(view.last_run)
-    if run is not None and run.state is RunState.RUNNING and run.worker not in alive:
+    if run is not None and run.state is RunState.RUNNING and not alive.work_on(run):
         return replace(view, last_state=RunState.CANCELLED)
     return view
 
 
 async def whole_view_of(
-    store: Library, tools: Tools, source: Source, alive: set[str], serving: Model | None
+    store: Library, tools: Tools, source: Source, alive: LiveWorkers, serving: Model | None
 ) -> SourceView:
     """The same with what takes longer to count: chunks that lack vectors of the serving model."""
     view = await view_of(store, tools, source, alive)
@@ -147,22 +147,22 @@ async def whole_view_of(
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
 
 
-def awaited_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+def awaited_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
     """The same for who waits for its end: one whose process is gone is taken up by whoever works next."""
     report = live_report(run, source, alive, now)
     taken_up = run.mode not in (RunMode.CHECK, RunMode.SYNC)
-    if run.state is RunState.RUNNING and run.worker not in alive and taken_up:
+    if run.state is RunState.RUNNING and not alive.work_on(run) and taken_up:
         return replace(report, state=RunState.QUEUED)
     return report
 
 
-def live_report(run: Run, source: Source, alive: set[str], now: datetime) -> RunReport:
+def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> RunReport:
     """What a run has done so far; one whose process is gone is shown as interrupted."""
     if run.state is RunState.QUEUED:
         return replace(report_of(run, source), seconds=max(0.0, (now - run.started_at).total_seconds()))
     if run.state is not RunState.RUNNING:
         return report_of(run, source)
-    if run.worker in alive:
+    if alive.work_on(run):
         return report_of(replace(run, finished_at=now), source)
     command = "sync" if run.mode is RunMode.SYNC else "refresh"
     goes_on = f"interrupted; `afresh {command} {source.label}` goes on where it was"

@@ -226,6 +226,7 @@ def worker_from(row: Row) -> Worker:
         pid=row["pid"],
         heartbeat_at=certain(row["heartbeat_at"]),
         started_at=at(row["started_at"]),
+        helps=None if row["helps"] is None else RunId(row["helps"]),
     )
 
 

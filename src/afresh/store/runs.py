@@ -161,8 +161,9 @@ class Runs:
     ) -> bool:
         alive = {row["name"] for row in await tx.all("workers")}
         if run.state is RunState.RUNNING and run.worker in alive and run.worker != worker:
-            told = f"run {run.id} is under way in another process ({run.worker}); wait or stop it"
-            raise RunBusy(told, run.id)
+            row = await tx.one("source_by_id", source=run.source_id)
+            label = source_from(row).label if row else "its source"
+            raise RunBusy(f"run {run.id} of {label} is already in progress; wait for it or cancel it", run.id)
         if run.mode is RunMode.CHECK:
             return False  # whoever wanted it is gone
         if mode is RunMode.CHECK:

@@ -94,9 +94,11 @@ class SqlStore(
         self._depths.pop(run.id, None)
         return run, resumed
 
-    async def join_run(self, run: RunId) -> Run | None:
+    async def join_run(self, run: RunId, worker: str) -> Run | None:
         """A run to lend a hand in; what is remembered of links may be older than it."""
         self._links.forget()
+        async with self.db.write() as tx:
+            await tx.run("help_run", run=run, worker=worker)
         return await self.run_by_id(run)
 
     async def release(self, worker: str, now: datetime) -> None:

@@ -110,6 +110,9 @@ insert into workers (name, host, pid, started_at, heartbeat_at) values (:name, :
 on conflict (name) do update
 set host = excluded.host, pid = excluded.pid, started_at = excluded.started_at, heartbeat_at = excluded.heartbeat_at
 
+-- help_run
+update workers set helps = :run where name = :worker
+
 -- mend_times
 update page_crawls set scheduled_for = :now, updated_at = :now
 where run_id = :run and outcome is null and locked_at is null and updated_at > :now

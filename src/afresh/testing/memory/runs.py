@@ -219,8 +219,8 @@ class MemoryRuns(MemoryEndings):
 
     def _may_resume(self, run: Run, mode: RunMode, full: bool, worker: str | None, now: datetime) -> bool:
         if run.state is RunState.RUNNING and run.worker in self.tables.workers and run.worker != worker:
-            told = f"run {run.id} is under way in another process ({run.worker}); wait or stop it"
-            raise RunBusy(told, run.id)
+            label = self.tables.sources[run.source_id].source.label
+            raise RunBusy(f"run {run.id} of {label} is already in progress; wait for it or cancel it", run.id)
         if run.mode is RunMode.CHECK:
             return False
         if mode is RunMode.CHECK:
@@ -249,8 +249,10 @@ class MemoryRuns(MemoryEndings):
         """One run."""
         return self.tables.runs.get(run)
 
-    async def join_run(self, run: RunId) -> Run | None:
+    async def join_run(self, run: RunId, worker: str) -> Run | None:
         """A run to lend a hand in."""
+        if worker in self.tables.workers:
+            self.tables.workers[worker] = replace(self.tables.workers[worker], helps=run)
         return await self.run_by_id(run)
 
     async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
@@ -272,8 +274,8 @@ class MemoryRuns(MemoryEndings):
     async def beat(self, worker: Worker) -> bool:
         """Renew every lease of a worker at once; False if others took it for dead."""
         known = self.tables.workers.get(worker.name)
-        since = known.started_at if known else worker.heartbeat_at
-        self.tables.workers[worker.name] = replace(worker, started_at=since)
+        since, helps = (known.started_at, known.helps) if known else (worker.heartbeat_at, None)
+        self.tables.workers[worker.name] = replace(worker, started_at=since, helps=helps)
         return known is not None
 
     async def workers(self) -> list[Worker]:
