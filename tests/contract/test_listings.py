@@ -7,6 +7,7 @@ from tests.contract.desk import Desk, at, read
 from afresh.core.ending import Ending
 from afresh.core.looks import Failed, Gone, Outcome, Refused, Seen, Validators
 from afresh.core.model import Listed, RunMode, RunState
+from afresh.core.retention import Prunable
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", etag='"1"'), "b": read("Page b")}
 
@@ -121,3 +122,128 @@ async def test_a_page_that_is_gone_is_not_on_record(desk: Desk) -> None:
     await desk.crawl(SITE)
     await desk.crawl({**SITE, "b": Gone()}, RunMode.REFRESH)
     assert await desk.store.on_record_at(desk.source.id, [at("a"), at("b")]) == [Listed(at("a"), 1)]
+
+
+# ---- the attempt of a listing
+
+
+async def listed_again(desk: Desk, *queued: str) -> None:
+    """A run in which a listing shows all pages but those queued to be as they were."""
+    desk.clock.advance(60)
+    await desk.begin(RunMode.REFRESH)
+    if queued:
+        await desk.enqueue(*queued)
+    await desk.store.believe_listing(desk.run, desk.clock())
+    await desk.look(SITE)
+    await desk.finish()
+
+
+async def outcomes(desk: Desk, path: str) -> list[tuple[int | None, Outcome | None, bool]]:
+    """The history of a path that is over: run, outcome, and whether a listing stands for it."""
+    done = [each for each in await desk.attempts(path) if each.outcome is not None]
+    return [(each.run_id, each.outcome, each.unchanged is not None) for each in done]
+
+
+async def test_R10_G4_one_attempt_of_the_listing_stands_for_the_pages_it_shows_unchanged(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    first = desk.run.id
+    await listed_again(desk, "a")
+    again = desk.run.id
+    [*_, row] = await desk.store.attempts_of_run(again, limit=9)
+    assert (row.url, row.page_id, row.run_id, row.unchanged) == (desk.source.url, None, again, 2)
+    assert (row.outcome, row.completed_at) == (Outcome.NOT_MODIFIED, desk.clock())
+    assert row.reason == "the listing shows 2 pages unchanged"
+    assert len(await desk.store.attempts_of_run(again, limit=9)) == 2, "one for page a, one for the rest"
+    proven = [(first, Outcome.SUCCESS, False), (again, Outcome.NOT_MODIFIED, True)]
+    assert await outcomes(desk, "b") == await outcomes(desk, "") == proven
+    assert await outcomes(desk, "a") == [(first, Outcome.SUCCESS, False), (again, Outcome.SUCCESS, False)]
+    page = await desk.page("b")
+    latest, _, _, number = await desk.store.evidence(page)
+    assert latest is not None
+    assert latest.reason == f"unchanged by the listing of {desk.source.url}, run {again}"
+    assert (latest.id, number) == (row.id, 2)
+    newest = (await desk.store.attempt_records(page.id, limit=1))[0]
+    if newest.outcome is None:  # the next look waits
+        newest = (await desk.store.attempt_records(page.id, below=newest.id, limit=1))[0]
+    parts = [newest, *await desk.store.attempt_records(page.id, below=newest.id, limit=9)]
+    told = [each for each in await desk.store.history(page.id) if each.outcome is not None]
+    assert [each for each in parts if each.outcome is not None] == told
+
+
+async def test_R10_a_listing_that_shows_nothing_unchanged_has_no_attempt(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await listed_again(desk, "", "a", "b")
+    assert {each.unchanged for each in await desk.store.attempts_of_run(desk.run.id, limit=9)} == {None}
+
+
+async def test_R10_a_run_that_goes_on_keeps_one_attempt_for_its_listing(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.begin(RunMode.REFRESH)
+    others = [(await desk.page("b")).id]
+    await desk.store.believe_listing(desk.run, desk.clock(), others)
+    await desk.store.believe_listing(desk.run, desk.clock())
+    [row] = await desk.store.attempts_of_run(desk.run.id, limit=9)
+    assert (row.unchanged, row.reason) == (3, "the listing shows 3 pages unchanged")
+    assert [listing for _, _, listing in await outcomes(desk, "b")] == [False, True]
+
+
+async def test_R10_a_source_as_it_was_has_one_attempt_for_all_its_pages(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    await desk.store.record_listing(desk.source.id, [Listed(at(path)) for path in ("", "a", "b")])
+    desk.clock.advance(60)
+    await desk.begin(RunMode.REFRESH)
+    for _ in range(2):
+        await desk.store.tell_unchanged(desk.run, desk.clock(), [(await desk.page("b")).id])
+    [row] = await desk.store.attempts_of_run(desk.run.id, limit=9)
+    assert (row.unchanged, row.url) == (2, desk.source.url)
+    assert [listing for _, _, listing in await outcomes(desk, "a")] == [False, True]
+    assert [listing for _, _, listing in await outcomes(desk, "b")] == [False], "it is asked by itself"
+
+
+async def test_R10_a_listing_stands_for_no_page_that_was_not_there_or_not_read(desk: Desk) -> None:
+    broken = Failed(outcome=Outcome.FAILED, reason="no answer")
+    await desk.crawl({**SITE, "a": broken})
+    await desk.crawl({**SITE, "": read("Root", "a"), "a": broken, "b": Gone()})
+    await listed_again(desk)
+    await desk.crawl({**SITE, "": read("Root", "a", "b", "c"), "c": read("Page c")})
+    for path in ("a", "b", "c"):
+        assert not any(listing for _, _, listing in await outcomes(desk, path)), path
+    assert any(listing for _, _, listing in await outcomes(desk, ""))
+    latest, *_ = await desk.store.evidence(await desk.page(""))
+    assert latest is not None
+    assert latest.run_id == desk.run.id, "its row was opened before the listing, and ended after it"
+    assert [each.run_id for each in await desk.attempts("") if each.outcome] == sorted(
+        each.run_id or 0 for each in await desk.attempts("") if each.outcome
+    )
+
+
+async def test_R10_a_listing_of_another_source_says_nothing(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    other = await Desk.at(desk.store, desk.clock, "other")
+    await other.crawl(SITE)
+    await listed_again(other)
+    assert not any(listing for _, _, listing in await outcomes(desk, "b"))
+    assert any(listing for _, _, listing in await outcomes(other, "b"))
+
+
+async def test_R10_a_page_dropped_by_hand_is_not_shown_unchanged(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    desk.clock.advance(60)
+    assert await desk.store.drop_page((await desk.page("b")).id, desk.clock())
+    await listed_again(desk)
+    assert not any(listing for _, _, listing in await outcomes(desk, "b"))
+
+
+async def test_R10_retention_keeps_the_newest_attempt_of_a_listing(desk: Desk) -> None:
+    await desk.crawl(SITE)
+    other = await Desk.at(desk.store, desk.clock, "other")
+    await other.crawl(SITE)
+    for each in (desk, desk, desk, other):
+        await listed_again(each)
+    newest = other.run.id
+    desk.clock.advance(days=1)
+    counted = (await desk.store.count_prunable(Prunable(attempts=desk.clock()))).attempts
+    removed, _ = await desk.store.prune_attempts(desk.clock(), after=0, limit=999)
+    assert removed == counted == 2, "those of listings with a newer one; each page keeps its latest"
+    assert [listing for _, _, listing in await outcomes(desk, "b")] == [False, True]
+    assert (await outcomes(other, "b"))[-1] == (newest, Outcome.NOT_MODIFIED, True)

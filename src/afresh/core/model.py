@@ -196,6 +196,7 @@ class Attempt:
     reason: str | None = None  # the evidence: why the outcome is what it is
     created_at: datetime
     updated_at: datetime
+    unchanged: int | None = None  # of a listing: how many pages it shows unchanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

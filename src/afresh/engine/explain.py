@@ -1,6 +1,6 @@
 """Why a page is as it is: the evidence of the last look, in one sentence and its facts."""
 
-from afresh.core.history import HistoryEntry, history_entry
+from afresh.core.history import HistoryEntry, history_entry, recency
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, SourceId
 from afresh.core.retention import REMOVED
 from afresh.core.views import PageView, Why
@@ -47,8 +47,8 @@ async def history_of(store: Library, url: str, source: SourceId | None) -> list[
     found = {entry.id: entry for entry in await store.history_by_url(url, source)}
     for page, _, name, version in await store.find_pages(url, source):
         for attempt in await store.history(page.id):
-            found.setdefault(attempt.id, history_entry(attempt, name, version))
-    newest = sorted(found.values(), key=lambda entry: -entry.id)
+            found[attempt.id] = history_entry(attempt, name, version)
+    newest = sorted(found.values(), key=recency, reverse=True)
     order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
     return sorted(newest, key=lambda entry: order[_label(entry)])
 

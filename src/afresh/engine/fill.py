@@ -157,8 +157,8 @@ async def _fill_from_same_listing(course: Course, listed: list[Listed], now: dat
     await _take_turns(course, in_turn, now)
     await _look_at(course, unsound, now)
     asked = unsound if run.mode is RunMode.DUE else [*unsound, *in_turn]
-    unasked = {page.url for page in walked} - {item.url for item in asked}
-    await store.tell_unchanged(run, now, others=len(unasked))
+    urls = {item.url for item in asked}
+    await store.tell_unchanged(run, now, [page.id for page in walked if page.url not in urls])
 
 
 async def _take_turns(course: Course, in_turn: Sequence[Listed], now: datetime) -> None:

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from afresh.core.history import newest_first
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, ChangeKind, PageId, Run, RunId, RunState
 from afresh.core.records import (
@@ -22,6 +24,8 @@ from afresh.store.dialect import Database, Row, Session
 from afresh.store.reads import LOOKED_AT, SHOWN_PAGES, asked_pages, change_from
 from afresh.store.records import at, attempt_from, page_view, run_from
 from afresh.store.sql import of_sources
+
+LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC)  # behind a row that is still open come all that are over
 
 
 class ByNumber:
@@ -110,10 +114,14 @@ class ByNumber:
             return [change_from(row) for row in rows]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
-        """Attempts of a page with a number below, newest first."""
+        """Attempts of a page behind that with a number, newest first; listings that show it unchanged too."""
         async with self.db.read() as tx:
-            rows = await tx.all("attempt_records", page=page, top=below, limit=limit)
-            return [attempt_from(row) for row in rows]
+            place = await tx.one("attempt_place", top=below) if below is not None else None
+            until = (at(place["completed_at"]) or LAST_MOMENT) if place else None
+            asked = {"page": page, "top": below, "until": until, "limit": limit}
+            own = map(attempt_from, await tx.all("attempt_records", **asked))
+            listings = map(attempt_from, await tx.all("listings_of_page", **asked))
+            return newest_first(own, listings)[:limit]
 
     async def attempts_of_run(
         self,

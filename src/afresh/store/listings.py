@@ -4,11 +4,15 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from afresh.core.history import listing_reason
 from afresh.core.listing import OnRecord
-from afresh.core.model import Listed, PageId, Run, SourceId
+from afresh.core.model import Attempt, Listed, PageId, Run, SourceId
 from afresh.core.tally import total
-from afresh.store.dialect import Database
-from afresh.store.records import at, run_from, validators_from
+from afresh.core.urls import domain_of
+from afresh.store.dialect import Database, Session
+from afresh.store.records import at, attempt_from, run_from, validators_from
+
+EVERY_LISTING = 1_000_000_000
 
 
 class Listings:
@@ -65,9 +69,10 @@ class Listings:
             before = run_from(row).counts if row else {}
             found = {"checked": number, "not_modified": number, "known_asked": number}
             await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, found])))
+            await _note_listing(tx, run, now, number, others)
             return number
 
-    async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
+    async def tell_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
         """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("run_by_id", run=run.id)
@@ -76,9 +81,10 @@ class Listings:
                 return
             await tx.run("tell_unchanged", source=run.source_id, now=now, started=run.started_at)
             queued = await tx.one("queued_with_content", run=run.id)
-            number = max(0, run.known - others - (queued["number"] if queued else 0))
+            number = max(0, run.known - len(others) - (queued["number"] if queued else 0))
             found = {"checked": number, "not_modified": number, "known_asked": number, "told": number}
             await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, found])))
+            await _note_listing(tx, run, now, number, others)
 
     async def has_mark(self, source: SourceId, mark: str | None) -> bool:
         """Whether the record is still what a mark names."""
@@ -90,3 +96,29 @@ class Listings:
         """From now on the record may differ from the state that the mark names."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
+
+
+async def listings_of_page(tx: Session, page: PageId, limit: int = EVERY_LISTING) -> list[Attempt]:
+    """Attempts of listings that show a page unchanged in runs that did not ask for it, newest first."""
+    rows = await tx.all("listings_of_page", page=page, top=None, until=None, limit=limit)
+    return [attempt_from(row) for row in rows]
+
+
+async def _note_listing(tx: Session, run: Run, now: datetime, number: int, others: Sequence[PageId]) -> None:
+    """Write the one attempt that stands for the pages a listing shows unchanged, `others` left out."""
+    if not number:
+        return
+    source = await tx.one("source_by_id", source=run.source_id)
+    before = await tx.one("listing_attempt", run=run.id)
+    untold: str | None = None  # null: the listing tells of every page
+    if others:  # only those that are listed too have to be named: the rest is known by not being listed
+        rows = await tx.all("listed_among", source=run.source_id, others=list(others))
+        untold = "".join(f",{row['id']}" for row in rows) + ","
+    number += before["unchanged"] if before else 0
+    said = {"now": now, "number": number, "reason": listing_reason(number), "untold": untold}
+    if before is not None:
+        await tx.run("extend_listing_attempt", crawl=before["id"], **said)
+    elif source is not None:
+        url = source["url"]
+        domain = domain_of(url) if "://" in url else ""
+        await tx.run("insert_listing_attempt", run=run.id, url=url, domain=domain, **said)

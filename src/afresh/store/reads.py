@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from afresh.core.doubt import SAME
-from afresh.core.history import HistoryEntry
+from afresh.core.history import HistoryEntry, newest_first
 from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
@@ -14,6 +14,7 @@ from afresh.core.sketch import WIDTH, likeness, sketch_of
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.store.cases import in_any_case
 from afresh.store.dialect import Database, Row
+from afresh.store.listings import listings_of_page
 from afresh.store.records import at, attempt_from, certain, history_from, page_from, page_view, source_from
 
 MANY = 1_000_000_000  # "no limit", in SQL
@@ -92,9 +93,10 @@ class Reads:
             return [row["url"] for row in rows]
 
     async def history(self, page: PageId) -> list[Attempt]:
-        """All attempts of a page, newest first."""
+        """All attempts of a page, newest first, and those of listings that show it unchanged."""
         async with self.db.read() as tx:
-            return [attempt_from(row) for row in await tx.all("history", page=page)]
+            own = map(attempt_from, await tx.all("history", page=page))
+            return newest_first(own, await listings_of_page(tx, page))
 
     async def history_by_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
         """All attempts of an address, newest first, also where the page is no more."""
@@ -112,11 +114,14 @@ class Reads:
                 "linked_from", source=page.source_id, url=page.url, page=page.id, limit=shown, most=LOOKED_AT
             )
             count = await tx.one("attempts_count", page=page.id)
+            listings = await tx.one("count_listings_of_page", page=page.id)
+            own = [attempt_from(latest)] if latest else []
+            newest = newest_first(own, await listings_of_page(tx, page.id, limit=1))
             return (
-                attempt_from(latest) if latest else None,
+                newest[0] if newest else None,
                 at(following["scheduled_for"]) if following else None,
                 tuple(row["url"] for row in linked),
-                count["attempts"] if count else 0,
+                (count["attempts"] if count else 0) + (listings["listings"] if listings else 0),
             )
 
     async def link_to(

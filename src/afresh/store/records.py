@@ -210,6 +210,7 @@ def attempt_from(row: Row) -> Attempt:
         reason=row["reason"],
         created_at=certain(row["created_at"]),
         updated_at=certain(row["updated_at"]),
+        unchanged=row["unchanged"],
     )
 
 

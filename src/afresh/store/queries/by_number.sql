@@ -132,7 +132,15 @@ order by c.id
 limit :limit
 
 -- attempt_records
-select * from page_crawls where page_id = :page and (:top is null or id < :top) order by id desc limit :limit
+select * from page_crawls
+where page_id = :page and (
+    :top is null or (:until is null and id < :top)
+    or completed_at < :until or (completed_at = :until and id < :top)
+)
+order by (completed_at is null) desc, completed_at desc, id desc limit :limit
+
+-- attempt_place
+select outcome, completed_at from page_crawls where id = :top
 
 -- attempts_with_outcome
 select * from page_crawls

@@ -298,6 +298,22 @@ update sources set told_at = :now, told_run_at = :started where id = :source
 select count(*) as number from page_crawls c join pages p on p.id = c.page_id
 where c.run_id = :run and c.outcome is null and p.content_hash is not null
 
+-- listed_among
+select id from pages where source_id = :source and listed = 1 and id in {list others} order by id
+
+-- listing_attempt
+select id, unchanged from page_crawls where run_id = :run and unchanged is not null
+
+-- insert_listing_attempt
+insert into page_crawls (
+    run_id, url, domain, scheduled_for, completed_at, outcome, reason, created_at, updated_at, unchanged, untold
+) values (:run, :url, :domain, :now, :now, 'not_modified', :reason, :now, :now, :number, :untold)
+
+-- extend_listing_attempt
+update page_crawls
+set completed_at = :now, updated_at = :now, reason = :reason, unchanged = :number, untold = :untold
+where id = :crawl
+
 -- believe_listing
 update pages
 set crawl_time = :started, last_seen = :started, checked_at = :now

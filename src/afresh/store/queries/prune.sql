@@ -73,6 +73,10 @@ where id > :after and id <= :top and completed_at <= :before and outcome is not 
         select 1 from page_crawls n
         where n.page_id = page_crawls.page_id and n.id > page_crawls.id and n.outcome is not null and n.outcome <> 'cancelled'
     ))
+    and (unchanged is null or not exists (select 1 from runs k where k.id = page_crawls.run_id) or exists (
+        select 1 from runs k join runs m on m.source_id = k.source_id join page_crawls n on n.run_id = m.id
+        where k.id = page_crawls.run_id and n.unchanged is not null and n.id > page_crawls.id
+    ))
 
 -- count_prunable_attempts
 select count(*) as number from page_crawls where completed_at <= :before and outcome is not null
@@ -83,6 +87,10 @@ select count(*) as number from page_crawls where completed_at <= :before and out
     and (page_id is null or exists (
         select 1 from page_crawls n
         where n.page_id = page_crawls.page_id and n.id > page_crawls.id and n.outcome is not null and n.outcome <> 'cancelled'
+    ))
+    and (unchanged is null or not exists (select 1 from runs k where k.id = page_crawls.run_id) or exists (
+        select 1 from runs k join runs m on m.source_id = k.source_id join page_crawls n on n.run_id = m.id
+        where k.id = page_crawls.run_id and n.unchanged is not null and n.id > page_crawls.id
     ))
 
 -- prune_changes

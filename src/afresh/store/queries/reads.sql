@@ -22,6 +22,54 @@ order by (p.status = 'active') desc, p.id
 -- history
 select * from page_crawls where page_id = :page order by id desc
 
+-- listings_of_page
+select c.* from pages p join runs r on r.source_id = p.source_id
+join page_crawls c on c.run_id = r.id and c.unchanged is not null
+where p.id = :page and (
+        :top is null or (:until is null and c.id < :top)
+        or c.completed_at < :until or (c.completed_at = :until and c.id < :top)
+    )
+    and (c.untold is null or (p.listed = 1 and c.untold not like '%,' || p.id || ',%'))
+    and not exists (select 1 from page_crawls o where o.page_id = p.id and o.run_id = c.run_id)
+    and (
+        select h.outcome from page_crawls h
+        where h.page_id = p.id and h.completed_at <= c.completed_at and (
+            h.outcome not in ('cancelled', 'abandoned') or h.reason like 'no link led here%'
+        )
+        order by h.completed_at desc, h.id desc limit 1
+    ) in ('success', 'not_modified')
+    and not exists (
+        select 1 from changes d
+        where d.page_id = p.id and d.kind = 'deleted' and d.at <= c.completed_at and not exists (
+            select 1 from page_crawls n
+            where n.page_id = p.id and n.outcome in ('success', 'not_modified')
+                and n.completed_at > d.at and n.completed_at <= c.completed_at
+        )
+    )
+order by c.completed_at desc, c.id desc limit :limit
+
+-- count_listings_of_page
+select count(*) as listings from pages p join runs r on r.source_id = p.source_id
+join page_crawls c on c.run_id = r.id and c.unchanged is not null
+where p.id = :page
+    and (c.untold is null or (p.listed = 1 and c.untold not like '%,' || p.id || ',%'))
+    and not exists (select 1 from page_crawls o where o.page_id = p.id and o.run_id = c.run_id)
+    and (
+        select h.outcome from page_crawls h
+        where h.page_id = p.id and h.completed_at <= c.completed_at and (
+            h.outcome not in ('cancelled', 'abandoned') or h.reason like 'no link led here%'
+        )
+        order by h.completed_at desc, h.id desc limit 1
+    ) in ('success', 'not_modified')
+    and not exists (
+        select 1 from changes d
+        where d.page_id = p.id and d.kind = 'deleted' and d.at <= c.completed_at and not exists (
+            select 1 from page_crawls n
+            where n.page_id = p.id and n.outcome in ('success', 'not_modified')
+                and n.completed_at > d.at and n.completed_at <= c.completed_at
+        )
+    )
+
 -- history_by_url
 select c.*, s.name as source_name, s.version as source_version
 from page_crawls c left join pages p on p.id = c.page_id left join runs r on r.id = c.run_id

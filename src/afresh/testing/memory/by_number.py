@@ -18,6 +18,7 @@ from afresh.core.records import (
     Sources,
 )
 from afresh.core.views import ChangeView, PageView
+from afresh.testing.memory.listings import attempts_of_page
 from afresh.testing.memory.reads import LOOKED_AT, SHOWN_PAGES, view_of
 from afresh.testing.memory.tables import Tables
 
@@ -132,10 +133,14 @@ class MemoryByNumber:
         return [replace(view, diff=None) for view in sorted(rows, key=lambda view: view.id)[:limit]]
 
     async def attempt_records(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
-        """Attempts of a page with a number below, newest first."""
-        rows = [row for row in self.tables.crawls.values() if row.page_id == page]
-        rows = [row for row in rows if below is None or row.id < below]
-        return sorted(rows, key=lambda row: -row.id)[:limit]
+        """Attempts of a page behind that with a number, newest first; listings that show it unchanged too."""
+        rows = attempts_of_page(self.tables, page)
+        numbers = [int(row.id) for row in rows]
+        if below in numbers:
+            rows = rows[numbers.index(below) + 1 :]
+        elif below is not None:
+            rows = [row for row in rows if row.id < below]
+        return rows[:limit]
 
     async def attempts_of_run(
         self,

@@ -4,9 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.history import listing_reason, newest_first, recency
 from afresh.core.listing import OnRecord
-from afresh.core.model import Listed, Page, PageId, PageStatus, Run, SourceId
+from afresh.core.looks import Outcome
+from afresh.core.model import (
+    Attempt,
+    ChangeKind,
+    CrawlId,
+    Listed,
+    Page,
+    PageId,
+    PageStatus,
+    Run,
+    RunId,
+    SourceId,
+)
 from afresh.core.tally import total
+from afresh.core.urls import domain_of
 from afresh.testing.memory.tables import PageRow, Tables
 
 
@@ -49,14 +63,41 @@ class MemoryListings:
         current, number = self.tables.runs[run.id], len(told)
         found = {"checked": number, "not_modified": number, "known_asked": number}
         self.tables.runs[run.id] = replace(current, counts=total([current.counts, found]), worked_at=now)
+        self._note_listing(run, now, number, others)
         return number
 
-    async def tell_unchanged(self, run: Run, now: datetime, *, others: int = 0) -> None:
+    def _note_listing(self, run: Run, now: datetime, number: int, others: Sequence[PageId]) -> None:
+        """Write the one attempt that stands for the pages a listing shows unchanged."""
+        tables = self.tables
+        if not number:
+            return
+        mine = [row for row in tables.crawls.values() if row.run_id == run.id and row.unchanged is not None]
+        number += sum(row.unchanged or 0 for row in mine)
+        url = tables.sources[run.source_id].source.url
+        crawl = mine[0].id if mine else CrawlId(next(tables.numbers))
+        tables.crawls[crawl] = Attempt(
+            id=crawl,
+            page_id=None,
+            run_id=run.id,
+            url=url,
+            domain=domain_of(url) if "://" in url else "",
+            scheduled_for=mine[0].scheduled_for if mine else now,
+            completed_at=now,
+            outcome=Outcome.NOT_MODIFIED,
+            reason=listing_reason(number),
+            created_at=mine[0].created_at if mine else now,
+            updated_at=now,
+            unchanged=number,
+        )
+        tables.untold[crawl] = frozenset(others) if others else None
+
+    async def tell_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
         """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
         if "told" in self.tables.runs[run.id].counts:
             return
-        unlisted = [row.page.id for row in self.tables.pages_of(run.source_id) if not row.listed]
-        number = await self.believe_listing(run, now, unlisted)
+        rows = self.tables.pages_of(run.source_id)
+        unlisted = {row.page.id for row in rows if not row.listed} | set(others)
+        number = await self.believe_listing(run, now, sorted(unlisted))
         current = self.tables.runs[run.id]
         self.tables.runs[run.id] = replace(current, counts=total([current.counts, {"told": number}]))
 
@@ -76,6 +117,41 @@ class MemoryListings:
 
     def _there(self, source: SourceId) -> list[Page]:
         return [row.page for row in self.tables.pages_of(source) if _is_there(row.page)]
+
+
+def attempts_of_page(tables: Tables, page: PageId) -> list[Attempt]:
+    """Return the attempts of a page and those of listings that show it unchanged, newest first."""
+    own = [row for row in tables.crawls.values() if row.page_id == page]
+    listings = [row for row in tables.crawls.values() if row.unchanged is not None]
+    return newest_first(own, [row for row in listings if _stands_for(tables, row, page, own)])
+
+
+def _stands_for(tables: Tables, listing: Attempt, page: PageId, own: Sequence[Attempt]) -> bool:
+    row, run = tables.pages.get(page), tables.runs.get(listing.run_id or RunId(0))
+    if row is None or run is None or run.source_id != row.page.source_id:
+        return False
+    untold = tables.untold[listing.id]
+    if untold is not None and (not row.listed or page in untold):
+        return False
+    ended = (Outcome.CANCELLED, Outcome.ABANDONED)
+    before = [
+        each
+        for each in own
+        if each.completed_at is not None
+        and each.completed_at <= recency(listing)[1]
+        and (each.outcome not in ended or (each.reason or "").startswith("no link led here"))
+    ]
+    last = max(before, key=recency, default=None)
+    if last is None or last.outcome not in (Outcome.SUCCESS, Outcome.NOT_MODIFIED):
+        return False
+    dropped = [
+        change.at
+        for owner, change in tables.changes.values()
+        if (owner, change.url, change.kind) == (run.source_id, row.page.url, ChangeKind.DELETED)
+    ]
+    since, until = recency(last)[1], recency(listing)[1]
+    gone = [at for at in dropped if since <= at <= until]
+    return not gone and all(each.run_id != listing.run_id for each in own)
 
 
 def _is_there(page: Page) -> bool:

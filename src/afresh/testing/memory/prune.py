@@ -100,12 +100,24 @@ class MemoryPruning:
             return False
         if self._is_open(attempt.run_id) or attempt.id == max(self.tables.crawls):
             return False
+        if attempt.unchanged is not None:
+            return self._has_newer_listing(attempt)
         return attempt.page_id is None or any(
             each.page_id == attempt.page_id
             and each.id > attempt.id
             and each.outcome not in (None, Outcome.CANCELLED)
             for each in crawls
         )
+
+    def _has_newer_listing(self, listing: Attempt) -> bool:
+        runs = self.tables.runs
+        mine = runs.get(listing.run_id) if listing.run_id is not None else None
+        newer = [
+            runs[each.run_id].source_id
+            for each in self.tables.crawls.values()
+            if each.unchanged is not None and each.id > listing.id and each.run_id in runs
+        ]
+        return mine is None or mine.source_id in newer
 
     def _is_open(self, run: RunId | None) -> bool:
         found = self.tables.runs.get(run) if run is not None else None

@@ -14,6 +14,7 @@ from afresh.core.model import Attempt, Held, Page, PageId, PageStatus, Run, RunI
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness
 from afresh.core.views import HostQueue, LinkView, PageView, SourceView
+from afresh.testing.memory.listings import attempts_of_page
 from afresh.testing.memory.tables import NOT_IN_INDEX, Tables
 
 SHOWN_PAGES = 20
@@ -93,8 +94,8 @@ class MemoryReads:
         return list(dict.fromkeys(urls))[:limit]
 
     async def history(self, page: PageId) -> list[Attempt]:
-        """All attempts of a page, newest first."""
-        return self._newest_first([row for row in self.tables.crawls.values() if row.page_id == page])
+        """All attempts of a page, newest first, and those of listings that show it unchanged."""
+        return attempts_of_page(self.tables, page)
 
     async def history_by_url(self, url: str, source: SourceId | None = None) -> list[HistoryEntry]:
         """All attempts of an address, newest first, also where the page is no more."""

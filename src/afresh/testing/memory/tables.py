@@ -117,6 +117,7 @@ class Tables:
     pages: dict[PageId, PageRow] = field(default_factory=dict)
     addresses: dict[tuple[SourceId, str], PageId] = field(default_factory=dict)
     crawls: dict[CrawlId, Attempt] = field(default_factory=dict)
+    untold: dict[CrawlId, frozenset[PageId] | None] = field(default_factory=dict)  # of attempts of listings
     open: dict[PageId, CrawlId] = field(default_factory=dict)  # the queue: at most one open row per page
     told: dict[PageId, Told] = field(default_factory=dict)  # of pages of the knowledge base
     caches: dict[str, str] = field(default_factory=dict)  # cache file → its digest

@@ -1,0 +1,3 @@
+alter table page_crawls add column unchanged integer;
+alter table page_crawls add column untold text;
+create index page_crawls_listings on page_crawls (run_id) where unchanged is not null;
