@@ -227,7 +227,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             checked_after=now - checked_within if checked_within else None,
         )
         asked = Asked(query=query, within=narrowed, mode=Mode(mode), limit=limit, every_chunk=every_chunk)
-        async with self._models.for_questions() as (embedder, notes):
+        async with self._models.for_questions(asked.mode) as (embedder, notes):
             found = await answer(self._store, asked, embedder, notes, context=context)
             old = older_pages(found.hits, now - max_age) if max_age is not None else {}
             if old:

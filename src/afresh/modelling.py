@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from afresh.config import Config
 from afresh.config.links import LinksSettings
+from afresh.core.asking import Mode
+from afresh.core.errors import StoreError
 from afresh.core.events import Listener
 from afresh.core.recipe import CHUNKER
 from afresh.engine.embedding import BATCH, Embedding
@@ -42,13 +44,31 @@ class Modelling:
         return wanted_model(self._config.embedding)
 
     @asynccontextmanager
-    async def for_questions(self) -> AsyncIterator[tuple[Embedder | None, Sequence[str]]]:
+    async def for_questions(
+        self, mode: Mode = Mode.HYBRID
+    ) -> AsyncIterator[tuple[Embedder | None, Sequence[str]]]:
         """What turns questions into vectors, and what there is to say about it."""
         async with self._chosen() as models:
             notes = models.notes
+            if mode is Mode.HYBRID:  # by words alone nothing is said, and by meaning always
+                notes = await self._unsaid(notes)
             if models.asking is None and models.wanted is not None and not notes:
                 notes = await self._unmade(models.wanted.model)
             yield models.asking, notes
+
+    async def _unsaid(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """Return notes; that the store cannot hold vectors is told once, and only where they are wanted."""
+        missing = self._store.no_vectors
+        if missing is None or missing not in notes:
+            return tuple(notes)
+        others = tuple(note for note in notes if note != missing)
+        if self.wanted() is None:
+            return others
+        try:
+            first = await self._store.is_first_notice("vectors", self._clock())
+        except StoreError:  # a store that may only be read cannot remember it
+            first = True
+        return (*others, missing) if first else others
 
     async def _unmade(self, model: str) -> tuple[str, ...]:
         """What to do where text is indexed that no model has made vectors of."""
@@ -64,7 +84,7 @@ class Modelling:
             model = models.wanted if body == "none" else models.acting
             embedding = self._embedding(model, store)
             try:
-                yield embedding, models.notes
+                yield embedding, await self._unsaid(models.notes)
             finally:
                 await _close(embedding)
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 from typing import cast
 from unittest.mock import patch
@@ -14,13 +15,15 @@ from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 from tests.postgres import Postgres
 
-from afresh.core.asking import Narrowed
+from afresh.config import load
+from afresh.core.asking import Mode, Narrowed
 from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
 from afresh.core.events import Notice
 from afresh.core.kb_cache import SeenCache
 from afresh.core.looks import Gone
 from afresh.core.text import text_hash
 from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
+from afresh.modelling import Modelling
 from afresh.ports import Access
 from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
@@ -345,6 +348,34 @@ async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, 
             with pytest.raises(StoreError, match="no pgvector"):
                 await store.keep_vectors("test/one", {"a": b"\0\0"}, clock())
             await store.close()
+
+
+async def test_U5_that_pgvector_is_missing_is_told_once_for_a_store(
+    postgres: Postgres, clock: FrozenClock, tmp_path: Path
+) -> None:
+    async def told(url: str, mode: Mode | None = None, *, provider: str = "local") -> list[str]:
+        """What a command of its own process says: a search, or a run."""
+        flags = {"store.url": url, "embedding.provider": provider}
+        store = await open_store(url)
+        models = Modelling(load(None, {}, flags, tmp_path), store, clock)
+        asking = models.for_questions(mode) if mode else models.for_run("full", store)
+        try:
+            async with asking as (_, notes):
+                return list(notes)
+        finally:
+            await store.close()
+
+    with (
+        patch("afresh.store.postgres.use_pgvector", return_value=False),
+        patch.object(Modelling, "wanted", lambda self: self._config.embedding.provider == "local" or None),
+    ):
+        async with postgres.bare() as url:
+            assert await told(url, provider="none") == []
+            await told(url, Mode.TEXT)  # whose answer shows no such note
+            [first] = await told(url)
+            assert "no pgvector" in first
+            assert [await told(url), await told(url, Mode.HYBRID)] == [[], []]
+            assert await told(url, Mode.VECTOR) == [first], "who asks by meaning hears why it cannot be"
 
 
 async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_finds(

@@ -1,12 +1,14 @@
 """A sync on record: a run with a number, and its documents as they were then and as they are now."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from tests.contract.desk import Desk, read
 from tests.contract.test_copies import SITE, hold_all, to_do
 
 from afresh.core.copies import Copy
 from afresh.core.model import Run, RunId, RunMode, RunState
+from afresh.core.retention import Prunable
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.engine.endings import Endings
 from afresh.ports.sync_runs import DocumentNote
@@ -116,3 +118,32 @@ async def test_R9_F144_a_sync_on_record_is_no_look_and_one_that_was_killed_is_cl
     assert second.id != mine.id
     await store.finish_sync_run(mine, RunState.COMPLETED, {}, None, desk.clock())
     assert await endings.look() == set()  # else the end of a sync would ask for the next
+
+
+async def test_R2_documents_of_syncs_go_with_the_attempts_but_not_those_of_the_latest_sync(
+    desk: Desk,
+) -> None:
+    await desk.join()
+    await desk.crawl(SITE)
+    await hold_all(desk)
+    store, (one, two, *_) = desk.store, await copies(desk)
+    elsewhere = replace(two, sink="elsewhere")
+    runs = []
+    for notes in ((one, two), (one, elsewhere), (one, two), (one,)):
+        run = await store.start_sync_run(desk.source.id, desk.worker, desk.clock())
+        await store.record_documents([note(run, copy, D.UPLOADED) for copy in notes], desk.clock())
+        runs.append(run)
+        if len(runs) < 4:
+            await store.finish_sync_run(run, RunState.COMPLETED, {}, None, desk.clock())
+        desk.clock.advance(days=1)
+    before = desk.clock()
+    early = Prunable(attempts=before - timedelta(days=9))
+    assert (await store.count_prunable(early)).attempts == await store.prune_documents(before, limit=0) == 0
+    counted = (await store.count_prunable(Prunable(attempts=before))).attempts
+    attempts, _ = await store.prune_attempts(before, after=0, limit=999)
+    removed = [await store.prune_documents(before, limit=3), await store.prune_documents(before, limit=3)]
+    assert removed == [3, 2], "a few at a time"
+    assert counted == attempts + 5
+    left = [[each.sink for each in await documents(desk, run)] for run in runs]
+    assert left == [[], ["elsewhere"], [], ["out"]], "the latest of each store, and those of an open run"
+    assert await store.prune_documents(before, limit=9) == 0

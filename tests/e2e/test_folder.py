@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tarfile
 from datetime import timedelta
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.inprocess import InProcess
-from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
+from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows, settings
+from tests.http.asking import ask
 
 from afresh.core.errors import UsageError
 from afresh.core.file_urls import file_url
+from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
 
@@ -311,3 +314,35 @@ async def test_nothing_to_read_is_told(kb: KnowledgeBase, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     report = await kb.crawl(str(tmp_path / "empty"), name="docs")
     assert "nothing was found that could be read" in report.notes[0]
+
+
+@EVERY_STORE
+async def test_R10_G4_history_and_why_name_the_listing_that_shows_a_file_unchanged(
+    kb: KnowledgeBase, docs: Path, store: Path
+) -> None:
+    await kb.crawl(str(docs), name="docs")
+    write(docs / "guide/use.md", "# Use\n\nAsk the slate oracle.", OLD + 1)
+    (report,) = await kb.refresh(["docs"])
+    root, file = file_url(str(docs)), file_url(str(docs / "guide/install.md"))
+    (listing,) = [each for each in await kb.attempts_of_run(report.run, limit=9) if each.unchanged]
+    assert (listing.outcome, listing.unchanged, listing.url) == ("not_modified", 2, root)
+    said = f"unchanged by the listing of {root}, run {report.run}"
+    proven, first = await kb.history(file)
+    assert (proven.run_id, proven.outcome, proven.reason, proven.source) == (
+        report.run,
+        "not_modified",
+        said,
+        "docs",
+    )
+    assert (first.outcome, first.unchanged) == ("success", None)
+    why = await kb.why(file)
+    assert (why.summary, why.attempts) == (said, 2)
+    changed = await kb.history(file_url(str(docs / "guide/use.md")))
+    assert [each.unchanged for each in changed if each.outcome] == [None, None]
+    app = make_app(kb, settings(store), works=False)
+    told = (await ask(app, "GET", f"/api/v1/pages/{why.page.id}/history")).told["items"]
+    assert (told[0]["run_id"], told[0]["reason"], told[0]["unchanged"]) == (report.run, said, 2)
+    pages = {f"/pages/{why.page.id}/attempts": said, f"/runs/{report.run}/attempts": "2 pages unchanged"}
+    for place, words in pages.items():
+        shown = (await ask(app, "GET", place)).body.decode()
+        assert words in re.sub(r"<wbr>|&#x200b;|\u200b", "", shown), place

@@ -1,16 +1,18 @@
 """The same URL twice: refused with the name of the source that has it, unless that is asked for."""
 
+import asyncio
 import json
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
-from tests.e2e.library import settings
+from tests.e2e.library import settings, url_of
 from tests.e2e.sites import lay
 from tests.http.asking import ask
 
 from afresh.core.errors import AlreadyKept
+from afresh.faces.cli import main
 from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
@@ -70,3 +72,35 @@ async def test_R5_C16_rest_answers_409_and_lists_one_per_source(
     assert again.status == 201
     found = (await ask(app, "GET", f"/api/v1/sources?url={tiny.at('/docs/')}")).told["items"]
     assert [each["name"] for each in found] == ["docs", "other"]
+
+
+async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(
+    kb: KnowledgeBase, tiny: TinySite, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay(tiny, {"/docs/": []})
+    url = tiny.at("/docs/")
+    await kb.crawl(url, name="docs", version="1")
+    await kb.crawl(url, name="other", again=True)
+    await kb.refresh(["docs@1"])
+    whole = await kb.history(url)
+    told = [(each.source, each.version) for each in whole]
+    assert told == sorted(told, key=told.index), "no source is told in two parts"
+    assert set(told) == {("docs", "1"), ("other", None)}
+    ended = [(each.source, each.outcome) for each in whole if each.outcome]
+    assert sorted(ended) == [("docs", "not_modified"), ("docs", "success"), ("other", "success")]
+    for label, number in (("docs@1", 2), ("other", 1)):
+        mine = await kb.history(url, within=label)
+        assert {each.source for each in mine} == {label.partition("@")[0]}
+        assert len([each for each in mine if each.outcome]) == number
+    command = ["history", url, "--store", url_of(store)]
+    assert await asyncio.to_thread(main, [*command, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    rows = rows if isinstance(rows, list) else rows["items"]
+    assert [(each["source"], each["version"]) for each in rows] == told
+    assert await asyncio.to_thread(main, [*command, "--in", "other", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {each["source"] for each in (rows if isinstance(rows, list) else rows["items"])} == {"other"}
+    assert await asyncio.to_thread(main, command) == 0
+    shown = capsys.readouterr().out
+    assert "docs@1" in shown
+    assert "other" in shown

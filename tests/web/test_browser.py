@@ -466,8 +466,8 @@ def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(
         expect(seen.page.locator(".map")).to_contain_text("nothing stands in the middle")
         assert seen.flaws() == []
         seen.page.goto("/runs/2/attempts")
-        expect(seen.page.locator("table.rows tbody tr")).to_have_count(1)
-        expect(seen.page.locator("main")).to_contain_text("checked by it, and need no attempt")
+        expect(seen.page.locator("table.rows tbody tr")).to_have_count(2)
+        expect(seen.page.locator("main")).to_contain_text("One attempt of the listing stands for all files")
 
 
 async def nothing(kb: KnowledgeBase, stand: Stand) -> None:

@@ -86,7 +86,8 @@ class Prune:
             if after is None:
                 break
             place = after
-        return removed
+        step = lambda: self._store.prune_documents(before, limit=ROWS_AT_ONCE)  # noqa: E731
+        return removed + await self._repeat("attempts", self._expected.attempts, step)
 
     async def _repeat(self, what: str, expected: int, step: Callable[[], Awaitable[int]]) -> int:
         removed = 0

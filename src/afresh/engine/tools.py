@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
+from afresh.core.asking import Mode
 from afresh.core.events import Listener
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.scope import Rules
@@ -155,7 +156,9 @@ class Models(Protocol):
         """The model that the settings name; None where search goes by words alone."""
         ...
 
-    def for_questions(self) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
+    def for_questions(
+        self, mode: Mode = Mode.HYBRID
+    ) -> AbstractAsyncContextManager[tuple[Embedder | None, Sequence[str]]]:
         """What turns questions into vectors, and what there is to say about it."""
         ...
 

@@ -41,6 +41,11 @@ class Pruning:
             removed = await tx.run("prune_attempts", after=after, top=row["last"], before=before)
             return removed, int(row["last"])
 
+    async def prune_documents(self, before: datetime, *, limit: int) -> int:
+        """Remove old documents of syncs; those of the latest sync of a source into a store stay."""
+        async with self.db.write() as tx:
+            return await tx.run("prune_documents", before=before, limit=limit)
+
     async def prune_changes(self, before: datetime, *, limit: int) -> int:
         """Remove old changes, unless a message about them waits; the newest stays."""
         async with self.db.write() as tx:
@@ -65,7 +70,8 @@ class Pruning:
                 pages += len(await tx.all("prunable_pages", **asked))
             return PruneCounts(
                 deleted_pages=pages,
-                attempts=await _count(tx, "count_prunable_attempts", prunable.attempts),
+                attempts=await _count(tx, "count_prunable_attempts", prunable.attempts)
+                + await _count(tx, "count_prunable_documents", prunable.attempts),
                 changes=await _count(tx, "count_prunable_changes", prunable.changes),
                 messages=await _count(tx, "count_prunable_outbox", prunable.outbox),
                 former_texts=await _count(tx, "count_prunable_former_texts", prunable.former_texts),

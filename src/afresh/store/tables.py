@@ -10,7 +10,7 @@ from afresh.store.sql import migrations
 from afresh.store.sqlite_schema import DDL, split
 
 PASSING = frozenset(
-    {"workers", "answers", "logins", "unkept_runs"}
+    {"workers", "answers", "logins", "unkept_runs", "notices"}
 )  # who works on a store, or asks it, does not go with it
 TIME = "time"
 _OF_SOURCES = "{column} in (select value from {sources})"

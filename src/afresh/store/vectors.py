@@ -28,6 +28,14 @@ class Vectors:
     _nearby: dict[str, tuple[int, Nearby]]
     _renewing: asyncio.Lock
 
+    async def is_first_notice(self, name: str, now: datetime) -> bool:
+        """Whether nobody was told something about this store before; from now on somebody was."""
+        async with self.db.read() as tx:
+            if await tx.one("notice", name=name) is not None:
+                return False
+        async with self.db.write() as tx:
+            return await tx.run("record_notice", name=name, now=now) > 0
+
     async def serving_model(self) -> Model | None:
         """The model that answers searches."""
         async with self.db.read() as tx:

@@ -93,6 +93,23 @@ select count(*) as number from page_crawls where completed_at <= :before and out
         where k.id = page_crawls.run_id and n.unchanged is not null and n.id > page_crawls.id
     ))
 
+-- prune_documents
+delete from sync_documents where (run_id, copy_id) in (
+    select d.run_id, d.copy_id from sync_documents d join runs r on r.id = d.run_id
+    where d.at <= :before and r.state not in ('queued', 'running', 'cancelled', 'needs_confirmation') and exists (
+        select 1 from runs m join sync_documents n on n.run_id = m.id
+        where m.source_id = r.source_id and m.id > r.id and n.sink = d.sink
+    )
+    order by d.run_id, d.copy_id limit :limit
+)
+
+-- count_prunable_documents
+select count(*) as number from sync_documents d join runs r on r.id = d.run_id
+where d.at <= :before and r.state not in ('queued', 'running', 'cancelled', 'needs_confirmation') and exists (
+    select 1 from runs m join sync_documents n on n.run_id = m.id
+    where m.source_id = r.source_id and m.id > r.id and n.sink = d.sink
+)
+
 -- prune_changes
 delete from changes where id in (
     select c.id from changes c where c.at <= :before and c.id < (select max(n.id) from changes n)

@@ -1,3 +1,9 @@
+-- notice
+select told_at from notices where name = :name
+
+-- record_notice
+insert into notices (name, told_at) values (:name, :now) on conflict (name) do nothing
+
 -- model_by_name
 select id, name, dimensions, serving from models where name = :name
 

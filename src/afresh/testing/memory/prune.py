@@ -123,6 +123,23 @@ class MemoryPruning:
         found = self.tables.runs.get(run) if run is not None else None
         return found is not None and found.state in OPEN
 
+    async def prune_documents(self, before: datetime, *, limit: int) -> int:
+        """Remove old documents of syncs; those of the latest sync of a source into a store stay."""
+        over = self._outlived_documents(before)[:limit]
+        for key in over:
+            del self.tables.sync_documents[key]
+        return len(over)
+
+    def _outlived_documents(self, before: datetime) -> list[tuple[RunId, int]]:
+        documents, runs, latest = self.tables.sync_documents, self.tables.runs, {}
+        for (run, _), (copy, _, _) in sorted(documents.items()):
+            latest[runs[run].source_id, copy.sink] = run
+        return [
+            (run, number)
+            for (run, number), (copy, _, at) in sorted(documents.items())
+            if at <= before and not self._is_open(run) and latest[runs[run].source_id, copy.sink] != run
+        ]
+
     async def prune_changes(self, before: datetime, *, limit: int) -> int:
         """Remove old changes, unless a message about them waits; the newest stays."""
         over = self._told_changes(before)[:limit]
@@ -175,6 +192,7 @@ class MemoryPruning:
             if pages
             else 0,
             attempts=sum(self._is_outlived(each, attempts) for each in tables.crawls.values())
+            + len(self._outlived_documents(attempts))
             if attempts
             else 0,
             changes=len(self._told_changes(changes)) if changes else 0,
