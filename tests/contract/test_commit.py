@@ -1,6 +1,7 @@
 """What a commit writes: the attempt, the page, its content, and nothing else."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.contract.asking import search
@@ -43,7 +44,7 @@ async def test_C6_one_time_stamps_source_pages_and_links_of_a_run(desk: Desk) ->
 
 
 async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]:
-    """Everything a reader of the index can see but check times."""
+    """Everything a reader of the index can see but check times, of which the row's own time is one."""
     pages = await desk.store.pages(desk.source.id, ALL_PAGES)
     hits = [
         replace(hit, checked_at=None, seen_at=None)
@@ -52,7 +53,9 @@ async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]
     ]
     links = [replace(link, crawl_time=None) for link in await desk.store.links(desk.source.id)]
     texts = [await desk.store.held(page.id) for page in pages]
-    still = [replace(page, checked_at=None, crawl_time=None, last_seen=None) for page in pages]
+    times = ("checked_at", "crawl_time", "last_seen", "last_scraped", "next_look", "updated_at")
+    looks: dict[str, Any] = dict.fromkeys(times)
+    still = [replace(page, **looks) for page in pages]
     return hits, links, texts, still
 
 
