@@ -218,7 +218,7 @@ def test_E15_no_other_command_takes_the_name_or_sets_the_rules_of_the_knowledge_
         assert "--name" in base.run("crawl", str(other), "--name", name, code=2)["error"]
     base.run()
     assert "init-kb" in base.run("crawl", str(base.notes), "--exclude", "*.txt", code=2)["error"]
-    base.run("crawl", str(base.notes), "--exclude", "*.txt", "--name", "mine")
+    base.run("crawl", str(base.notes), "--exclude", "*.txt", "--name", "mine", "--again")
     base.run()
     assert list(base.sources) == ["b.md", "sub/tea.txt"]
 

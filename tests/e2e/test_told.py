@@ -119,15 +119,6 @@ async def test_F17_damage_that_is_met_in_a_run_ends_it_and_blames_no_page(
     assert (healed.state, healed.changed) == ("completed", 1)
 
 
-async def test_a_first_crawl_that_read_nothing_says_how_to_forget_it(
-    kb: KnowledgeBase, tiny: TinySite
-) -> None:
-    tiny.down()
-    report = await kb.crawl(tiny.url, name="typo")
-    assert report.state == "failed"
-    assert any("afresh remove typo" in note for note in report.notes)
-
-
 async def test_headings_inside_a_chunk_weigh_more_than_its_text(kb: KnowledgeBase, tiny: TinySite) -> None:
     """Short sections share a chunk; each of their headings counts as one."""
     asks = "<h2>Why the name</h2><p>Because.</p><h2>Who pays</h2><p>Nobody.</p>"

@@ -207,34 +207,38 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
         lay(other, star(29))
         held = [host.hold(path) for host in (site, other) for path in ("/p0", "/p1", "/p2")]
         async with looking(store, url) as kb, looking(store, url) as helper:
-            await kb.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
+            number = (await kb.queue_crawl(site.url, name="docs", rules={"scope": "domain"})).run
             leader = program.start("worker")
             await held[0].arrived(timeout=60)
             asked = ask_noted(helper, monkeypatch)
             helping = asyncio.create_task(helper.work(once=True, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
-            before = (await kb.run(1)).seconds
+            before = (await kb.run(number)).seconds
             leader.kill()
             leader.communicate()
-            shown = await states(kb)
+            shown = await states(kb, number)
             assert set(shown) == {"running"}
             for each in held:
                 each.release()
             while not helping.done():
-                seen.update(await states(kb))
+                seen.update(await states(kb, number))
             assert await helping
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]
             assert seen <= {"running", "completed"}
-            assert (await kb.run(1)).seconds >= before - 1
+            assert (await kb.run(number)).seconds >= before - 1
             assert len(await told(kb)) == 61
     if dialect == "sqlite":
         assert_sound(store)
 
 
-async def states(kb: KnowledgeBase) -> list[str]:
-    """The state of run 1 as each list shows it, one after the other."""
+async def states(kb: KnowledgeBase, number: int) -> list[str]:
+    """The state of a run as each list shows it, one after the other."""
     status = (await kb.status()).runs
-    shown = [(await kb.runs("docs"))[0].state, (await kb.run(1)).state, (await kb.show("docs")).last_state]
+    shown = [
+        (await kb.runs("docs"))[0].state,
+        (await kb.run(number)).state,
+        (await kb.show("docs")).last_state,
+    ]
     return [str(state) for state in (*(run.state for run in status), *shown)]
 
 

@@ -98,7 +98,9 @@ async def test_S1_F114_no_face_takes_one(tmp_path: Path, monkeypatch: pytest.Mon
         for key in DANGEROUS:
             given = {"settings": {key: value}}
             await refused(client, "POST", f"{API}/sources", key, json={**new, **given})
-            await refused(client, "POST", f"{API}/sources", key, json={**new, "name": "other", **given})
+            await refused(
+                client, "POST", f"{API}/sources", key, json={**new, "name": "other", "again": True, **given}
+            )
             await refused(client, "POST", f"{API}/preview", key, json={"target": site, **given})
             await refused(client, "PATCH", f"{API}/sources/{number}", key, json=given)
             body = {"schedule": "@daily", key: value}

@@ -44,8 +44,8 @@ async def _fill_due(course: Course, now: datetime) -> None:
     if (await store.frontier_is_open(course.source.id, course.fingerprint))[0]:
         await store.enqueue(run, await store.frontier(course.source.id), limits, now)
     if (await store.backlog(run.id)).open:
-        roots = await follow_root(course)  # is the site well at all?
-        await store.enqueue(run, roots, replace(limits, budget=None), now)
+        roots = await _roots(course)  # is the site well at all?
+        await store.enqueue(run, roots or [], replace(limits, budget=None), now)
 
 
 async def _news(course: Course, now: datetime) -> list[Listed]:
@@ -76,10 +76,10 @@ async def _worth_a_look(course: Course, news: Sequence[Listed], now: datetime) -
 
 async def _fill_from_root(course: Course, now: datetime) -> None:
     store, run = course.kit.store, course.run
-    roots = await follow_root(course)
+    roots = await _roots(course)
     lister = course.kit.lister
-    await store.enqueue(run, roots, course.limits, now)
-    if course.lost_root:
+    await store.enqueue(run, roots or [], course.limits, now)
+    if roots is None or course.lost_root:
         return
     await store.enqueue_known(run, course.limits, now)
     listed = await _listed(course)
@@ -181,6 +181,13 @@ async def _look_at(course: Course, asked: Sequence[Listed], now: datetime) -> No
 def _again(course: Course, walked: Sequence[OnRecord]) -> list[Listed]:
     """Pages that are found by links, to be asked again unless only what is due is."""
     return [] if course.run.mode is RunMode.DUE else [Listed(page.url, page.depth) for page in walked]
+
+
+async def _roots(course: Course) -> list[Listed] | None:
+    """Where the source starts; None if the run is told to stop before that is known."""
+    roots = await _unless_stopped(follow_root(course), course.stopping)
+    course.unfilled = roots is None
+    return roots
 
 
 async def _listed(course: Course) -> list[Listed] | None:

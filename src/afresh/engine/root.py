@@ -12,6 +12,7 @@ A chain counts as permanent only if every redirect of it is.
 """
 
 from dataclasses import replace
+from datetime import timedelta
 
 from afresh.core.decide import request_for
 from afresh.core.doubt import Trust, doubt_of, is_wall
@@ -25,6 +26,7 @@ from afresh.engine.politely import fetch_politely
 from afresh.engine.signs import signs_of
 
 MAX_ROOT_MOVES = 5
+MAX_DELAY_SECONDS = 60  # a host that may be asked later than that rests
 
 
 async def follow_root(course: Course) -> list[Listed]:
@@ -71,6 +73,12 @@ async def _page_at(course: Course, url: str) -> Page | None:
 async def _ask(course: Course, url: str, page: Page | None) -> Fetched | None:
     """Ask for a URL, with the validators of a page where that URL issued them; None if its host rests."""
     kit, request = course.kit, Request(url=url)
+    soon = kit.clock() + timedelta(seconds=MAX_DELAY_SECONDS)
+    if any(
+        host.next_allowed_at and host.next_allowed_at > soon
+        for host in await kit.store.host_states([domain_of(url)])
+    ):
+        return None
     if page is not None:
         known = request_for(page, kit.policy, kit.clock(), full=kit.full)
         validators = known.validators

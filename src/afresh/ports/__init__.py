@@ -42,6 +42,7 @@ from afresh.ports.by_number import Numbered as Numbered
 from afresh.ports.copies import Copies as Copies
 from afresh.ports.hooks import Inbox as Inbox
 from afresh.ports.hooks import Outbox as Outbox
+from afresh.ports.hosts import HostRecords as HostRecords
 from afresh.ports.link_scores import LinkAnswers as LinkAnswers
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.measures import Measured as Measured
@@ -200,7 +201,7 @@ class Shelf(Protocol):
         ...
 
 
-class Store(LinkAnswers, Copies, SyncRecords, Rhythms, PrunableStore, Protocol):
+class Store(LinkAnswers, Copies, SyncRecords, Rhythms, PrunableStore, HostRecords, Protocol):
     """What the engine asks of a store: every method is one query or one transaction."""
 
     # runs and workers
@@ -262,7 +263,6 @@ class Store(LinkAnswers, Copies, SyncRecords, Rhythms, PrunableStore, Protocol):
         keep_body: bool,
     ) -> Sequence[Visit]: ...
     async def backlog(self, run: RunId) -> Backlog: ...
-    async def pause_host(self, domain: str, until: datetime) -> None: ...
     async def give_back(self, claims: Sequence[Claim], worker: str, now: datetime) -> None: ...
     async def release(self, worker: str, now: datetime) -> None: ...
     async def reclaim(

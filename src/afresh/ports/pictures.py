@@ -28,10 +28,6 @@ class Pictured(Protocol):
         """The hosts that most waits for in some runs."""
         ...
 
-    async def host_states(self, domains: Sequence[str]) -> Sequence[HostState]:
-        """What is known of some hosts."""
-        ...
-
     async def resting_hosts(self, now: datetime, limit: int) -> Sequence[HostState]:
         """Hosts that may not be asked yet, those that rest longest first."""
         ...
