@@ -71,7 +71,7 @@ async def exchange(tx: Session, dropped: Sequence[Page], heirs: Mapping[PageId, 
     rows = {row["id"]: row for row in await tx.all("rows_of_pages", pages=both)}
     await tx.many("rename_page", [{"page": page, "url": f"moving:{page}"} for page in both])
     await tx.many("update_page", [_content(rows, page, partner[page], before, now) for page in both])
-    await tx.many("place_page", [_place(page, rows[partner[page]]) for page in both])
+    await tx.many("place_page", [_place(page, rows[partner[page]], before) for page in both])
 
 
 async def _exchange_history(
@@ -108,6 +108,10 @@ def _content(
     return {**shown, "page": page, "now": now}
 
 
-def _place(page: int, other: Row) -> dict[str, object]:
+def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
+    """Where a page stands from now on; one that nothing links to stays missing for as long as it was."""
     place = {name: other[name] for name in ("url", "depth", "listed")}
-    return {"page": page, "run": other["queued_run"], **place}
+    moved, missing = before.get(PageId(page)), other["missing_count"]
+    if moved is not None and missing:
+        missing += moved.missing_count
+    return {"page": page, "run": other["queued_run"], "missing_count": missing, **place}

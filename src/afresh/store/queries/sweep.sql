@@ -170,5 +170,5 @@ update copies set page_id = r.page from {rows copy page} r where copies.id = r.c
 update pages set url = r.url from {rows page url} r where pages.id = r.page
 
 -- place_page
-update pages set url = r.url, depth = r.depth, listed = r.listed, queued_run = r.run
-from {rows page url depth listed run} r where pages.id = r.page
+update pages set url = r.url, depth = r.depth, listed = r.listed, queued_run = r.run, missing_count = r.missing_count
+from {rows page url depth listed run missing_count} r where pages.id = r.page

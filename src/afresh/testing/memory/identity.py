@@ -14,8 +14,11 @@ def exchange(tables: Tables, before: Page, heir: PageId, now: datetime) -> None:
     url = target.page.url
     same = target.page.content_hash == before.content_hash
     changed_at = before.changed_at if same else target.page.changed_at
-    tables.pages[before.id] = _at_place_of(moved, target, changed_at=changed_at)
-    tables.pages[heir] = _at_place_of(target, moved, changed_at=moved.page.changed_at)
+    missing = target.page.missing_count and target.page.missing_count + before.missing_count
+    tables.pages[before.id] = _at_place_of(moved, target, changed_at=changed_at, missing=missing)
+    tables.pages[heir] = _at_place_of(
+        target, moved, changed_at=moved.page.changed_at, missing=moved.page.missing_count
+    )
     tables.addresses[before.source_id, url] = before.id
     tables.addresses[before.source_id, before.url] = heir
     if heir in tables.documents:
@@ -35,11 +38,11 @@ def exchange(tables: Tables, before: Page, heir: PageId, now: datetime) -> None:
             del tables.changes[number]
 
 
-def _at_place_of(row: PageRow, other: PageRow, *, changed_at: datetime | None) -> PageRow:
+def _at_place_of(row: PageRow, other: PageRow, *, changed_at: datetime | None, missing: int) -> PageRow:
     page = replace(
         other.page,
         id=row.page.id,
-        missing_count=row.page.missing_count,
+        missing_count=missing,
         observed_at=row.page.observed_at,
         rhythm=row.page.rhythm,
         changed_at=changed_at,
