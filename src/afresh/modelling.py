@@ -57,7 +57,7 @@ class Modelling:
             yield models.asking, notes
 
     async def _unsaid(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return notes; that the store cannot hold vectors is told once, and only where they are wanted."""
+        """Return notes; say once that the store cannot hold vectors, and only where they are wanted."""
         missing = self._store.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)

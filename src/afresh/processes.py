@@ -20,7 +20,7 @@ _PASSED_ON = frozenset(
 
 
 def passed_on() -> dict[str, str]:
-    """The environment for a process that handles what strangers wrote: it could tell them all it is told."""
+    """Return the environment for a process that handles outside input: it holds no secret."""
     return {name: value for name, value in os.environ.items() if _is_passed_on(name)}
 
 

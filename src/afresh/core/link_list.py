@@ -15,7 +15,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 _USER = re.compile(r"[^/?#\\]*@")
 _SHOWN = 60  # characters of a line that a note quotes
 _NAMED = 5  # lines that a note names
-MAX_NOTES = 1_000  # lines that are told to be no address; more are only counted
+MAX_NOTES = 1_000  # notes about lines that hold no URL; further ones are only counted
 _NO_TEXT = "\ufffd"
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 

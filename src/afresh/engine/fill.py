@@ -184,14 +184,14 @@ def _again(course: Course, walked: Sequence[OnRecord]) -> list[Listed]:
 
 
 async def _roots(course: Course) -> list[Listed] | None:
-    """Where the source starts; None if the run is told to stop before that is known."""
+    """Where the source starts; None if the run stops before that is known."""
     roots = await _unless_stopped(follow_root(course), course.stopping)
     course.unfilled = roots is None
     return roots
 
 
 async def _listed(course: Course) -> list[Listed] | None:
-    """What the source lists; None if the run is told to stop before that is known."""
+    """What the source lists; None if the run stops before that is known."""
 
     async def items() -> list[Listed]:
         return [item async for item in course.kit.lister.list()]

@@ -38,7 +38,7 @@ class SyncRuns:
         await self.store.record_documents(notes, self.clock())
 
     def fail(self, sources: Iterable[SourceId], error: str) -> None:
-        """Remember why documents of some sources were left; the first trouble is the one that is told."""
+        """Remember why documents of some sources were left; the first reason is the one reported."""
         for source in sources:
             self._errors.setdefault(source, error)
 

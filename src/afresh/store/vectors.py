@@ -29,7 +29,7 @@ class Vectors:
     _renewing: asyncio.Lock
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
-        """Whether nobody was told something about this store before; from now on somebody was."""
+        """Return whether a notice is new for this store, and remember it."""
         async with self.db.read() as tx:
             if await tx.one("notice", name=name) is not None:
                 return False

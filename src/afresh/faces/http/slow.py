@@ -71,7 +71,7 @@ class BoundedProtocol(H11Protocol):
         self.app = self._answer
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer where there is room; whether the process lives is told in any case."""
+        """Answer where there is room; `/health` is always answered."""
         if len(self.connections) <= self.max_connections or scope["path"] == OPEN:
             await self._application(scope, receive, send)
         else:
