@@ -319,7 +319,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
             return removed
         page, view, name, version = found[0] if found else await self._page(url, within)
         shown = await self._with_its_copies(await self._store.source_by_id(page.source_id), view)
-        return await explain(self._store, page, shown, name, version)
+        return await explain(self._store, page, shown, name, version, self._tools.retention().former_texts)
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""

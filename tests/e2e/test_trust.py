@@ -15,6 +15,7 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, HostileSite
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
+from afresh.testing.hostile import Script
 from afresh.testing.lies import emptied, shrunken
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
@@ -158,3 +159,20 @@ async def test_U1_F123_former_texts_go_after_a_month(
         assert (await kb.prune(dry_run=True)).former_texts == 1
         assert (await kb.prune()).former_texts == 1
         assert (await kb.why(site.at("/p1"))).former is None
+
+
+@pytest.mark.parametrize(
+    "lie", [short_login, emptied("shell"), shrunken(0.01)], ids=["login", "empty", "short"]
+)
+async def test_U1_F122_F123_a_listed_link_never_loses_its_text_silently(
+    kb: KnowledgeBase, site: HostileSite, tmp_path: Path, lie: Script
+) -> None:
+    links = tmp_path / "links.txt"
+    links.write_text("".join(f"{site.at(path)}\n" for path in ("/p1", "/p2")), "utf-8")
+    await kb.crawl(str(links), name="docs")
+    site.say("/p1", lie)
+    for _ in range(3):
+        await kb.refresh(["docs"])
+    assert list(await _doubts(kb)) == [site.at("/p1")]
+    kept = (await kb.why(site.at("/p1"))).former or (await kb.open(site.at("/p1"))).markdown
+    assert word("/p1") in kept

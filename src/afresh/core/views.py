@@ -294,6 +294,7 @@ class Why:
     linked_from: tuple[str, ...]
     attempts: int
     former: str | None = None  # the text before a change that was flagged
+    former_until: datetime | None = None  # when that is removed; None: never, or there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

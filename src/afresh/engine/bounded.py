@@ -55,7 +55,15 @@ _OF_THE_STORE = {  # they take numbers, or tell nothing of any source
     *("host_queues", "host_states"),  # of runs and hosts that were told
 }
 _OF_THE_TOOLS = {
-    *("bounds", "open", "recognise", "recognise_from_afar", "recognise_on_the_web", "check_settings"),
+    *(
+        "retention",
+        "bounds",
+        "open",
+        "recognise",
+        "recognise_from_afar",
+        "recognise_on_the_web",
+        "check_settings",
+    ),
     *("address", "page_address", "web_address"),
     *("why_left_out", "keeps_text", "keywords", "schedule", "identity", "sinks_of", "targets", "manners"),
 }

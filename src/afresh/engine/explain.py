@@ -1,5 +1,7 @@
 """Why a page is as it is: the evidence of the last look, in one sentence and its facts."""
 
+from datetime import timedelta
+
 from afresh.core.history import HistoryEntry, history_entry, recency
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, SourceId
 from afresh.core.retention import REMOVED
@@ -7,8 +9,11 @@ from afresh.core.views import PageView, Why
 from afresh.ports import Library
 
 
-async def explain(store: Library, page: Page, view: PageView, name: str, version: str | None) -> Why:
-    """The evidence behind the state of a page."""
+async def explain(
+    store: Library, page: Page, view: PageView, name: str, version: str | None, keep: timedelta | None
+) -> Why:
+    """The evidence behind the state of a page; former texts stay as long as `keep`."""
+    held = await store.held(page.id)
     latest, next_look, linked_from, attempts = await store.evidence(page)
     return Why(
         url=page.url,
@@ -21,7 +26,8 @@ async def explain(store: Library, page: Page, view: PageView, name: str, version
         next_look=next_look,
         linked_from=linked_from,
         attempts=attempts,
-        former=(await store.held(page.id)).former,
+        former=held.former,
+        former_until=held.former_at + keep if held.former_at and keep is not None else None,
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from afresh.core.doubt import RESTORED
 from afresh.core.embedding import Cut
-from afresh.core.errors import RunBusy, UsageError
+from afresh.core.errors import RunBusy, Unknown, UsageError
 from afresh.core.model import SourceId
 from afresh.core.text import text_hash
 from afresh.core.views import OpenedPage
@@ -35,4 +35,4 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Ope
         opened = await open_page(remake.store, url, page.source_id)
         if opened is not None:
             return opened
-    raise UsageError(f"no former text of {url} is kept: that is done when a page loses nearly all of it")
+    raise Unknown(f"no former text of {url} is kept: that is done when a page loses nearly all of it")

@@ -131,6 +131,13 @@ async def text_of_page(request: Request, reach: Reached, number: Id) -> Response
     return reply(request, await reach.kb.open(page.url, within=source.label))
 
 
+@router.post("/pages/{number}/restore", response_model=OpenedPage)
+async def restore_page(reach: Reached, number: Id, key: Key = None) -> Response:
+    """Put back the former text of a page that lost nearly all of it, until the page changes."""
+    page, source = await reach.page(number)
+    return made(await reach.kb.restore(page.url, within=source.label), 200)
+
+
 @router.get("/pages/{number}/passages", response_model=Listing[PassageView])
 async def passages_of_page(request: Request, reach: Reached, number: Id) -> Response:
     """The pieces of a page that are searched, in the order of its text."""

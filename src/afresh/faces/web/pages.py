@@ -1,5 +1,6 @@
 """One page: its text, passages, links, attempts and versions, and why it is as it is."""
 
+from contextlib import suppress
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
@@ -56,6 +57,15 @@ async def text(request: Request, reach: Reached, number: Id) -> Response:
     except UsageError as error:
         missing = str(error)
     return await _tab(request, reach, page, source, "", opened=opened, body=body, missing=missing)
+
+
+@router.post("/pages/{number}/restore")
+async def restore(reach: Reached, number: Id) -> Response:
+    """Put back the text that it had before it lost nearly all of it."""
+    page, source = await reach.page(number)
+    with suppress(Unknown):  # by a press before: that it is back is what they see
+        await reach.kb.restore(page.url, within=source.label)
+    return to(f"/pages/{number}")
 
 
 @router.get("/pages/{number}/passages")
