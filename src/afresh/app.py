@@ -28,8 +28,8 @@ from afresh.core.overview import Contents
 from afresh.core.pictures import Politeness
 from afresh.core.retention import Retention
 from afresh.core.scope import Rules
+from afresh.core.store_views import Finding
 from afresh.core.sweep import brake_holds
-from afresh.core.views import Finding
 from afresh.engine.hosts import Hosts
 from afresh.engine.journal import unfailing
 from afresh.engine.kb_update import KINDS, Desk

@@ -15,7 +15,7 @@ from afresh.config.sinks import SinkSettings
 from afresh.core.errors import ConfigError, EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.core.masking import mask_secrets
 from afresh.core.model import PageStatus, Run, RunState, Source, Worker
-from afresh.core.views import Finding
+from afresh.core.store_views import Finding
 from afresh.core.wording import count
 from afresh.engine.lifetime import LiveWorkers, live_workers
 from afresh.engine.sync import is_attached

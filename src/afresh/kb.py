@@ -14,9 +14,9 @@ from afresh.core.history import HistoryEntry
 from afresh.core.link_score import usual
 from afresh.core.model import Listed, Page, RunMode, Source, SourceId
 from afresh.core.signals import needs_text, without_text
+from afresh.core.store_views import Finding
 from afresh.core.views import (
     Answer,
-    Finding,
     FoundVersion,
     KbReport,
     LinkView,

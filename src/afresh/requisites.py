@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 from afresh.config import Config
 from afresh.core.errors import AfreshError
-from afresh.core.views import Finding
+from afresh.core.store_views import Finding
 from afresh.fetchers.browser_launch import why_no_browser, why_unsandboxed
 from afresh.models.prompt_file import prompt
 

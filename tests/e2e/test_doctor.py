@@ -16,7 +16,7 @@ from tests.e2e.sites import lay, star
 
 from afresh.app import build
 from afresh.core.errors import StoreDamaged, StoreMissing
-from afresh.core.views import Finding
+from afresh.core.store_views import Finding
 from afresh.doctor import without_store
 from afresh.ports import Access
 from afresh.testing import TinySite

@@ -13,12 +13,12 @@ from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, 
 from afresh.core.overview import Preview
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.scope import Rules
+from afresh.core.store_views import Finding
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.versions import Match
 from afresh.core.views import (
     Answer,
     ChangeView,
-    Finding,
     FoundVersion,
     Hit,
     HostQueue,

@@ -11,9 +11,9 @@ from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt, ChangeKind, PageStatus
 from afresh.core.overview import Preview
 from afresh.core.records import PageFilter
+from afresh.core.store_views import Finding
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import (
-    Finding,
     FoundVersion,
     Hit,
     OpenedPage,

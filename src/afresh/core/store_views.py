@@ -1,4 +1,4 @@
-"""What the faces show of whole stores: copied, and brought up to date."""
+"""What the faces show of whole stores: copied, brought up to date, and examined."""
 
 from dataclasses import dataclass
 
@@ -31,3 +31,13 @@ class Migrated:
     before: int
     after: int
     newest: int  # that this afresh knows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of `afresh doctor`."""
+
+    check: str
+    ok: bool
+    detail: str
+    fix: str | None = None

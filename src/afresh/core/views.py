@@ -389,13 +389,3 @@ class StoreStatus:
     wanted_model: str | None = None  # that the settings name
     freshness: tuple[Freshness, ...] = ()  # of every source
     sinks: tuple[SinkView, ...] = ()  # the external stores
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of `afresh doctor`."""
-
-    check: str
-    ok: bool
-    detail: str
-    fix: str | None = None

@@ -9,7 +9,7 @@ from afresh.core.asking import Mode
 from afresh.core.events import Listener
 from afresh.core.model import Policy, Source, Worker
 from afresh.core.scope import Rules
-from afresh.core.views import Finding
+from afresh.core.store_views import Finding
 from afresh.engine.kb_update import Desk
 from afresh.engine.kit import Kit
 from afresh.engine.lifetime import Vigil

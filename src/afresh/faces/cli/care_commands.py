@@ -7,7 +7,8 @@ import click
 
 from afresh.config import describe, find_file, tell, usual_places
 from afresh.core.errors import ConfigError, StoreError, UsageError
-from afresh.core.views import Finding, SourceView
+from afresh.core.store_views import Finding
+from afresh.core.views import SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session, here
 from afresh.faces.cli.shell import Group, argument, command, option, switch

@@ -7,8 +7,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from afresh.config import Told
+from afresh.core.store_views import Finding
 from afresh.core.sync_views import CopyView
-from afresh.core.views import Finding, Freshness, Plan, StoreStatus, Why, WorkerView
+from afresh.core.views import Freshness, Plan, StoreStatus, Why, WorkerView
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors

@@ -11,11 +11,11 @@ from afresh.core.history import HistoryEntry
 from afresh.core.model import ChangeKind
 from afresh.core.outbox import Letter, LetterState
 from afresh.core.records import LIVE_PAGES, PageFilter
+from afresh.core.store_views import Finding
 from afresh.core.sync_views import SyncReport
 from afresh.core.views import (
     Answer,
     ChangeView,
-    Finding,
     FoundVersion,
     KbReport,
     LinkView,
