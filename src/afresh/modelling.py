@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from afresh.models.chosen import Chosen
 
 DAY = timedelta(days=1)
+MAX_CHAT_BYTES = 4 * 1024 * 1024  # of an answer; a million characters of it are read
+MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 
 
 class Modelling:
@@ -100,7 +102,7 @@ class Modelling:
         from afresh.models.summaries import summarizer_for
 
         settings = self._config.ai
-        caller = self._caller(settings.address) if settings.address else None
+        caller = self._caller(settings.address, MAX_CHAT_BYTES) if settings.address else None
         scorer = None
         try:
             async with self._allowance() as allowance:
@@ -193,17 +195,17 @@ class Modelling:
             yield Chosen(notes=(store.no_vectors,))
             return
         settings, serving = self._config.embedding, await store.serving_model()
-        caller = self._caller(settings.address) if settings.address else None
+        caller = self._caller(settings.address, MAX_VECTORS_BYTES) if settings.address else None
         try:
             yield chosen(settings, serving.name if serving else None, caller)
         finally:
             if caller is not None:
                 await caller.close()
 
-    def _caller(self, address: str) -> Caller:
+    def _caller(self, address: str, largest: int) -> Caller:
         from afresh.fetchers.api import ApiClient
 
-        return ApiClient([address], user_agent=self._config.network.agent)
+        return ApiClient([address], user_agent=self._config.network.agent, largest_answer=largest)
 
 
 async def _close(embedding: Embedding | None) -> None:

@@ -111,6 +111,19 @@ async def test_an_answer_has_a_largest_size() -> None:
                 await ask(client, wire.url(path))
 
 
+async def test_S2_F165_a_large_answer_is_never_parsed_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"index": n, "embedding": [n / 7] * 3_072} for n in range(20)]
+    body = json.dumps({"data": rows}).encode()
+    whole: list[int] = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda text: (whole.append(len(text)), loads(text))[1])
+    async with serving({"/": answer(200, body)}) as wire, calling(wire.url()) as client:
+        reply = await ask(client, wire.url())
+    assert reply.json == {"data": rows}
+    assert len(body) > 512 * 1024
+    assert not [size for size in whole if size > 256 * 1024]
+
+
 async def test_compressed_answers_are_read_and_broken_ones_refused() -> None:
     routes = {
         "/good": answer(200, gzip.compress(b'{"a": 1}'), content_encoding="gzip"),

@@ -11,6 +11,7 @@ from tests.contract.shelves import page
 
 from afresh.core.errors import SinkBusy, SinkError, SinkGone, SinkRefused
 from afresh.fetchers.api import ApiClient
+from afresh.ports.calls import Answer
 from afresh.sinks.gemini import GeminiSink
 from afresh.testing import FrozenClock, GeminiServer, HttpFault
 from afresh.testing.gemini_server import KEY
@@ -193,3 +194,19 @@ except Exception as error:
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.startswith("SinkRefused sinks.team: kind gemini needs Google's SDK")
     assert "pip install 'afresh[gemini]'" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"name": "' + b"a" * 1_100_000 + b'"}', b'{"a": [' + b"1," * 10_000 + b"1]}"]
+)
+async def test_S2_F165_the_SDK_is_not_handed_more_than_it_may_parse(body: bytes) -> None:
+    class Large:
+        async def ask(self, *_: object) -> Answer:
+            return Answer(200, {"content-type": "application/json"}, body)
+
+        async def close(self) -> None: ...
+
+    sink = GeminiSink("team", Large(), api_key=KEY, store="kb", base_url="https://gemini.example")
+    with pytest.raises(SinkBusy, match="more than a page of a listing holds"):
+        await sink.put(page(1))
+    await sink.close()

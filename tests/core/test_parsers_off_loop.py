@@ -10,6 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ ROOT = Path(afresh.__file__).parent
 AWAY = frozenset({"to_thread", "run_in_executor", "_in_turn", "_off_loop"})
 BUILT_IN = frozenset(dir(str)) | frozenset(dir(bytes)) | frozenset(dir(dict)) | frozenset(dir(list))
 WIDE = "read_json with more values than it takes by default"
+LARGE = "read_large_json"  # which is for threads
 PARSERS = frozenset(
     {
         *(
@@ -34,17 +36,22 @@ PARSERS = frozenset(
         ),
         *("zlib.decompress", "zlib.decompressobj", "gzip.decompress", "gzip.open", "bz2.decompress"),
         *("bz2.BZ2Decompressor", "lzma.decompress", "lzma.LZMADecompressor", "decompress"),
-        *("zipfile.ZipFile", "tarfile.open", "csv.reader", "csv.DictReader", WIDE),
+        *("zipfile.ZipFile", "tarfile.open", "csv.reader", "csv.DictReader", WIDE, LARGE),
         *("lxml.etree.fromstring", "lxml.etree.iterparse", "lxml.etree.parse", "lxml.etree.XMLParser"),
         *("selectolax.lexbor.LexborHTMLParser", "yaml.compose", "yaml.parse", "yaml.load", "yaml.safe_load"),
-        *("pypdfium2.PdfDocument", "msgspec.msgpack.Decoder", "html_to_markdown.convert", "pyromark.html"),
+        *(
+            "pypdfium2.PdfDocument",
+            "msgspec.msgpack.Decoder",
+            "msgspec.json.decode",
+            "html_to_markdown.convert",
+            "pyromark.html",
+        ),
     }
 )
 
 # Functions that may be called on the loop although they parse → what bounds them.
 BOUNDED = {
     "afresh.core.json_input.read_json": "50,000 values, counted before it parses; more is WIDE",
-    "afresh.core.link_answer._repaired": "a text of 1,000,000 characters that holds 50,000 values at most",
     "afresh.sources.mark.mark_from": "what afresh itself wrote into its store, 1,000,000 characters at most",
     "afresh.sources.sitemap._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
     "afresh.fetchers.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
@@ -132,11 +139,11 @@ class Module(ast.NodeVisitor):
 def _is_wide(name: str, call: ast.Call) -> bool:
     """Whether JSON is read with a larger bound than the usual one; a bound that is only passed on is none."""
     wide = [each.value for each in call.keywords if each.arg == "max_values"]
-    wide += call.args[2:] if name == "as_json" else []
     passed_on = all(isinstance(each, ast.Name) and each.id == "max_values" for each in wide)
-    return name in ("read_json", "as_json") and not passed_on
+    return name == "read_json" and not passed_on
 
 
+@cache
 def _functions() -> dict[str, Function]:
     found: dict[str, Function] = {}
     for file in sorted(ROOT.rglob("*.py")):
@@ -151,6 +158,7 @@ def _functions() -> dict[str, Function]:
             module.visit(tree)
         found |= module.functions
         found |= {name: Function(False, {to}) for name, to in _reexports(module)}
+    _resolve(found)
     return found
 
 
@@ -160,7 +168,7 @@ def _reexports(module: Module) -> Iterator[tuple[str, str]]:
             yield f"{module.name}.{name}", dotted
 
 
-def _resolved(functions: dict[str, Function]) -> None:
+def _resolve(functions: dict[str, Function]) -> None:
     """Put a function in the place of every called name that means one."""
     methods: dict[str, list[str]] = defaultdict(list)
     for name in functions:
@@ -193,7 +201,6 @@ def _reached(name: str, functions: dict[str, Function], seen: set[str]) -> set[s
 
 def _on_the_loop() -> dict[str, set[str]]:
     functions = _functions()
-    _resolved(functions)
     found = {name: _reached(name, functions, set()) for name, each in functions.items() if each.is_async}
     return {name: parsers for name, parsers in found.items() if parsers}
 
@@ -212,11 +219,12 @@ def test_S2_the_search_for_parsers_finds_what_it_should(monkeypatch: pytest.Monk
         "(lxml.etree.iterparse)",
     }
     known = {
-        "afresh.fetchers.api.ApiClient.post_json": "json.loads",
+        "afresh.fetchers.api.as_json": "json.loads",
         "afresh.fetchers.codings.gather": "zlib.decompressobj",
         "afresh.faces.http.webhooks.WebhookDoor._taken": "json.loads",
-        "afresh.models.link_scorer.ChatLinkScorer._asked": "raw_decode",
+        "afresh.sinks.calls.Calls.send": "json.loads",
     }
     for name, parser in known.items():
         assert any(parser in each for each in found[name]), name
-    assert "afresh.fetchers.github_api.GithubApi.tree" not in found
+    away = {"afresh.fetchers.github_api.GithubApi.tree", "afresh.models.link_scorer.ChatLinkScorer._asked"}
+    assert not away & found.keys()

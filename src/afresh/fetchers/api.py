@@ -9,7 +9,7 @@ from typing import Any
 from yarl import URL
 
 from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
-from afresh.core.json_input import MAX_JSON_BYTES, MAX_JSON_VALUES, BadJson, read_json
+from afresh.core.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
 from afresh.fetchers.client import AbstractResolver, aiohttp
 from afresh.fetchers.codings import OFFERED, CodingError, TooLarge, coding_of, gather
 from afresh.fetchers.guard import AddressPolicy, asked_host
@@ -18,9 +18,8 @@ from afresh.fetchers.trouble import RAISED, trouble
 from afresh.ports import Reply
 from afresh.ports.calls import Answer
 
-_LARGEST_ANSWER = 16 * 1024 * 1024
-_MAX_VALUES = 1_000_000  # of JSON: 256 vectors of 3,072 numbers are 800,000
-_SMALL_JSON_BYTES = 64 * 1024  # parsed on the spot
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+_BYTES_PER_VALUE = 16  # of JSON, at least: a number of a vector has twenty
 _IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other work goes on
 
 
@@ -37,7 +36,7 @@ class ApiClient:
         *,
         user_agent: str = "afresh",
         connect_seconds: float = 10.0,
-        largest_answer: int = _LARGEST_ANSWER,
+        largest_answer: int = MAX_ANSWER_BYTES,
         connections: int = 8,
         resolver: AbstractResolver | None = None,
         allow: Sequence[str] | None = None,
@@ -58,9 +57,7 @@ class ApiClient:
         data = json.dumps(body).encode()
         typed = {"Content-Type": "application/json", **headers}
         status, found, answer = await self.ask("POST", url, typed, data, timeout)
-        if len(answer) <= _SMALL_JSON_BYTES:
-            return Reply(status, found, as_json(answer))
-        return Reply(status, found, await asyncio.to_thread(as_json, answer, self._largest, _MAX_VALUES))
+        return Reply(status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE))
 
     async def get(
         self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
@@ -165,9 +162,11 @@ def _unheard() -> None:
     """The deadline is for the whole call, so no piece extends it."""
 
 
-def as_json(data: bytes, max_bytes: int = MAX_JSON_BYTES, max_values: int = MAX_JSON_VALUES) -> Any:
+async def as_json(data: bytes, max_bytes: int, max_values: int) -> Any:
     """The JSON of a body, or None; what is too large, too deep or too much counts as no JSON."""
     try:
-        return read_json(data, max_bytes=max_bytes, max_values=max_values)
+        if len(data) <= MAX_JSON_BYTES:
+            return read_json(data)
+        return await asyncio.to_thread(read_large_json, data, max_bytes=max_bytes, max_values=max_values)
     except BadJson:
         return None

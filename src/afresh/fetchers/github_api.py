@@ -12,6 +12,7 @@ from afresh.core.git_address import ANONYMOUS
 from afresh.core.github_address import blob_id, quoted
 from afresh.core.github_tree import Facts, File, Tree, WrongAnswer, read_facts, read_tree
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS, parse_retry_after
+from afresh.core.json_input import MAX_JSON_VALUES
 from afresh.core.looks import Failed, Gone, NotModified, Outcome, Refused
 from afresh.core.urls import canonical
 from afresh.fetchers.answers import REDIRECTS, status_words
@@ -22,7 +23,8 @@ from afresh.ports.calls import Answer
 
 _JSON, _BYTES = "application/vnd.github+json", "application/vnd.github.raw+json"
 _VERSION = "2022-11-28"
-_LARGEST_JSON = 32 * 1024 * 1024
+_MAX_FACTS_BYTES = 1024 * 1024
+_MAX_TREE_BYTES = 32 * 1024 * 1024
 _MAX_TREE_VALUES = 1_500_000  # GitHub lists at most 100,000 files, with eight values each
 _MOST_HOPS = 3
 _CLIMBS = re.compile(
@@ -72,11 +74,11 @@ class GithubApi:
 
     async def facts(self, name: str) -> Facts | Trouble:
         """What is known of a repository, wherever it moved to."""
-        answer = await self._ask(f"{self._api}/repos/{name}", _JSON)
+        answer = await self._ask(f"{self._api}/repos/{name}", _MAX_FACTS_BYTES)
         if not isinstance(answer, Answer):
             return _asked(answer)
         try:
-            return read_facts(as_json(answer.data))
+            return read_facts(await as_json(answer.data, _MAX_FACTS_BYTES, MAX_JSON_VALUES))
         except WrongAnswer as wrong:
             return _odd(wrong)
 
@@ -85,11 +87,12 @@ class GithubApi:
     ) -> Listing | NotModified | Trouble:
         """The files of a commit or a folder: all that are below it, or only those that stand in it."""
         url = f"{self._api}/repos/{name}/git/trees/{quote(ref, safe='')}" + ("?recursive=1" if whole else "")
-        answer = await self._ask(url, _JSON, etag)
+        answer = await self._ask(url, _MAX_TREE_BYTES, etag)
         if not isinstance(answer, Answer):
             return answer
         try:
-            tree = await asyncio.to_thread(_tree_in, answer.data, below)
+            found = await as_json(answer.data, _MAX_TREE_BYTES, _MAX_TREE_VALUES)
+            tree = await asyncio.to_thread(read_tree, found, below)
             return Listing(tree, _etag(answer.headers.get("etag")))
         except WrongAnswer as wrong:
             return _odd(wrong)
@@ -120,11 +123,11 @@ class GithubApi:
             return Gone(status_code=None)  # another version of it: what was asked for is not there
         return answer.data
 
-    async def _ask(self, url: str, accept: str, etag: str | None = None) -> Answer | NotModified | Trouble:
+    async def _ask(self, url: str, largest: int, etag: str | None = None) -> Answer | NotModified | Trouble:
         """An answer of the API, followed to where a renamed repository went, within the API."""
-        headers = await self._headers(accept) | ({"If-None-Match": etag} if etag else {})
+        headers = await self._headers(_JSON) | ({"If-None-Match": etag} if etag else {})
         for _ in range(_MOST_HOPS + 1):
-            answer = await self._get(url, headers, _LARGEST_JSON)
+            answer = await self._get(url, headers, largest)
             if not isinstance(answer, Answer):
                 return answer
             if answer.status == 200:
@@ -229,7 +232,3 @@ def _asked(answer: NotModified | Trouble) -> Trouble:
     if not isinstance(answer, NotModified):
         return answer
     return Failed(outcome=Outcome.FAILED, reason="304 Not Modified, though nothing was asked conditionally")
-
-
-def _tree_in(data: bytes, below: str) -> Tree:
-    return read_tree(as_json(data, _LARGEST_JSON, _MAX_TREE_VALUES), below)

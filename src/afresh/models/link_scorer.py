@@ -140,7 +140,7 @@ class ChatLinkScorer:
         self.tokens += _tokens(said) or _estimated(messages, said)
         if isinstance(said, dict) and said.get("error") and not said.get("choices"):
             raise _ErrorAsSuccess(f"an error{self._completions.told(reply)}")
-        return read_answer(content_in(said), links, keywords)
+        return await asyncio.to_thread(read_answer, content_in(said), links, keywords)
 
     async def _completion(self, body: Mapping[str, object]) -> Reply:
         """The answer in the strictest form that the server knows."""

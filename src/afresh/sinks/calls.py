@@ -1,5 +1,6 @@
 """Every call to an external store: by the guarded client, logged, its trouble told once, no secret in it."""
 
+import asyncio
 import logging
 import re
 import time
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 
 from afresh.core.errors import ApiError, SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.core.httpdate import parse_retry_after
-from afresh.core.json_input import BadJson, read_json
+from afresh.core.json_input import MAX_JSON_VALUES, BadJson, read_json, read_large_json
 from afresh.core.masking import mask_secrets, one_line
 from afresh.ports import Clock
 from afresh.ports.calls import Answer, Asker
@@ -19,7 +20,7 @@ from afresh.ports.calls import Answer, Asker
 log = logging.getLogger("afresh.sinks")
 
 _LONGEST = 200
-_MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing names a hundred documents
+MAX_ANSWER_BYTES = 4 * 1024 * 1024  # a page of a listing names a hundred documents
 _PASSES = frozenset({408, 409, 425, 429})
 _FULL = ("storage limit", "storage quota", "insufficient_quota", "maximum storage")
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -138,17 +139,23 @@ class Calls:
         log.debug("sink asked", extra={"data": data})
 
 
-def as_object(data: bytes) -> dict[str, Any]:
+async def as_object(data: bytes) -> dict[str, Any]:
     """The JSON object of a body; empty where it holds none."""
+    bounds = {"max_bytes": MAX_ANSWER_BYTES, "max_values": MAX_JSON_VALUES}
     try:
-        found = read_json(data, max_bytes=_MAX_ANSWER_BYTES)
+        found = await asyncio.to_thread(read_large_json, data, **bounds)
     except BadJson:
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def _error(data: bytes) -> Mapping[str, Any]:
-    error = as_object(data).get("error")
+    """What an answer says of its trouble; nothing where it is longer than words are."""
+    try:
+        found = read_json(data)
+    except BadJson:
+        return {}
+    error = found.get("error") if isinstance(found, dict) else None
     if isinstance(error, str):
         return {"message": error}
     return error if isinstance(error, dict) else {}

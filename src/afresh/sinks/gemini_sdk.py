@@ -4,8 +4,11 @@ import httpx2
 from google import genai
 from google.genai import types
 
+from afresh.core.json_input import count_values
 from afresh.sinks.calls import Calls
 
+MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents has far less
+MAX_PARSED_VALUES = 10_000
 _OURS = frozenset(
     {"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"}
 )
@@ -30,6 +33,8 @@ class Guarded(httpx2.AsyncBaseTransport):
         answer = await self._calls.send(request.method, str(request.url), headers, data or None, adds=adds)
         if uploads and "x-goog-upload-status" not in answer.headers:
             raise self._calls.odd("an upload without a status")
+        if len(answer.data) > MAX_PARSED_BYTES or count_values(answer.data) > MAX_PARSED_VALUES:
+            raise self._calls.odd("more than a page of a listing holds")
         kept = {name: value for name, value in answer.headers.items() if name not in _SPENT}
         return httpx2.Response(answer.status, headers=kept, content=answer.data, request=request)
 

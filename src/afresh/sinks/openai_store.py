@@ -207,7 +207,7 @@ class OpenAISink:
     ) -> dict[str, Any]:
         head = {**self._headers, **headers}
         answer = await self._calls.send(method, self._base_url + path, head, data, adds=adds)
-        found = as_object(answer.data)
+        found = await as_object(answer.data)
         if not found:
             raise self._calls.odd("no JSON")
         return found
