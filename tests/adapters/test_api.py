@@ -116,7 +116,12 @@ async def test_S2_F165_a_large_answer_is_never_parsed_as_a_whole(monkeypatch: py
     body = json.dumps({"data": rows}).encode()
     whole: list[int] = []
     loads = json.loads
-    monkeypatch.setattr(json, "loads", lambda text: (whole.append(len(text)), loads(text))[1])
+
+    def counted(text: bytes) -> object:
+        whole.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", counted)
     async with serving({"/": answer(200, body)}) as wire, calling(wire.url()) as client:
         reply = await ask(client, wire.url())
     assert reply.json == {"data": rows}

@@ -10,6 +10,7 @@ import pytest
 
 from afresh.core.decide import decide
 from afresh.core.errors import SourceError
+from afresh.core.link_list import MAX_NOTES
 from afresh.core.looks import (
     Body,
     Failed,
@@ -338,3 +339,25 @@ async def test_a_move_that_asks_to_wait_is_followed_later(file: Path) -> None:
     assert isinstance(seen, Failed)
     assert seen.retry_after == 30.0
     assert gate.urls == [A]
+
+
+async def test_S2_F167_the_notes_of_a_list_are_bounded_in_number_and_length(tmp_path: Path) -> None:
+    listed = [f"https://a.test/{n}/{'p' * 900}" for n in range(200)]
+    unseen = "\U000e0001" * 100
+    bad = [f"{unseen}{n}" for n in range(5_000)] + [f"ftp://{'x' * 5_000}"] * 50
+    file = tmp_path / "links.txt"
+    file.write_text("\n".join([*bad, *listed, *listed, f"https://u:{'s' * 9_000}@a.test/", "\x00" * 9_000]))
+    os.utime(file, (LONG_AGO, LONG_AGO))
+    lister = LinkLister(file)
+    assert len([each async for each in lister.list()]) == 200
+    moves = {url: Moved(to=f"{url}/{'q' * 900}") for url in listed}
+    gate = ScriptedGate({**moves})
+    web = LinkedWeb(gate, lister)
+    gate.answers |= {each.to: body(each.to) for each in moves.values()}
+    for url in listed[:100]:
+        await web.fetch(Request(url=url))
+    notes = lister.notes
+    assert len(notes) <= MAX_NOTES + 3
+    assert max(map(len, notes)) <= 1_000
+    assert "moved for good" in notes[-1]
+    assert "4,052 more lines are no addresses" in notes[MAX_NOTES]

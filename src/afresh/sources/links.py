@@ -10,10 +10,12 @@ from afresh.core.errors import SourceError
 from afresh.core.link_list import LINKS, LinkList, parse_links
 from afresh.core.looks import Body, Failed, Fetched, Gone, Moved, Outcome, Refused, Request
 from afresh.core.model import Listed
+from afresh.core.plain import shortened
 from afresh.sources.settled_file import Settled, read_settled
 
 MOST_MOVES = 5
 _NAMED = 3  # moved addresses that a note names
+_SHOWN = 120  # characters of an address in a note
 
 
 class LinkLister:
@@ -55,7 +57,8 @@ class LinkLister:
         return [*(f"{self.name} {note}" for note in said), *self._moves()]
 
     def _moves(self) -> list[str]:
-        named = [f"{url} → {to}" for url, to in list(self.moved.items())[:_NAMED]]
+        first = list(self.moved.items())[:_NAMED]
+        named = [f"{shortened(url, _SHOWN)} → {shortened(to, _SHOWN)}" for url, to in first]
         if not named:
             return []
         more = f" and {len(self.moved) - _NAMED} more" if len(self.moved) > _NAMED else ""
