@@ -29,7 +29,7 @@ def lock(machine: str, what: list[str], given: str | None = None) -> Locked:
         "--python-version", PYTHON, "--python-platform", f"{machine}-manylinux_2_28",
         "--index-strategy", "unsafe-best-match", "--no-emit-index-url", "--no-header", "--no-annotate",
     ]  # fmt: skip
-    done = subprocess.run(  # noqa: S603 - our own command
+    done = subprocess.run(
         command, cwd=ROOT, env=environment(), input=given, capture_output=True, text=True, check=False
     )
     if done.returncode:
@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
     given = dict(os.environ)
     for variable, key in (("UV_DEFAULT_INDEX", "index-url"), ("UV_INDEX", "extra-index-url")):
         command = [sys.executable, "-m", "pip", "config", "get", f"global.{key}"]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
         if not told.returncode and told.stdout.strip():
             given.setdefault(variable, " ".join(told.stdout.split()))
     return given

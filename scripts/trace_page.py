@@ -1,0 +1,67 @@
+"""Count the functions and files that one page passes between its claim and its commit.
+
+    python scripts/trace_page.py [--list]
+
+The real command line crawls one page of a site in this process; `sys.setprofile` records every function of
+afresh that is called, in all threads. Comprehensions, lambdas and class bodies are left out, and so is what
+runs in parser processes and in the served site.
+"""
+
+import os
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+
+import afresh
+from afresh.faces.cli import main as run_command
+from afresh.testing import TinySite
+
+PACKAGE = Path(afresh.__file__).parent
+BEGIN, END = "claim", "commit"  # methods of the store; both answer with a list
+
+
+class Trace:
+    """The functions called between two store calls, in the order of their first call."""
+
+    def __init__(self) -> None:
+        self.functions: dict[CodeType, None] = {}
+        self.begun = self.ended = False
+
+    def __call__(self, frame: FrameType, event: str, answer: object) -> None:
+        code = frame.f_code
+        if self.ended or not code.co_filename.startswith(str(PACKAGE)) or "/testing/" in code.co_filename:
+            return
+        if event == "call" and self.begun and not code.co_name.startswith("<"):
+            self.functions.setdefault(code)
+        if event == "return" and "/store/" in code.co_filename and isinstance(answer, list) and answer:
+            self.begun = self.begun or code.co_name == BEGIN
+            self.ended = self.begun and code.co_name == END
+
+
+def main() -> int:
+    """Crawl one page and print what it passed; the exit code is that of the crawl."""
+    trace = Trace()
+    with tempfile.TemporaryDirectory() as folder, TinySite.docs() as site:
+        os.environ["AFRESH_NETWORK__ALLOW"] = "127.0.0.1"
+        store = f"sqlite:///{folder}/afresh.db"
+        arguments = ["crawl", site.url, "--max-pages", "1", "--store", store, "--quiet"]
+        threading.setprofile(trace)
+        sys.setprofile(trace)
+        try:
+            code = run_command(arguments)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    files = Counter(str(Path(each.co_filename).relative_to(PACKAGE)) for each in trace.functions)
+    if "--list" in sys.argv:
+        for each in trace.functions:
+            print(f"{Path(each.co_filename).relative_to(PACKAGE)}:{each.co_firstlineno} {each.co_qualname}")
+    print(f"one page from claim to commit: {len(trace.functions)} functions in {len(files)} files")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
