@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from afresh.core.timing import Schedule
     from afresh.fetchers.guard import AddressPolicy
 
-# What a person wrote down is read whatever it says of itself, and believed.
-LISTED_BY_HAND = {"respect_noindex": False, "doubt": False, "probe": False}
+# What a person wrote down is read whatever it says of itself; `Policy.holds` makes it believed, too.
+LISTED_BY_HAND = {"respect_noindex": False, "probe": False}
 GLANCES = 4  # looks at addresses of no run at once: each may need a process, and a browser
 TRY_SECONDS = 1.0  # how long one try to write waits, so that a stop is heard in between
 
@@ -309,6 +309,7 @@ class Workshop(Outlets, Naming):
             return policy
         return replace(
             policy,
+            holds=False,
             refusals_back_off=True,
             retries=0,
             recheck_seconds=kb.url_refresh_min_interval_seconds,

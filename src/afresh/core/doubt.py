@@ -14,11 +14,11 @@
 
 Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
 Flagged: it is believed, and the flag stays until the content changes or is trusted (`--trust`); the store
-keeps the former text.
+keeps the former text. Links of the knowledge base are flagged where other pages are held (`Policy.holds`).
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from afresh.core.looks import Document, Read, Signs
@@ -75,8 +75,16 @@ def doubt_of(page: Page, document: Document, signs: Signs, policy: Policy) -> Do
     """What speaks against the content that came; None if nothing does, or if nobody wants to know."""
     if not policy.doubts or page.content_hash == document.content_hash:
         return None
-    if page.content_hash is None:
-        return _of_new_page(document, signs)
+    is_known = page.content_hash is not None
+    doubt = _of_known_page(page, document, signs, policy) if is_known else _of_new_page(document, signs)
+    if doubt is not None and doubt.trust is Trust.HOLD and not policy.holds:
+        return replace(doubt, trust=Trust.FLAG)
+    return doubt
+
+
+def _of_known_page(page: Page, document: Document, signs: Signs, policy: Policy) -> Doubt | None:
+    if not policy.holds and not document.markdown.strip():
+        return _lost_all(signs)
     return (
         _no_content(page, document, signs) or _not_its_own(page, document, signs) or _shrunk(document, signs)
     )
@@ -95,6 +103,12 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
     if page.doubt_hash is None:
         return page.doubt
     return NO_TEXT if page.content_hash == EMPTY_HASH else None
+
+
+def loses_text(before: Page, after: Page) -> bool:
+    """Whether a change replaces a text that is worth keeping: the new one is flagged, the old was not."""
+    was_flagged = before.doubt not in (None, RESTORED) and before.doubt_hash is None
+    return after.doubt is not None and not was_flagged
 
 
 def is_strange(likeness: float | None) -> bool:
@@ -149,6 +163,10 @@ def _emptied(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return Doubt(Trust.HOLD, f"the page is empty now, and {signs.twins} others too")
     if not signs.last:
         return WAIT
+    return _lost_all(signs)
+
+
+def _lost_all(signs: Signs) -> Doubt:
     lost = f"it lost all its text: {signs.length:,} characters" if signs.length else NO_TEXT
     return Doubt(Trust.FLAG, lost)
 

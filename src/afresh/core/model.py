@@ -227,6 +227,7 @@ class Policy:
     respect_noindex: bool = True
     respect_nofollow: bool = True
     doubts: bool = True  # False: whatever comes with a 200 is believed
+    holds: bool = True  # False: what is doubted is taken and flagged, its former text is kept (E23)
     redetect: bool = False  # the language of a page that is read is set anew
     reread_seconds: float = 2_592_000.0  # how long a page is believed on "not modified" alone; 0: for ever
     max_age_seconds: float | None = None  # since its last answer, after which a page is due in any case

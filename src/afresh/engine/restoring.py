@@ -32,6 +32,8 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Ope
         cut = await cut_page(remake, Cut(restored, held.former))
         if not await remake.store.restore(cut, page, remake.clock()):
             raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
+        if await remake.store.kb_told(page.id) is not None:  # the next update makes a summary of it
+            await remake.store.look_at(page.id, remake.clock(), remake.clock())
         opened = await open_page(remake.store, url, page.source_id)
         if opened is not None:
             return opened

@@ -1,10 +1,12 @@
 """What stands around a document: how like the old content it is, and who else shows the same."""
 
+import asyncio
+
 from afresh.core.doubt import is_strange
 from afresh.core.errors import ExtractError
 from afresh.core.looks import Body, Document, Request, Signs
 from afresh.core.model import Claim
-from afresh.core.sketch import likeness
+from afresh.core.sketch import likeness, sketch_of
 from afresh.core.urls import domain_of
 from afresh.engine.kit import Kit
 from afresh.engine.politely import fetch_politely
@@ -19,8 +21,11 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         at_root = page.depth == 0  # where everything starts, whatever it looks like
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
     held = await kit.store.held(page.id)
-    alike = likeness(held.sketch, document.sketch) if held.length else None
-    twins = await _twins(claim, held.sketch, document, kit) if is_strange(alike) else 0
+    before, length = held.sketch, held.length
+    if page.doubt is not None and held.former and not kit.policy.holds:  # what is on record is the wall
+        before, length = await asyncio.to_thread(sketch_of, held.former, page.url), len(held.former)
+    alike = likeness(before, document.sketch) if length else None
+    twins = await _twins(claim, before, document, kit) if is_strange(alike) else 0
     like_missing = await _like_missing(claim, document, kit)
     if page.depth == 0 and not twins:  # many sites show their start page where there is nothing
         like_missing = False

@@ -33,11 +33,15 @@ class Telling:
         if known is not None and known.text_hash is not None and _is_same_file(claim, seen):
             return Told(status=status)  # read for another reason than a change: its record stands
         told = Told(status=status, fetched_at=at, indexed_at=at)
-        found = text_hash or seen.document.content_hash
+        title, text, found = seen.document.title, seen.document.markdown, text_hash
+        if decision.page.refused_hash is not None:  # its owner restored the former text
+            held = await self._store.held(claim.page.id)
+            title, text, found = decision.page.title or "", held.markdown or "", decision.page.content_hash
+        found = found or seen.document.content_hash
         if known is not None and known.text_hash == found:
             return told
         async with self._turns:
-            summary = await self._summarizer.summarise(seen.document.title, seen.document.markdown)
+            summary = await self._summarizer.summarise(title, text)
         return Told(
             status=status,
             fetched_at=at,

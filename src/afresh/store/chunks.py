@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from afresh.core.analysis import analysed, search_config
+from afresh.core.doubt import loses_text
 from afresh.core.looks import Chunk
 from afresh.core.model import Content, Page, PageId, Visit
 from afresh.core.signals import only_signals
@@ -129,7 +130,7 @@ def _document(visit: Visit, now: datetime, keep_body: bool) -> dict[str, object]
         "markdown": document.markdown if document is not None and keep_body else None,
         "sketch": document.sketch if document is not None else None,
         "length": len(document.markdown) if document is not None else None,
-        "flagged": int(visit.decision.page.doubt is not None),
+        "flagged": int(loses_text(visit.claim.page, visit.decision.page)),
         "former_title": visit.claim.page.title,
         "now": now,
     }

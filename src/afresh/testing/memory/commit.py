@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from afresh.core.doubt import loses_text
 from afresh.core.looks import Outcome
 from afresh.core.model import ChangeKind, Content, Held, Limits, Page, Run, RunId, RunMode, Visit
 from afresh.core.tally import change_of, only_checked, tally, total
@@ -180,9 +181,9 @@ class MemoryCommits(MemoryQueue):
 
 def _with_former(held: Held, before: Held, visit: Visit, now: datetime) -> Held:
     """The new content, with the text before a flagged change; a stub does not replace the text before it."""
-    flagged = visit.decision.page.doubt is not None
     if held.markdown is None or held.markdown == before.former:
         return held
+    flagged = loses_text(visit.claim.page, visit.decision.page)
     lost = flagged and before.markdown not in (None, "", held.markdown)
     if lost and len(before.markdown or "") >= len(before.former or "") // 20:
         return replace(held, former=before.markdown, former_title=visit.claim.page.title, former_at=now)
