@@ -5,6 +5,7 @@
 A line of the map is one of
     old.module new.module          move a module; merge it if the new module exists, or is named twice
     old.module:name new_name       rename a top-level name of a module (done before all moves)
+    old.module:name new.module:    move a top-level definition to another module, which may be new
 
 Files move with `git mv`; imports, dotted names in strings and paths in documents follow. A merged module has
 the imports of both, and first the body that the other one imports. A line that is done already changes
@@ -34,12 +35,14 @@ def main(map_path: str) -> int:
     lines = [line.split("#")[0].split() for line in Path(map_path).read_text("utf-8").splitlines()]
     pairs = [(old, new) for old, new in (line for line in lines if line)]
     renames: dict[str, dict[str, str]] = defaultdict(dict)
+    definitions: dict[str, dict[str, str]] = defaultdict(dict)
     for old, new in pairs:
         if ":" in old:
             module, name = old.split(":")
-            renames[module][name] = new
+            (definitions if new.endswith(":") else renames)[module][name] = new.removesuffix(":")
     try:
         apply_renames(renames)
+        move_definitions(definitions)
         apply_moves({old: new for old, new in pairs if ":" not in old and path_of(old).exists()})
     except ValueError as error:
         print(f"move: {error}", file=sys.stderr)
@@ -292,6 +295,72 @@ class Replace(Rename):
             return updated_node
         first, *rest = (cst.SimpleStatementLine([each]) for each in new)
         return cst.FlattenSentinel([updated_node.with_changes(body=first.body), *rest])
+
+
+# moving definitions
+
+
+def move_definitions(moves: Mapping[str, Mapping[str, str]]) -> None:
+    """Move top-level definitions to other modules and rewrite the imports of them."""
+    for module, names in moves.items():
+        if path_of(module).exists():
+            take_out(module, names)
+    for path, text in tracked_files():
+        if path.suffix == ".py" and any(module in text for module in moves):
+            new = rewrite_definition_imports(text, moves)
+            if new != text:
+                path.write_text(new, "utf-8")
+
+
+def take_out(module: str, names: Mapping[str, str]) -> None:
+    """Cut definitions out of a module into others; each side imports what it still uses of the other."""
+    text = path_of(module).read_text("utf-8")
+    parts = split(text, module)
+    tree, lines = ast.parse(parts.body), parts.body.splitlines(keepends=True)
+    stays, goes, position = "", defaultdict(str), 0
+    for node in tree.body:
+        piece = "".join(lines[position : node.end_lineno])
+        position = node.end_lineno or 0
+        targets = {names[name] for name in defined_names(node) if name in names}
+        if targets:
+            goes[targets.pop()] += piece
+        else:
+            stays += piece
+    stays += "".join(lines[position:])
+    if not goes:
+        return
+    others = "".join(f"from {new} import {name}\n" for name, new in names.items())
+    path_of(module).write_text(f"{parts.docstring}\n{parts.imports}{others}\n\n{stays.strip()}\n", "utf-8")
+    left = "".join(f"from {module} import {name}\n" for name in sorted(parts.names - set(names)))
+    for new, body in goes.items():
+        back = left + "".join(f"from {to} import {name}\n" for name, to in names.items() if to != new)
+        piece = f"{parts.imports}{back}\n\n{body.strip()}\n"
+        target = path_of(new)
+        if target.exists():
+            piece = merged(target.read_text("utf-8"), piece, new)
+        else:
+            make_package(target.parent)
+        target.write_text(piece, "utf-8")
+        git("add", str(target))
+
+
+def rewrite_definition_imports(text: str, moves: Mapping[str, Mapping[str, str]]) -> str:
+    lines = text.splitlines(keepends=True)
+    for node in sorted(from_imports(ast.parse(text)), key=lambda node: -node.lineno):
+        names = moves.get(node.module or "", {})
+        moved = [alias for alias in node.names if alias.name in names]
+        if not moved:
+            continue
+        statements = [f"from {names[alias.name]} import {ast.unparse(alias)}" for alias in moved]
+        if kept := [alias for alias in node.names if alias.name not in names]:
+            statements.insert(0, f"from {node.module} import {', '.join(map(ast.unparse, kept))}")
+        indent = " " * node.col_offset
+        lines[node.lineno - 1 : node.end_lineno] = [f"{indent}{each}\n" for each in statements]
+    return "".join(lines)
+
+
+def from_imports(tree: ast.Module) -> list[ast.ImportFrom]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
 
 
 # merging
