@@ -18,7 +18,8 @@ from afresh.models.gemini import GeminiForm
 from afresh.models.openai import OpenAIForm
 from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
-from afresh.testing import EmbeddingServer, FakeEmbedder
+from afresh.testing import FakeEmbedder
+from afresh.testing.embedding_server import EmbeddingServer
 
 Matrix = npt.NDArray[np.float32]
 KEY = "sk-hush-0123456789"

@@ -13,7 +13,7 @@ from afresh.fetchers.github_open import GithubPlaces, open_github
 from afresh.fetchers.github_repository import GithubRepository
 from afresh.fetchers.http import HttpOptions
 from afresh.sources.github import GithubLister
-from afresh.testing import GithubServer
+from afresh.testing.github_server import GithubServer
 
 
 def only_markdown(path: str) -> str | None:

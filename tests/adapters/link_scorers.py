@@ -12,7 +12,7 @@ from afresh.core.link_score import AskedLink, Verdict
 from afresh.fetchers.api import ApiClient
 from afresh.models.link_scorer import ChatLinkScorer
 from afresh.ports import LinkScorer
-from afresh.testing import ChatServer
+from afresh.testing.chat_server import ChatServer
 
 PROMPT = "Score these."
 KEYWORDS = ("budget", "contact")

@@ -11,7 +11,7 @@ from afresh.core.errors import SummaryError
 from afresh.fetchers.api import ApiClient
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Summarizer
-from afresh.testing import ChatServer
+from afresh.testing.chat_server import ChatServer
 
 PROMPT = "Say in {max_chars} characters what it is."
 

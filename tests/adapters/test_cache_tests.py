@@ -18,8 +18,9 @@ import pytest
 from tests.adapters.servers import fetching
 
 from afresh.core.looks import Body, NotModified, Request, Validators
-from afresh.testing import Asked, HostileSite
+from afresh.testing import Asked
 from afresh.testing.answers import Answer, http_date
+from afresh.testing.hostile import HostileSite
 from afresh.testing.tricks import then_close
 from afresh.testing.wire import Reply, answer, raw
 

@@ -10,7 +10,8 @@ from afresh.config import EmbeddingSettings
 from afresh.fetchers.api import ApiClient
 from afresh.models.choose import embedder_for
 from afresh.ports import Embedder
-from afresh.testing import EmbeddingServer, FakeEmbedder
+from afresh.testing import FakeEmbedder
+from afresh.testing.embedding_server import EmbeddingServer
 
 KINDS = ("fast", "quality", "openai", "gemini", "fastembed", "sentence-transformers", "fake")
 TEXTS = (

@@ -10,9 +10,10 @@ import aiohttp
 import pytest
 from google import genai
 
-from afresh.testing import FrozenClock, GeminiServer, HttpFault
+from afresh.testing import FrozenClock
+from afresh.testing.faults import HttpFault
 from afresh.testing.gemini_hosted import after
-from afresh.testing.gemini_server import KEY
+from afresh.testing.gemini_server import KEY, GeminiServer
 
 MARK = [{"key": "page", "string_value": "7"}, {"key": "weight", "numeric_value": 0.5}]
 CHUNKS = {"white_space_config": {"max_tokens_per_chunk": 200, "max_overlap_tokens": 20}}

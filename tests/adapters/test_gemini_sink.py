@@ -13,8 +13,9 @@ from afresh.core.errors import SinkBusy, SinkError, SinkGone, SinkRefused
 from afresh.fetchers.api import ApiClient
 from afresh.ports.calls import Answer
 from afresh.sinks.gemini import GeminiSink
-from afresh.testing import FrozenClock, GeminiServer, HttpFault
-from afresh.testing.gemini_server import KEY
+from afresh.testing import FrozenClock
+from afresh.testing.faults import HttpFault
+from afresh.testing.gemini_server import KEY, GeminiServer
 
 
 class Desk:

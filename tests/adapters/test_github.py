@@ -17,9 +17,9 @@ from afresh.core.looks import Body, Failed, Gone, Moved, NotModified, Refused
 from afresh.fetchers.github_token import find_token
 from afresh.sources.github import GithubLister
 from afresh.sources.recognise import recognise
-from afresh.testing import GithubServer
 from afresh.testing.answers import Answer
 from afresh.testing.git_objects import Submodule, Symlink
+from afresh.testing.github_server import GithubServer
 
 FILES = {"README.md": b"# Docs\n", "docs/a.md": b"# A\n\nText.\n", "docs/deep/b.md": b"# B\n"}
 NO_RAW = Answer(status=404, body=b"404: Not Found")

@@ -13,8 +13,8 @@ from tests.adapters.servers import fetching
 from afresh.core.looks import Body, Moved, Request
 from afresh.fetchers.api import ApiClient
 from afresh.ports.calls import Answer
-from afresh.testing import GithubServer
 from afresh.testing.git_objects import Objects, Pushed, Symlink
+from afresh.testing.github_server import GithubServer
 
 FILES = {
     "a.md": b"# A\n",

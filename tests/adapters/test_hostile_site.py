@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from afresh.testing import HostileSite
+from afresh.testing.hostile import HostileSite
 from afresh.testing.lies import (
     always_304,
     busy,

@@ -20,8 +20,7 @@ from tests.adapters.servers import Names, fetching, html, serving
 
 from afresh.core.looks import Body, Failed, Outcome, Refused, Request
 from afresh.fetchers.trouble import trouble
-from afresh.testing import HostileSite
-from afresh.testing.hostile import Script
+from afresh.testing.hostile import HostileSite, Script
 from afresh.testing.lies import chain
 from afresh.testing.tricks import (
     MEGABYTE,

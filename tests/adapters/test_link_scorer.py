@@ -19,10 +19,11 @@ from afresh.models.allowance import Allowance
 from afresh.models.link_scorer import ChatLinkScorer
 from afresh.models.link_scorers import link_scorer_for
 from afresh.models.offline_scorer import OfflineLinkScorer
-from afresh.testing import ChatServer, Odd, Trouble
+from afresh.testing import Trouble
 from afresh.testing.chat import completion
+from afresh.testing.chat_server import ChatServer
 from afresh.testing.embedding_server import Status
-from afresh.testing.link_answers import literal_scores
+from afresh.testing.link_answers import Odd, literal_scores
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
 

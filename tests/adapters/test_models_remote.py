@@ -13,8 +13,8 @@ from afresh.core.errors import EmbedderDown, EmbedError
 from afresh.models import remote as module
 from afresh.models.budget import Budgeted
 from afresh.models.choose import within_budget
-from afresh.testing import EmbeddingServer, FakeEmbedder, FrozenClock, Trouble
-from afresh.testing.embedding_server import Status
+from afresh.testing import FakeEmbedder, FrozenClock, Trouble
+from afresh.testing.embedding_server import EmbeddingServer, Status
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 

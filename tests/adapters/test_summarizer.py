@@ -19,8 +19,9 @@ from afresh.models.allowance import Allowance
 from afresh.models.summaries import OfflineSummarizer, summarizer_for
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Reply
-from afresh.testing import ChatServer, Trouble
+from afresh.testing import Trouble
 from afresh.testing.chat import completion
+from afresh.testing.chat_server import ChatServer
 from afresh.testing.embedding_server import Status
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)

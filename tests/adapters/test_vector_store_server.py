@@ -9,9 +9,10 @@ from tests.contract.shelves import page
 from afresh.core.errors import SinkBusy, SinkGone
 from afresh.fetchers.api import ApiClient
 from afresh.sinks.openai_store import OpenAISink
-from afresh.testing import FrozenClock, HttpFault, VectorStoreServer
+from afresh.testing import FrozenClock
+from afresh.testing.faults import HttpFault
 from afresh.testing.gemini_hosted import after
-from afresh.testing.vector_store_server import KEY
+from afresh.testing.vector_store_server import KEY, VectorStoreServer
 
 
 @pytest.fixture

@@ -9,15 +9,11 @@ from afresh.fetchers.api import ApiClient
 from afresh.ports.sinks import Mark, Sink, Upload
 from afresh.sinks.gemini import GeminiSink
 from afresh.sinks.openai_store import OpenAISink
-from afresh.testing import (
-    FrozenClock,
-    GeminiServer,
-    HttpFault,
-    VectorStoreServer,
-    gemini_server,
-    vector_store_server,
-)
+from afresh.testing import FrozenClock, gemini_server, vector_store_server
+from afresh.testing.faults import HttpFault
 from afresh.testing.gemini_hosted import Fate
+from afresh.testing.gemini_server import GeminiServer
+from afresh.testing.vector_store_server import VectorStoreServer
 
 STORE = "Team docs"
 

@@ -15,7 +15,8 @@ from tests.e2e.program import Program
 
 from afresh.core.text import content_hash
 from afresh.faces.cli import main
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 LONG_AGO = 1_600_000_000
 SETTLED = ("/robots.txt", "/favicon.ico")

@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from afresh.testing import EmbeddingServer
-from afresh.testing.embedding_server import Status
+from afresh.testing.embedding_server import EmbeddingServer, Status
 
 BATCH = 4  # texts in a request
 

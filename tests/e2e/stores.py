@@ -10,8 +10,8 @@ from tests.e2e.library import settings
 from afresh.app import build
 from afresh.config.sinks import SinkSettings
 from afresh.kb import KnowledgeBase
-from afresh.testing import FrozenClock, GeminiServer
-from afresh.testing.gemini_server import KEY
+from afresh.testing import FrozenClock
+from afresh.testing.gemini_server import KEY, GeminiServer
 
 STORE = "Team docs"
 

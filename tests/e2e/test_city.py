@@ -10,7 +10,7 @@ from tests.e2e.sites import looks
 
 from afresh.core.errors import UsageError
 from afresh.kb import KnowledgeBase
-from afresh.testing import CitySite
+from afresh.testing.city import CitySite
 from afresh.testing.city_pages import CALENDAR, FORBIDDEN
 
 RULES = {"max_per_pattern": 5}

@@ -8,7 +8,8 @@ import pytest
 from tests.e2e.program import Program
 
 from afresh.core.link_score import AskedLink
-from afresh.testing import ChatServer, CitySite
+from afresh.testing.chat_server import ChatServer
+from afresh.testing.city import CitySite
 from afresh.testing.city_pages import NAV
 
 BATCH = 50

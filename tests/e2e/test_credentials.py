@@ -16,7 +16,7 @@ from afresh.core.git_address import parse_git
 from afresh.core.views import RunReport
 from afresh.fetchers.git_environment import GitOptions, environment
 from afresh.kb import KnowledgeBase
-from afresh.testing import GithubServer
+from afresh.testing.github_server import GithubServer
 
 TOKEN = "ghp_hush"
 LOGIN = "Basic YW5hOnB3"  # ana:pw

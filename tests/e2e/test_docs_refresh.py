@@ -19,7 +19,8 @@ from tests.e2e.sites import looks
 from tests.e2e.stores import attached, texts
 
 from afresh.kb import KnowledgeBase
-from afresh.testing import GeminiServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.gemini_server import GeminiServer
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from afresh.core.looks import Body
 from afresh.core.model import PageStatus
 from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
-from afresh.testing import FrozenClock, HostileSite
+from afresh.testing import FrozenClock
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
-from afresh.testing.hostile import Script
+from afresh.testing.hostile import HostileSite, Script
 from afresh.testing.lies import (
     always_304,
     busy,

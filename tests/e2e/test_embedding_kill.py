@@ -13,7 +13,8 @@ from tests.e2e.remote import BATCH, flags_for, paid
 from tests.e2e.sites import lay
 from tests.e2e.test_kill import tree
 
-from afresh.testing import EmbeddingServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.embedding_server import EmbeddingServer
 
 KILLED = -signal.SIGKILL
 PAGES = 16

@@ -13,8 +13,7 @@ from tests.e2e.sites import page, sentence, word
 
 from afresh.core.looks import Body
 from afresh.engine.offload import Offload
-from afresh.testing import HostileSite
-from afresh.testing.hostile import Script
+from afresh.testing.hostile import HostileSite, Script
 from afresh.testing.lies import chain, hop, in_turn, status
 from afresh.testing.tricks import (
     MEGABYTE,

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.sites import page
 
-from afresh.testing import HostileSite
+from afresh.testing.hostile import HostileSite
 from afresh.testing.tricks import MEGABYTE
 from afresh.testing.wire import answer
 

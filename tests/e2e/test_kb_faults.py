@@ -13,7 +13,8 @@ from tests.e2e.library import assert_sound
 from tests.e2e.program import ended
 
 from afresh.sinks.whole_file import write_whole
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import LONG_AGO, Base, said_of
 from tests.e2e.library import EVERY_STORE
 
-from afresh.testing import ChatServer
+from afresh.testing.chat_server import ChatServer
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, now, page, stamp, wait_of
 from tests.e2e.library import EVERY_STORE
 
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 DAY, WEEK = 86_400, 7 * 86_400
 

@@ -14,7 +14,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, page
 from tests.e2e.program import ROOT
 
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 EXAMPLES = ROOT / "examples"
 VARIABLES = {

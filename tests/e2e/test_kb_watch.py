@@ -8,7 +8,8 @@ import pytest
 from tests.e2e.kb_files import LONG_AGO, Base, asked, now, page, wait_of
 from tests.e2e.kb_watching import Watching
 
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 QUICK = {
     "runtime_refresh_tick_seconds": 0.1,

@@ -12,8 +12,10 @@ from tests.e2e.sites import word
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
-from afresh.testing import ChatServer, Odd, TinySite, Trouble
+from afresh.testing import TinySite, Trouble
+from afresh.testing.chat_server import ChatServer
 from afresh.testing.embedding_server import Status
+from afresh.testing.link_answers import Odd
 
 BATCH = 50
 KEYWORDS = "budget,contact:0.5"

@@ -17,7 +17,8 @@ from afresh.core.views import LinkView, RunReport
 from afresh.engine.link_scoring import LinkScoring
 from afresh.kb import KnowledgeBase
 from afresh.models import link_scorers
-from afresh.testing import FakeLinkScorer, FrozenClock, TinySite
+from afresh.testing import FrozenClock, TinySite
+from afresh.testing.link_scorer import FakeLinkScorer
 
 KEYWORDS = {"budget": 1.0, "contact": 0.5}
 NAV = {"/": "Home", "/contact": "Contact us", "/news": "News"}

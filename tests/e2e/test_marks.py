@@ -12,7 +12,7 @@ from tests.e2e.library import counts, opened
 from afresh import failpoints
 from afresh.core.model import RunMode
 from afresh.kb import KnowledgeBase
-from afresh.testing import GithubServer
+from afresh.testing.github_server import GithubServer
 
 OLD = 1_600_000_000_000_000_001
 

@@ -18,8 +18,8 @@ from afresh.core.text import text_hash
 from afresh.core.views import Reindexed
 from afresh.kb import KnowledgeBase
 from afresh.store.store import SqlStore
-from afresh.testing import EmbeddingServer, TinySite
-from afresh.testing.embedding_server import Status
+from afresh.testing import TinySite
+from afresh.testing.embedding_server import EmbeddingServer, Status
 
 PAGES = 12
 DIMENSION = 256

@@ -15,7 +15,8 @@ from tests.e2e.sites import lay, looks, page, star
 
 from afresh.core.events import Event, Notice
 from afresh.core.views import RunReport
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 KILLED = -9
 FILES = 12

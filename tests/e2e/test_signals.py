@@ -16,7 +16,8 @@ from afresh.core.looks import Body
 from afresh.core.signals import signals
 from afresh.extractors import extract
 from afresh.logs import kept
-from afresh.testing import EmbeddingServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.embedding_server import EmbeddingServer
 
 NONE: dict[str, object] = {"storage.body": "none"}
 EDITED = "/guide/retries/"

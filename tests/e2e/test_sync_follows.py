@@ -17,7 +17,9 @@ from afresh.core.sync_views import SyncReport
 from afresh.core.views import RunReport
 from afresh.engine import following
 from afresh.engine.following import Following
-from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
+from afresh.testing import FrozenClock, TinySite
+from afresh.testing.faults import HttpFault
+from afresh.testing.gemini_server import GeminiServer
 
 
 async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is_told_before_it_ends(

@@ -16,9 +16,10 @@ from afresh.core.states import may_live_on
 from afresh.core.sync_views import DocumentCounts, SyncReport
 from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
-from afresh.testing import FrozenClock, GeminiServer, HttpFault, TinySite
+from afresh.testing import FrozenClock, TinySite
+from afresh.testing.faults import HttpFault
 from afresh.testing.gemini_hosted import FAILS, NEVER, after
-from afresh.testing.gemini_server import KEY
+from afresh.testing.gemini_server import KEY, GeminiServer
 
 
 @pytest.fixture

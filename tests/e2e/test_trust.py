@@ -12,10 +12,10 @@ from tests.e2e.sites import page, star, word
 from afresh.core.errors import UsageError
 from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
-from afresh.testing import FrozenClock, HostileSite
+from afresh.testing import FrozenClock
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
-from afresh.testing.hostile import Script
+from afresh.testing.hostile import HostileSite, Script
 from afresh.testing.lies import emptied, shrunken
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60

@@ -31,7 +31,8 @@ from afresh.config.webhooks import secret
 from afresh.core.errors import ConfigError
 from afresh.core.model import RunMode, RunState
 from afresh.models import prompt_file
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
+from afresh.testing.chat_server import ChatServer
 
 API = "/api/v1"
 FORMS = (

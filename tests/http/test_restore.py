@@ -15,7 +15,7 @@ from afresh.core.records import ALL_PAGES
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
-from afresh.testing import HostileSite
+from afresh.testing.hostile import HostileSite
 from afresh.testing.lies import shrunken
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60

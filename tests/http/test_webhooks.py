@@ -28,7 +28,8 @@ from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
 from afresh.kb_hooks import PutOff
-from afresh.testing import FrozenClock, GithubServer, TinySite
+from afresh.testing import FrozenClock, TinySite
+from afresh.testing.github_server import GithubServer
 
 SECRET = "It's a Secret to Everybody"
 FILES = {
