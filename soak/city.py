@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.city import CitySite
+
 from afresh.app import build
 from afresh.config import load
 from afresh.core.views import RunReport
-from afresh.testing.chat_server import ChatServer
-from afresh.testing.city import CitySite
 
 BATCH = 50
 KEYWORDS = {"budget": 1.0, "minutes": 1.0, "contact": 0.5, "fee": 1.0}

@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from tests.fakes.killer import Killer
+from tests.fakes.state import faults_in, index_of
+
 from afresh.failpoints import VARIABLE
-from afresh.testing.killer import Killer
-from afresh.testing.state import faults_in, index_of
 from soak.site import folder, generated
 
 PAGES = 1_200

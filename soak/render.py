@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from tests.fakes.script_site import ScriptSite
 
 from afresh.app import build
 from afresh.config import load
 from afresh.core.events import Event, Progress
 from afresh.core.views import RunReport
-from afresh.testing.script_site import ScriptSite
 from soak.gauge import MB
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
 from afresh.core.errors import EmbedError
@@ -19,7 +20,6 @@ from afresh.models.openai import OpenAIForm
 from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
 from afresh.testing import FakeEmbedder
-from afresh.testing.embedding_server import EmbeddingServer
 
 Matrix = npt.NDArray[np.float32]
 KEY = "sk-hush-0123456789"

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.fakes.github_server import GithubServer
+
 from afresh.app import utc_now
 from afresh.core.github_address import github_address
 from afresh.core.looks import Body, Fetched, Request, Validators
@@ -13,7 +15,6 @@ from afresh.fetchers.github_open import GithubPlaces, open_github
 from afresh.fetchers.github_repository import GithubRepository
 from afresh.fetchers.http import HttpOptions
 from afresh.sources.github import GithubLister
-from afresh.testing.github_server import GithubServer
 
 
 def only_markdown(path: str) -> str | None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from tests.adapters.embedders import KEY, Slept
+from tests.fakes.chat_server import ChatServer
 
 from afresh.core.errors import ScoreError
 from afresh.core.link_score import AskedLink, Verdict
 from afresh.fetchers.api import ApiClient
 from afresh.models.link_scorer import ChatLinkScorer
 from afresh.ports import LinkScorer
-from afresh.testing.chat_server import ChatServer
 
 PROMPT = "Score these."
 KEYWORDS = ("budget", "contact")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+from tests.fakes.wire import answer, next_request
 
 from afresh.fetchers.guard import AddressPolicy
 from afresh.fetchers.http import HttpFetcher, HttpOptions
 from afresh.testing import Asked
-from afresh.testing.wire import answer, next_request
 
 __all__ = ["Asked", "Names", "Raw", "Wire", "answer", "fetching", "html", "redirect", "serving"]
 LOOPBACK = ("127.0.0.0/8", "::1")

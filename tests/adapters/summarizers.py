@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from tests.adapters.embedders import KEY, Slept
+from tests.fakes.chat_server import ChatServer
 
 from afresh.core.errors import SummaryError
 from afresh.fetchers.api import ApiClient
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Summarizer
-from afresh.testing.chat_server import ChatServer
 
 PROMPT = "Say in {max_chars} characters what it is."
 

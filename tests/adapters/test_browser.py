@@ -9,14 +9,7 @@ import pytest
 import pytest_asyncio
 from tests.adapters.browsing import Canary, browsers
 from tests.extractors.test_hidden_text import INLINE, MARKUP, SECRET, SHOWN
-
-from afresh.core.looks import Body
-from afresh.core.rendering import shows_the_same
-from afresh.extractors import extract
-from afresh.fetchers.browser import Browsers
-from afresh.fetchers.browser_page import Lost, Shown
-from afresh.testing import TinySite
-from afresh.testing.browser_traps import (
+from tests.fakes.browser_traps import (
     CLOBBERING,
     COMPONENTS,
     GREEDY,
@@ -26,6 +19,13 @@ from afresh.testing.browser_traps import (
     TAMPERING,
     prying,
 )
+
+from afresh.core.looks import Body
+from afresh.core.rendering import shows_the_same
+from afresh.extractors import extract
+from afresh.fetchers.browser import Browsers
+from afresh.fetchers.browser_page import Lost, Shown
+from afresh.testing import TinySite
 
 PLAIN = (
     "<!doctype html><html lang=en><head><title>Plain</title></head><body><h1>Plain &amp; simple</h1>"

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 from tests.adapters.servers import fetching
+from tests.fakes.hostile import HostileSite
+from tests.fakes.tricks import then_close
+from tests.fakes.wire import Reply, answer, raw
 
 from afresh.core.looks import Body, NotModified, Request, Validators
 from afresh.testing import Asked
 from afresh.testing.answers import Answer, http_date
-from afresh.testing.hostile import HostileSite
-from afresh.testing.tricks import then_close
-from afresh.testing.wire import Reply, answer, raw
 
 VALIDATED = ("etag_validated", "lm_validated")
 CONDITIONAL = ("conditional-inm", "conditional-lm", "update304")

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 from tests.adapters.embedders import install, library, remote
+from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
 from afresh.fetchers.api import ApiClient
 from afresh.models.choose import embedder_for
 from afresh.ports import Embedder
 from afresh.testing import FakeEmbedder
-from afresh.testing.embedding_server import EmbeddingServer
 
 KINDS = ("fast", "quality", "openai", "gemini", "fastembed", "sentence-transformers", "fake")
 TEXTS = (

@@ -9,11 +9,11 @@ from typing import Any
 import aiohttp
 import pytest
 from google import genai
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_hosted import after
+from tests.fakes.gemini_server import KEY, GeminiServer
 
 from afresh.testing import FrozenClock
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_hosted import after
-from afresh.testing.gemini_server import KEY, GeminiServer
 
 MARK = [{"key": "page", "string_value": "7"}, {"key": "weight", "numeric_value": 0.5}]
 CHUNKS = {"white_space_config": {"max_tokens_per_chunk": 200, "max_overlap_tokens": 20}}

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.contract.shelves import page
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_server import KEY, GeminiServer
 
 from afresh.core.errors import SinkBusy, SinkError, SinkGone, SinkRefused
 from afresh.fetchers.api import ApiClient
 from afresh.ports.calls import Answer
 from afresh.sinks.gemini import GeminiSink
 from afresh.testing import FrozenClock
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_server import KEY, GeminiServer
 
 
 class Desk:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from tests.adapters.github import Reader, opening
+from tests.fakes.git_objects import Submodule, Symlink
+from tests.fakes.github_server import GithubServer
 
 from afresh.app import utc_now
 from afresh.core.errors import SourceError
@@ -18,8 +20,6 @@ from afresh.fetchers.github_token import find_token
 from afresh.sources.github import GithubLister
 from afresh.sources.recognise import recognise
 from afresh.testing.answers import Answer
-from afresh.testing.git_objects import Submodule, Symlink
-from afresh.testing.github_server import GithubServer
 
 FILES = {"README.md": b"# Docs\n", "docs/a.md": b"# A\n\nText.\n", "docs/deep/b.md": b"# B\n"}
 NO_RAW = Answer(status=404, body=b"404: Not Found")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from tests.adapters.servers import fetching
+from tests.fakes.git_objects import Objects, Pushed, Symlink
+from tests.fakes.github_server import GithubServer
 
 from afresh.core.looks import Body, Moved, Request
 from afresh.fetchers.api import ApiClient
 from afresh.ports.calls import Answer
-from afresh.testing.git_objects import Objects, Pushed, Symlink
-from afresh.testing.github_server import GithubServer
 
 FILES = {
     "a.md": b"# A\n",

@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-
-from afresh.testing.hostile import HostileSite
-from afresh.testing.lies import (
+from tests.fakes.hostile import HostileSite
+from tests.fakes.lies import (
     always_304,
     busy,
     calendar,
@@ -26,8 +25,8 @@ from afresh.testing.lies import (
     to_login,
     wall,
 )
-from afresh.testing.tricks import then_close, truncated
-from afresh.testing.wire import answer
+from tests.fakes.tricks import then_close, truncated
+from tests.fakes.wire import answer
 
 PAGE = "<html><body><main><h1>One</h1><p>" + "A long text. " * 40 + "</p></main></body></html>"
 

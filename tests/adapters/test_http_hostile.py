@@ -17,12 +17,9 @@ import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
 from tests.adapters.servers import Names, fetching, html, serving
-
-from afresh.core.looks import Body, Failed, Outcome, Refused, Request
-from afresh.fetchers.trouble import trouble
-from afresh.testing.hostile import HostileSite, Script
-from afresh.testing.lies import chain
-from afresh.testing.tricks import (
+from tests.fakes.hostile import HostileSite, Script
+from tests.fakes.lies import chain
+from tests.fakes.tricks import (
     MEGABYTE,
     bomb,
     both_framings,
@@ -38,7 +35,10 @@ from afresh.testing.tricks import (
     then_close,
     truncated,
 )
-from afresh.testing.wire import answer
+from tests.fakes.wire import answer
+
+from afresh.core.looks import Body, Failed, Outcome, Refused, Request
+from afresh.fetchers.trouble import trouble
 
 
 def _gzip(data: bytes) -> bytes:

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from tests.adapters.embedders import KEY, Slept
 from tests.adapters.link_scorers import EXPECTED, KEYWORDS, LINKS, PROMPT, SITE, by_url, scoring, trouble
+from tests.fakes.chat import completion
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.embedding_server import Status
+from tests.fakes.link_answers import Odd, literal_scores
 
 from afresh.config import AiSettings
 from afresh.config.links import LinksSettings
@@ -20,10 +24,6 @@ from afresh.models.link_scorer import ChatLinkScorer
 from afresh.models.link_scorers import link_scorer_for
 from afresh.models.offline_scorer import OfflineLinkScorer
 from afresh.testing import Trouble
-from afresh.testing.chat import completion
-from afresh.testing.chat_server import ChatServer
-from afresh.testing.embedding_server import Status
-from afresh.testing.link_answers import Odd, literal_scores
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
 

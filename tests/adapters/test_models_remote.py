@@ -7,6 +7,7 @@ from email.utils import format_datetime
 import numpy as np
 import pytest
 from tests.adapters.embedders import KEY, Matrix, Slept, remote, trouble
+from tests.fakes.embedding_server import EmbeddingServer, Status
 
 from afresh.config import EmbeddingSettings
 from afresh.core.errors import EmbedderDown, EmbedError
@@ -14,7 +15,6 @@ from afresh.models import remote as module
 from afresh.models.budget import Budgeted
 from afresh.models.choose import within_budget
 from afresh.testing import FakeEmbedder, FrozenClock, Trouble
-from afresh.testing.embedding_server import EmbeddingServer, Status
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 

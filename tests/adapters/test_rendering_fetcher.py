@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.fakes.script_site import SHELL, WalledSite
 
 from afresh.core.doubt import PROBE
 from afresh.core.looks import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
@@ -16,7 +17,6 @@ from afresh.fetchers.guard import AddressPolicy
 from afresh.fetchers.http import HttpFetcher, HttpOptions
 from afresh.fetchers.rendering import Refusal, RenderingFetcher, RenderingOptions
 from afresh.testing import TinySite
-from afresh.testing.script_site import SHELL, WalledSite
 
 ROOT = "https://town.example/"
 TEXT = "<title>Town</title><p>The council meets on Mondays, and everybody may come to listen.</p>"

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from tests.adapters.embedders import KEY, Slept
 from tests.adapters.summarizers import chatting, trouble
+from tests.fakes.chat import completion
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.embedding_server import Status
 
 from afresh.config import AiSettings
 from afresh.core.errors import ConfigError, SummarizerDown, SummaryError
@@ -20,9 +23,6 @@ from afresh.models.summaries import OfflineSummarizer, summarizer_for
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Reply
 from afresh.testing import Trouble
-from afresh.testing.chat import completion
-from afresh.testing.chat_server import ChatServer
-from afresh.testing.embedding_server import Status
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)
 

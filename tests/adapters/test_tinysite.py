@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
+from tests.fakes.attempts import Attempts
 
 from afresh.core.looks import Body, Gone, NotModified, Outcome, Request
 from afresh.ports import Clock, Fetcher
 from afresh.testing import FrozenClock, ScriptedFetcher, TinySite
-from afresh.testing.attempts import Attempts
 from afresh.testing.docs import ORPHAN, UNLISTED, pages
 
 PAGE = "<!doctype html><title>T</title><main><article><p>One.</p></article></main>"

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 import openai
 import pytest
 from tests.contract.shelves import page
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_hosted import after
+from tests.fakes.vector_store_server import KEY, VectorStoreServer
 
 from afresh.core.errors import SinkBusy, SinkGone
 from afresh.fetchers.api import ApiClient
 from afresh.sinks.openai_store import OpenAISink
 from afresh.testing import FrozenClock
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_hosted import after
-from afresh.testing.vector_store_server import KEY, VectorStoreServer
 
 
 @pytest.fixture

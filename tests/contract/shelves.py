@@ -5,15 +5,17 @@ from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from tests.fakes import gemini_server, vector_store_server
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_hosted import Fate
+from tests.fakes.gemini_server import GeminiServer
+from tests.fakes.vector_store_server import VectorStoreServer
+
 from afresh.fetchers.api import ApiClient
 from afresh.ports.sinks import Mark, Sink, Upload
 from afresh.sinks.gemini import GeminiSink
 from afresh.sinks.openai_store import OpenAISink
-from afresh.testing import FrozenClock, gemini_server, vector_store_server
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_hosted import Fate
-from afresh.testing.gemini_server import GeminiServer
-from afresh.testing.vector_store_server import VectorStoreServer
+from afresh.testing import FrozenClock
 
 STORE = "Team docs"
 

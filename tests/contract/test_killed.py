@@ -6,13 +6,13 @@ from itertools import count
 from pathlib import Path
 
 from tests.contract.desk import Desk, at, read
+from tests.fakes.state import assert_sound, index_of
 from tests.forking import forking
 
 from afresh.core.looks import Gone, Moved, NotModified, Seen
 from afresh.failpoints import VARIABLE, arm
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
-from afresh.testing.state import assert_sound, index_of
 
 BEFORE: dict[str, Seen] = {
     "": read("Root", "a", "b", "c", "d"),

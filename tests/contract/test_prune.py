@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.contract.desk import ROOT, Desk, at, read
+from tests.fakes.state import assert_sound
 from tests.forking import forking
 
 from afresh.core.ending import Ending
@@ -20,7 +21,6 @@ from afresh.failpoints import VARIABLE, arm
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock
-from afresh.testing.state import assert_sound
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", "c"), "b": read("Page b")}
 SITE |= {"c": read("Page c")}

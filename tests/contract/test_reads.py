@@ -4,13 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.contract.desk import ROOT, Desk, at, read
+from tests.fakes.attempts import Attempts
 
 from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus
 from afresh.core.records import PageFilter
 from afresh.ports import Library
 from afresh.testing import FrozenClock
-from afresh.testing.attempts import Attempts
 
 SITE: dict[str, Seen] = {
     "": read("Root", "b", "a", etag='"1"'),

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from tests.contract.plain_shelves import folder, scripted
 from tests.contract.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
+from tests.fakes.gemini_hosted import FAILS, NEVER, after
 
 from afresh.core.copies import display_name
 from afresh.core.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
-from afresh.testing.gemini_hosted import FAILS, NEVER, after
 
 
 @pytest.fixture(params=SHELVES)

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.fakes.script_site import SHELL, WalledSite
 
 from afresh.core.rendering import (
     ASKS,
@@ -17,7 +18,6 @@ from afresh.core.rendering import (
     why_render_refused,
 )
 from afresh.testing.docs import pages
-from afresh.testing.script_site import SHELL, WalledSite
 
 PROSE = "A harbor is a place where ships come to rest, and where they are looked after. " * 8
 REAL_DOCS = [

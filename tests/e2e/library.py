@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes import state
+from tests.fakes.state import Held
 
 from afresh.app import build, utc_now
 from afresh.config import Config, load
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 from afresh.ports import Clock
-from afresh.testing import state
-from afresh.testing.state import Held
 
 __all__ = ["Held", "assert_sound", "counts", "found", "index_of", "opened", "rows", "settings"]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from afresh.testing.embedding_server import EmbeddingServer, Status
+from tests.fakes.embedding_server import EmbeddingServer, Status
 
 BATCH = 4  # texts in a request
 

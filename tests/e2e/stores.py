@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.library import settings
+from tests.fakes.gemini_server import KEY, GeminiServer
 
 from afresh.app import build
 from afresh.config.sinks import SinkSettings
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
-from afresh.testing.gemini_server import KEY, GeminiServer
 
 STORE = "Team docs"
 

@@ -7,11 +7,11 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import looks
+from tests.fakes.city import CitySite
+from tests.fakes.city_pages import CALENDAR, FORBIDDEN
 
 from afresh.core.errors import UsageError
 from afresh.kb import KnowledgeBase
-from afresh.testing.city import CitySite
-from afresh.testing.city_pages import CALENDAR, FORBIDDEN
 
 RULES = {"max_per_pattern": 5}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.program import Program
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.city import CitySite
+from tests.fakes.city_pages import NAV
 
 from afresh.core.link_score import AskedLink
-from afresh.testing.chat_server import ChatServer
-from afresh.testing.city import CitySite
-from afresh.testing.city_pages import NAV
 
 BATCH = 50
 CRAWL = ("--name", "city", "--keywords", "budget,minutes,contact:0.5,fee", "--json")

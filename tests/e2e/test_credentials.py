@@ -10,13 +10,13 @@ import pytest
 from tests.adapters.repositories import GitServer, Repo
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
+from tests.fakes.github_server import GithubServer
 
 from afresh.core.errors import ConfigError, UsageError
 from afresh.core.git_address import parse_git
 from afresh.core.views import RunReport
 from afresh.fetchers.git_environment import GitOptions, environment
 from afresh.kb import KnowledgeBase
-from afresh.testing.github_server import GithubServer
 
 TOKEN = "ghp_hush"
 LOGIN = "Basic YW5hOnB3"  # ana:pw

@@ -17,10 +17,10 @@ from tests.e2e.library import assert_sound, counts, index_of, opened
 from tests.e2e.real_docs import Tree, at, serve, versions_in
 from tests.e2e.sites import looks
 from tests.e2e.stores import attached, texts
+from tests.fakes.gemini_server import GeminiServer
 
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
-from afresh.testing.gemini_server import GeminiServer
 
 
 @pytest.fixture(scope="module")

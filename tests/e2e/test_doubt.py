@@ -9,17 +9,8 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of, opened
 from tests.e2e.sites import page, star, word
-
-from afresh.core.errors import ParserCrashed, ParserLate, ParserMissing
-from afresh.core.looks import Body
-from afresh.core.model import PageStatus
-from afresh.core.records import PageFilter
-from afresh.kb import KnowledgeBase
-from afresh.testing import FrozenClock
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
-from afresh.testing.hostile import HostileSite, Script
-from afresh.testing.lies import (
+from tests.fakes.hostile import HostileSite, Script
+from tests.fakes.lies import (
     always_304,
     busy,
     emptied,
@@ -31,6 +22,15 @@ from afresh.testing.lies import (
     to_login,
     wall,
 )
+
+from afresh.core.errors import ParserCrashed, ParserLate, ParserMissing
+from afresh.core.looks import Body
+from afresh.core.model import PageStatus
+from afresh.core.records import PageFilter
+from afresh.kb import KnowledgeBase
+from afresh.testing import FrozenClock
+from afresh.testing.answers import Answer
+from afresh.testing.asked import Asked
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -12,9 +12,9 @@ from tests.e2e.mortal import live
 from tests.e2e.remote import BATCH, flags_for, paid
 from tests.e2e.sites import lay
 from tests.e2e.test_kill import tree
+from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.testing import TinySite
-from afresh.testing.embedding_server import EmbeddingServer
 
 KILLED = -signal.SIGKILL
 PAGES = 16

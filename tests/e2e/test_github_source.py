@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
+from tests.fakes.git_objects import Submodule, Symlink
+from tests.fakes.github_server import GithubServer
 
 from afresh.kb import KnowledgeBase
 from afresh.testing.answers import Answer
-from afresh.testing.git_objects import Submodule, Symlink
-from afresh.testing.github_server import GithubServer
 
 FILES = {
     "README.md": b"# Harbor\n\nHarbor moves wordharbor about.\n\nSee [the guide](docs/guide.md).\n",

@@ -10,12 +10,9 @@ from typing import ParamSpec, TypeVar
 import pytest
 from tests.e2e.library import assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import page, sentence, word
-
-from afresh.core.looks import Body
-from afresh.engine.offload import Offload
-from afresh.testing.hostile import HostileSite, Script
-from afresh.testing.lies import chain, hop, in_turn, status
-from afresh.testing.tricks import (
+from tests.fakes.hostile import HostileSite, Script
+from tests.fakes.lies import chain, hop, in_turn, status
+from tests.fakes.tricks import (
     MEGABYTE,
     bomb,
     broken_chunks,
@@ -29,7 +26,10 @@ from afresh.testing.tricks import (
     then_close,
     truncated,
 )
-from afresh.testing.wire import answer
+from tests.fakes.wire import answer
+
+from afresh.core.looks import Body
+from afresh.engine.offload import Offload
 
 P = ParamSpec("P")
 R = TypeVar("R")

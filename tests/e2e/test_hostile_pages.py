@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.sites import page
-
-from afresh.testing.hostile import HostileSite
-from afresh.testing.tricks import MEGABYTE
-from afresh.testing.wire import answer
+from tests.fakes.hostile import HostileSite
+from tests.fakes.tricks import MEGABYTE
+from tests.fakes.wire import answer
 
 CAP = 14 * MEGABYTE
 BOUNDS = {"crawl.max_depth": 1, "network.max_body_bytes": CAP}

@@ -11,10 +11,10 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import LONG_AGO, Base, page
 from tests.e2e.library import assert_sound
 from tests.e2e.program import ended
+from tests.fakes.chat_server import ChatServer
 
 from afresh.sinks.whole_file import write_whole
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import LONG_AGO, Base, said_of
 from tests.e2e.library import EVERY_STORE
-
-from afresh.testing.chat_server import ChatServer
+from tests.fakes.chat_server import ChatServer
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, now, page, stamp, wait_of
 from tests.e2e.library import EVERY_STORE
+from tests.fakes.chat_server import ChatServer
 
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 DAY, WEEK = 86_400, 7 * 86_400
 

@@ -13,9 +13,9 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, page
 from tests.e2e.program import ROOT
+from tests.fakes.chat_server import ChatServer
 
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 EXAMPLES = ROOT / "examples"
 VARIABLES = {

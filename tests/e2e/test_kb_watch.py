@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.e2e.kb_files import LONG_AGO, Base, asked, now, page, wait_of
 from tests.e2e.kb_watching import Watching
+from tests.fakes.chat_server import ChatServer
 
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 QUICK = {
     "runtime_refresh_tick_seconds": 0.1,

@@ -14,10 +14,10 @@ from tests.e2e.library import Held, assert_sound, index_of, opened, rows
 from tests.e2e.mortal import live, start
 from tests.e2e.program import DeadlySite, Program, committed, ended
 from tests.e2e.sites import lay, looks, page
+from tests.fakes.killer import Killer
 
 from afresh.failpoints import POINTS
 from afresh.testing import TinySite
-from afresh.testing.killer import Killer
 
 PAGES = 60
 # Ten moments: pages answered in that life of the process, and how many of them are written when it dies.

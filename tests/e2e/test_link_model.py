@@ -8,14 +8,14 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, found, opened
 from tests.e2e.sites import word
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.embedding_server import Status
+from tests.fakes.link_answers import Odd
 
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
 from afresh.testing import TinySite, Trouble
-from afresh.testing.chat_server import ChatServer
-from afresh.testing.embedding_server import Status
-from afresh.testing.link_answers import Odd
 
 BATCH = 50
 KEYWORDS = "budget,contact:0.5"

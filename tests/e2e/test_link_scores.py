@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, found, opened, rows
 from tests.e2e.sites import looks, word
+from tests.fakes.link_scorer import FakeLinkScorer
 
 from afresh.core.errors import ScoreError, ScorerDown
 from afresh.core.link_score import AskedLink, Verdict
@@ -18,7 +19,6 @@ from afresh.engine.link_scoring import LinkScoring
 from afresh.kb import KnowledgeBase
 from afresh.models import link_scorers
 from afresh.testing import FrozenClock, TinySite
-from afresh.testing.link_scorer import FakeLinkScorer
 
 KEYWORDS = {"budget": 1.0, "contact": 0.5}
 NAV = {"/": "Home", "/contact": "Contact us", "/news": "News"}

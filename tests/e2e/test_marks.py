@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, opened
+from tests.fakes.github_server import GithubServer
 
 from afresh import failpoints
 from afresh.core.model import RunMode
 from afresh.kb import KnowledgeBase
-from afresh.testing.github_server import GithubServer
 
 OLD = 1_600_000_000_000_000_001
 

@@ -11,6 +11,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, looks, page, star, word
+from tests.fakes.embedding_server import EmbeddingServer, Status
 
 from afresh.core.events import Event, Listener, Remaking
 from afresh.core.looks import Chunk, Document
@@ -19,7 +20,6 @@ from afresh.core.views import Reindexed
 from afresh.kb import KnowledgeBase
 from afresh.store.store import SqlStore
 from afresh.testing import TinySite
-from afresh.testing.embedding_server import EmbeddingServer, Status
 
 PAGES = 12
 DIMENSION = 256

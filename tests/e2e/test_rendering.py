@@ -8,12 +8,12 @@ import pytest
 from tests.adapters.servers import html, serving
 from tests.e2e.library import counts, found, opened
 from tests.e2e.program import Program, ended
+from tests.fakes.browser_traps import RESTLESS
+from tests.fakes.script_site import ScriptSite, WalledSite
 
 from afresh.fetchers.browser_launch import NoBrowser
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
-from afresh.testing.browser_traps import RESTLESS
-from afresh.testing.script_site import ScriptSite, WalledSite
 
 AUTO = {"crawl.probe": False, "embedding.provider": "none"}
 

@@ -12,11 +12,11 @@ from tests.e2e.kb_files import page as kb_page
 from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened, rows
 from tests.e2e.mortal import live
 from tests.e2e.sites import lay, looks, page, star
+from tests.fakes.chat_server import ChatServer
 
 from afresh.core.events import Event, Notice
 from afresh.core.views import RunReport
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 KILLED = -9
 FILES = 12

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, opened, rows, settings
 from tests.e2e.sites import looks
+from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.core.analysis import words_in
 from afresh.core.errors import UsageError
@@ -17,7 +18,6 @@ from afresh.core.signals import signals
 from afresh.extractors import extract
 from afresh.logs import kept
 from afresh.testing import TinySite
-from afresh.testing.embedding_server import EmbeddingServer
 
 NONE: dict[str, object] = {"storage.body": "none"}
 EDITED = "/guide/retries/"

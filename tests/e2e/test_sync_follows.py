@@ -10,6 +10,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import index_of
 from tests.e2e.sites import lay, word
 from tests.e2e.stores import attached, texts
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_server import GeminiServer
 
 from afresh.core.errors import RunBusy
 from afresh.core.events import Event, Notice
@@ -18,8 +20,6 @@ from afresh.core.views import RunReport
 from afresh.engine import following
 from afresh.engine.following import Following
 from afresh.testing import FrozenClock, TinySite
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_server import GeminiServer
 
 
 async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is_told_before_it_ends(

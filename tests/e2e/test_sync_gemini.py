@@ -8,6 +8,9 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import found, index_of
 from tests.e2e.sites import lay, word
 from tests.e2e.stores import STORE, attached, texts
+from tests.fakes.faults import HttpFault
+from tests.fakes.gemini_hosted import FAILS, NEVER, after
+from tests.fakes.gemini_server import KEY, GeminiServer
 
 from afresh.core.errors import UsageError
 from afresh.core.model import PageStatus
@@ -17,9 +20,6 @@ from afresh.core.sync_views import DocumentCounts, SyncReport
 from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
-from afresh.testing.faults import HttpFault
-from afresh.testing.gemini_hosted import FAILS, NEVER, after
-from afresh.testing.gemini_server import KEY, GeminiServer
 
 
 @pytest.fixture

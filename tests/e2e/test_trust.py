@@ -8,6 +8,8 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened
 from tests.e2e.sites import page, star, word
+from tests.fakes.hostile import HostileSite, Script
+from tests.fakes.lies import emptied, shrunken
 
 from afresh.core.errors import UsageError
 from afresh.core.records import PageFilter
@@ -15,8 +17,6 @@ from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
-from afresh.testing.hostile import HostileSite, Script
-from afresh.testing.lies import emptied, shrunken
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.fakes.state import rows
 
 from afresh.core.access import digest_of
 from afresh.faces.cli import main
 from afresh.faces.cli.serve_command import exposure
-from afresh.testing.state import rows
 
 
 def test_F102_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(

@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows, settings
+from tests.fakes.chat_server import ChatServer
 from tests.http.served import Client as Server
 from tests.http.served import served
 
@@ -32,7 +33,6 @@ from afresh.core.errors import ConfigError
 from afresh.core.model import RunMode, RunState
 from afresh.models import prompt_file
 from afresh.testing import TinySite
-from afresh.testing.chat_server import ChatServer
 
 API = "/api/v1"
 FORMS = (

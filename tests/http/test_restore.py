@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import settings
 from tests.e2e.sites import page, star, word
+from tests.fakes.hostile import HostileSite
+from tests.fakes.lies import shrunken
 from tests.http.asking import REMOTE, ask
 from tests.http.test_people import FORM, HTML, assert_page
 
@@ -15,8 +17,6 @@ from afresh.core.records import ALL_PAGES
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
-from afresh.testing.hostile import HostileSite
-from afresh.testing.lies import shrunken
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 BUTTON = "Restore previous text"

@@ -14,6 +14,7 @@ from unittest.mock import AsyncMock
 import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, found, opened, rows, settings
+from tests.fakes.github_server import GithubServer
 from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.config.access import AccessSettings
@@ -29,7 +30,6 @@ from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
 from afresh.kb_hooks import PutOff
 from afresh.testing import FrozenClock, TinySite
-from afresh.testing.github_server import GithubServer
 
 SECRET = "It's a Secret to Everybody"
 FILES = {

@@ -7,13 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from afresh.ports import Clock
-from afresh.testing.answers import Answer
-from afresh.testing.api import CountedApi
-from afresh.testing.asked import Asked
-from afresh.testing.clock import FrozenClock
-from afresh.testing.faults import Script
-from afresh.testing.gemini_hosted import (
+from tests.fakes.api import CountedApi
+from tests.fakes.faults import Script
+from tests.fakes.gemini_hosted import (
     Hosted,
     HostedDocument,
     HostedOperation,
@@ -22,8 +18,13 @@ from afresh.testing.gemini_hosted import (
     invalid,
     missing,
 )
-from afresh.testing.gemini_upload import Uploads
-from afresh.testing.wire import Reply, sent
+from tests.fakes.gemini_upload import Uploads
+from tests.fakes.wire import Reply, sent
+
+from afresh.ports import Clock
+from afresh.testing.answers import Answer
+from afresh.testing.asked import Asked
+from afresh.testing.clock import FrozenClock
 
 KEY = "a-key-of-gemini"
 _PATH = re.compile(

@@ -37,7 +37,7 @@ class Killer:
     _chance: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
-        self._chance = random.Random(self.seed)  # noqa: S311 - it only has to be the same again
+        self._chance = random.Random(self.seed)
 
     def strike(self, start: Start) -> bool:
         """One life; whether it was cut short."""

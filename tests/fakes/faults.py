@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from afresh.testing.wire import Reply, raw
+from tests.fakes.wire import Reply, raw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,11 @@ from html import escape
 from http import HTTPStatus
 from typing import Literal
 
+from tests.fakes.hostile import Script
+from tests.fakes.wire import Reply
+
 from afresh.testing.answers import Answer, notice
 from afresh.testing.asked import Asked
-from afresh.testing.hostile import Script
-from afresh.testing.wire import Reply
 
 Wall = Literal["login", "challenge", "consent"]
 _WALLS: Mapping[str, tuple[str, str]] = {

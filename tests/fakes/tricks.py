@@ -6,10 +6,11 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import Literal
 
+from tests.fakes.hostile import Script
+from tests.fakes.wire import answer, sent
+
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
-from afresh.testing.hostile import Script
-from afresh.testing.wire import answer, sent
 
 MEGABYTE = 1024 * 1024
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

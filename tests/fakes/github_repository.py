@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from afresh.testing.git_objects import Objects, Pushed, commit_id
+from tests.fakes.git_objects import Objects, Pushed, commit_id
 
 
 class HostedRepository:

@@ -9,9 +9,10 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qs
 
+from tests.fakes.gemini_hosted import Hosted, HostedStore, Wrong, invalid, missing
+
 from afresh.testing.answers import Answer
 from afresh.testing.asked import Asked
-from afresh.testing.gemini_hosted import Hosted, HostedStore, Wrong, invalid, missing
 
 _STATUS = "X-Goog-Upload-Status"
 GRANULARITY = 262_144

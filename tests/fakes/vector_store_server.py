@@ -11,14 +11,15 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qs
 
+from tests.fakes.api import CountedApi
+from tests.fakes.faults import Script
+from tests.fakes.gemini_hosted import AT_ONCE, Fate
+from tests.fakes.wire import Reply, sent
+
 from afresh.ports import Clock
 from afresh.testing.answers import Answer
-from afresh.testing.api import CountedApi
 from afresh.testing.asked import Asked
 from afresh.testing.clock import FrozenClock
-from afresh.testing.faults import Script
-from afresh.testing.gemini_hosted import AT_ONCE, Fate
-from afresh.testing.wire import Reply, sent
 
 KEY = "a-key-of-openai"
 _PATH = re.compile(

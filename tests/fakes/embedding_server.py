@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afresh.testing.api import LoopbackApi
+from tests.fakes.api import LoopbackApi
+from tests.fakes.wire import answer
+
 from afresh.testing.asked import Asked
 from afresh.testing.embedder import FakeEmbedder, Trouble
-from afresh.testing.wire import answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from collections import Counter
 from types import TracebackType
 from typing import Self
 
+from tests.fakes.wire import Reply, raw_sockets
+
 from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.server import HOST, LoopbackServer
-from afresh.testing.wire import Reply, raw_sockets
 
 
 class LoopbackApi(ABC):

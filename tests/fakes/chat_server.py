@@ -5,14 +5,15 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from tests.fakes.api import LoopbackApi
+from tests.fakes.chat import Chat, completion
+from tests.fakes.embedding_server import Status
+from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, said
+from tests.fakes.wire import Reply, answer, raw
+
 from afresh.core.link_score import AskedLink
-from afresh.testing.api import LoopbackApi
 from afresh.testing.asked import Asked
-from afresh.testing.chat import Chat, completion
 from afresh.testing.embedder import Trouble
-from afresh.testing.embedding_server import Status
-from afresh.testing.link_answers import Odd, Scores, entry, literal_scores, said
-from afresh.testing.wire import Reply, answer, raw
 
 _JSON = "application/json"
 _REFUSED = b'{"error": {"message": "unknown parameter: response_format"}}'

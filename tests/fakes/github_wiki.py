@@ -4,8 +4,9 @@ import hashlib
 from html import escape
 from urllib.parse import unquote
 
+from tests.fakes.github_repository import HostedRepository
+
 from afresh.testing.answers import Answer, notice
-from afresh.testing.github_repository import HostedRepository
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title} · {name} Wiki · GitHub</title></head>

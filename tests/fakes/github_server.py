@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from tests.fakes.api import CountedApi
+from tests.fakes.git_objects import Pushed
+from tests.fakes.github_repository import HostedRepository
+from tests.fakes.github_wiki import wiki_answer
+from tests.fakes.wire import sent
+
 from afresh.testing.answers import Answer, unless_known
-from afresh.testing.api import CountedApi
 from afresh.testing.asked import Asked
-from afresh.testing.git_objects import Pushed
-from afresh.testing.github_repository import HostedRepository
-from afresh.testing.github_wiki import wiki_answer
-from afresh.testing.wire import sent
 
 ROBOTS = b"User-agent: *\nDisallow: /*/*/pulse\nDisallow: /*/raw/\nDisallow: /*/*/wiki/*/_history\n"
 _MOST_ENTRIES = 100_000

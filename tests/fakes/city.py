@@ -2,8 +2,9 @@
 
 import re
 
+from tests.fakes.city_pages import CALENDAR, FORBIDDEN, NAV, Nav, calendar_html, page_html, parts_of, pdf
+
 from afresh.testing.answers import Answer, SitePage
-from afresh.testing.city_pages import CALENDAR, FORBIDDEN, NAV, Nav, calendar_html, page_html, parts_of, pdf
 from afresh.testing.tinysite import TinySite
 
 _WEEK = re.compile(rf"{CALENDAR}(?:\?page=(\d+).*)?")
