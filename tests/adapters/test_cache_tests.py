@@ -22,7 +22,7 @@ from tests.fakes.wire import Reply, answer, raw
 
 from afresh.core.looks import Body, NotModified, Request, Validators
 from afresh.testing import Asked
-from afresh.testing.answers import Answer, http_date
+from afresh.testing.script import Answer, http_date
 
 VALIDATED = ("etag_validated", "lm_validated")
 CONDITIONAL = ("conditional-inm", "conditional-lm", "update304")

@@ -19,7 +19,7 @@ from afresh.core.looks import Body, Failed, Gone, Moved, NotModified, Refused
 from afresh.fetchers.github_token import find_token
 from afresh.sources.github import GithubLister
 from afresh.sources.recognise import recognise
-from afresh.testing.answers import Answer
+from afresh.testing.script import Answer
 
 FILES = {"README.md": b"# Docs\n", "docs/a.md": b"# A\n\nText.\n", "docs/deep/b.md": b"# B\n"}
 NO_RAW = Answer(status=404, body=b"404: Not Found")

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.e2e.sites import page
 
 from afresh.testing import TinySite
-from afresh.testing.answers import Answer
+from afresh.testing.script import Answer
 
 if TYPE_CHECKING:
     from aiohttp import web

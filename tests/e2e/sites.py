@@ -7,8 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from afresh.testing import TinySite
-from afresh.testing.answers import Answer
-from afresh.testing.script import SiteScript
+from afresh.testing.script import Answer, SiteScript
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -29,8 +29,8 @@ from afresh.core.model import PageStatus
 from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from tests.fakes.git_objects import Submodule, Symlink
 from tests.fakes.github_server import GithubServer
 
 from afresh.kb import KnowledgeBase
-from afresh.testing.answers import Answer
+from afresh.testing.script import Answer
 
 FILES = {
     "README.md": b"# Harbor\n\nHarbor moves wordharbor about.\n\nSee [the guide](docs/guide.md).\n",

@@ -12,7 +12,7 @@ from tests.e2e.sites import lay, looks, page, star, word
 
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
-from afresh.testing.answers import Answer, unless_known
+from afresh.testing.script import Answer, unless_known
 
 if TYPE_CHECKING:
     from aiohttp import web

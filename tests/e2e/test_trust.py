@@ -15,8 +15,8 @@ from afresh.core.errors import UsageError
 from afresh.core.records import PageFilter
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 

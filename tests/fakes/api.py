@@ -7,8 +7,7 @@ from typing import Self
 
 from tests.fakes.wire import Reply, raw_sockets
 
-from afresh.testing.asked import Asked, RequestLog
-from afresh.testing.server import HOST, LoopbackServer
+from afresh.testing.site import HOST, Asked, LoopbackServer, RequestLog
 
 
 class LoopbackApi(ABC):

@@ -12,8 +12,8 @@ from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, said
 from tests.fakes.wire import Reply, answer, raw
 
 from afresh.core.link_score import AskedLink
-from afresh.testing.asked import Asked
 from afresh.testing.embedder import Trouble
+from afresh.testing.site import Asked
 
 _JSON = "application/json"
 _REFUSED = b'{"error": {"message": "unknown parameter: response_format"}}'

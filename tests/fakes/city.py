@@ -4,8 +4,8 @@ import re
 
 from tests.fakes.city_pages import CALENDAR, FORBIDDEN, NAV, Nav, calendar_html, page_html, parts_of, pdf
 
-from afresh.testing.answers import Answer, SitePage
-from afresh.testing.tinysite import TinySite
+from afresh.testing.script import Answer, SitePage
+from afresh.testing.site import TinySite
 
 _WEEK = re.compile(rf"{CALENDAR}(?:\?page=(\d+).*)?")
 

@@ -9,8 +9,8 @@ from typing import Any
 from tests.fakes.api import LoopbackApi
 from tests.fakes.wire import answer
 
-from afresh.testing.asked import Asked
 from afresh.testing.embedder import FakeEmbedder, Trouble
+from afresh.testing.site import Asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 from tests.fakes.gemini_hosted import Hosted, HostedStore, Wrong, invalid, missing
 
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked
 
 _STATUS = "X-Goog-Upload-Status"
 GRANULARITY = 262_144

@@ -14,8 +14,8 @@ from tests.fakes.github_repository import HostedRepository
 from tests.fakes.github_wiki import wiki_answer
 from tests.fakes.wire import sent
 
-from afresh.testing.answers import Answer, unless_known
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer, unless_known
+from afresh.testing.site import Asked
 
 ROBOTS = b"User-agent: *\nDisallow: /*/*/pulse\nDisallow: /*/raw/\nDisallow: /*/*/wiki/*/_history\n"
 _MOST_ENTRIES = 100_000

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from tests.fakes.github_repository import HostedRepository
 
-from afresh.testing.answers import Answer, notice
+from afresh.testing.script import Answer, notice
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title} · {name} Wiki · GitHub</title></head>

@@ -7,10 +7,8 @@ from typing import Self
 
 from tests.fakes.wire import Reply, raw_sockets, sent
 
-from afresh.testing.answers import Answer, notice, unless_known
-from afresh.testing.asked import Asked
-from afresh.testing.server import Listen
-from afresh.testing.site import ServedSite
+from afresh.testing.script import Answer, notice, unless_known
+from afresh.testing.site import Asked, Listen, ServedSite
 
 Script = bytes | Callable[[Asked, Answer], "Reply | Answer"]
 SERVICE = ("/robots.txt", "/sitemap.xml")

@@ -10,8 +10,8 @@ from typing import Literal
 from tests.fakes.hostile import Script
 from tests.fakes.wire import Reply
 
-from afresh.testing.answers import Answer, notice
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer, notice
+from afresh.testing.site import Asked
 
 Wall = Literal["login", "challenge", "consent"]
 _WALLS: Mapping[str, tuple[str, str]] = {

@@ -4,8 +4,8 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Self
 
-from afresh.testing.answers import Answer, notice
-from afresh.testing.tinysite import TinySite
+from afresh.testing.script import Answer, notice
+from afresh.testing.site import TinySite
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -9,8 +9,8 @@ from typing import Literal
 from tests.fakes.hostile import Script
 from tests.fakes.wire import answer, sent
 
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked
 
 MEGABYTE = 1024 * 1024
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"

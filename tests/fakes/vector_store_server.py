@@ -17,9 +17,9 @@ from tests.fakes.gemini_hosted import AT_ONCE, Fate
 from tests.fakes.wire import Reply, sent
 
 from afresh.ports import Clock
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
 from afresh.testing.clock import FrozenClock
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked
 
 KEY = "a-key-of-openai"
 _PATH = re.compile(

@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
-from afresh.testing.answers import Answer
-from afresh.testing.asked import Asked
-from afresh.testing.server import HangUp, Listen
+from afresh.testing.script import Answer
+from afresh.testing.site import Asked, HangUp, Listen
 
 Reply = bytes | AsyncIterator[bytes]  # bytes leave the connection open, pieces end with it
 LONGEST_HEAD = 1024 * 1024

@@ -1,13 +1,12 @@
 """Fakes that ship with afresh: for its own tests, its demo, and the tests of those who extend it."""
 
-from afresh.testing.asked import Asked, RequestLog
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.fetcher import ScriptedFetcher
-from afresh.testing.gate import Gate
 from afresh.testing.memory_store import MemoryStore
+from afresh.testing.script import Gate
 from afresh.testing.sink import CUT, Fault, ScriptedSink
-from afresh.testing.tinysite import TinySite
+from afresh.testing.site import Asked, RequestLog, TinySite
 
 __all__ = [
     "CUT",

@@ -1,14 +1,141 @@
-"""The script of a site: its pages and the troubles that stand before them; no sockets here."""
+"""The script of a site: pages, troubles, gates, and answers to conditional requests; no sockets here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from threading import RLock
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from http import HTTPStatus
+from threading import Condition, RLock
 from urllib.parse import urljoin
 from xml.sax.saxutils import escape
 
-from afresh.testing.answers import Answer, Content, SitePage, notice
 from afresh.testing.clock import FrozenClock
-from afresh.testing.gate import Gate
+
+Content = str | bytes | Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A status, its headers and a body."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePage:
+    """What stands at a path: the content may be made anew for each request."""
+
+    content: Content
+    media_type: str
+    headers: Mapping[str, str]
+    listed: bool  # in the sitemap
+    modified_at: datetime
+
+    def body(self) -> bytes:
+        """The content as it is sent now."""
+        content = self.content() if callable(self.content) else self.content
+        return content.encode() if isinstance(content, str) else content
+
+    def answer(self, *, etags: bool) -> Answer:
+        """The page as a 200 with its validators."""
+        body = self.body()
+        headers = {
+            "Content-Type": _content_type(self.media_type),
+            "Last-Modified": http_date(self.modified_at),
+        }
+        if etags:
+            headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:20]}"'
+        return Answer(status=200, headers={**headers, **self.headers}, body=body)
+
+
+def notice(status: int, headers: Mapping[str, str] | None = None) -> Answer:
+    """A small page that just names a status."""
+    phrase = HTTPStatus(status).phrase
+    body = f"<!doctype html><title>{status} {phrase}</title><h1>{phrase}</h1>\n".encode()
+    return Answer(status=status, headers={"Content-Type": "text/html", **(headers or {})}, body=body)
+
+
+def unless_known(answer: Answer, if_none_match: str | None, if_modified_since: str | None) -> Answer:
+    """The answer, or a 304 where the validators of the request still hold (RFC 9110, 13.2.2)."""
+    if answer.status != HTTPStatus.OK:
+        return answer
+    if if_none_match is not None:
+        known = _matches(if_none_match, answer.headers.get("ETag"))
+    else:
+        known = _unmodified(if_modified_since, answer.headers.get("Last-Modified"))
+    if not known:
+        return answer
+    kept = {name: value for name, value in answer.headers.items() if name != "Content-Type"}
+    return replace(answer, status=HTTPStatus.NOT_MODIFIED, headers=kept, body=b"")
+
+
+def http_date(at: datetime) -> str:
+    """A time as HTTP writes it."""
+    return format_datetime(at.astimezone(UTC), usegmt=True)
+
+
+def _matches(if_none_match: str, etag: str | None) -> bool:
+    if etag is None:
+        return False
+    asked = {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
+    return "*" in asked or etag.removeprefix("W/") in asked
+
+
+def _unmodified(since: str | None, modified: str | None) -> bool:
+    if not since or not modified:
+        return False
+    try:
+        return parsedate_to_datetime(modified) <= parsedate_to_datetime(since)
+    except (ValueError, TypeError):
+        return False
+
+
+def _content_type(media_type: str) -> str:
+    textual = media_type.startswith("text/") and "charset" not in media_type
+    return f"{media_type}; charset=utf-8" if textual else media_type
+
+
+class Gate:
+    """Holds requests back; `wait` tells when they have come, `release` lets them through for good."""
+
+    def __init__(self) -> None:
+        self._open: Future[None] = Future()
+        self._came = Condition()
+        self._count = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many requests have come to the gate so far."""
+        return self._count
+
+    def wait(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """Block until that many requests have come, or raise TimeoutError."""
+        with self._came:
+            if not self._came.wait_for(lambda: self._count >= count, timeout):
+                raise TimeoutError(f"{self._count} of {count} requests came to the gate in {timeout} s")
+
+    async def arrived(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """The same for async code: the event loop goes on meanwhile."""
+        await asyncio.to_thread(self.wait, count, timeout=timeout)
+
+    def release(self) -> None:
+        """Open the gate; doing it twice is harmless."""
+        with self._came:
+            if not self._open.done():
+                self._open.set_result(None)
+
+    async def passed(self) -> None:
+        """Wait, on the server's loop, until the gate is open."""
+        with self._came:
+            self._count += 1
+            self._came.notify_all()
+        # Shielded, so that one client that hangs up does not open the gate for the others.
+        await asyncio.shield(asyncio.wrap_future(self._open))
 
 
 @dataclass(slots=True)
