@@ -7,8 +7,9 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.kb_files import Base, asked, now, wait_of
 from tests.e2e.library import EVERY_STORE
+from tests.fakes.chat_server import ChatServer
 
-from afresh.testing import ChatServer, TinySite
+from afresh.testing import TinySite
 
 DAY = 86_400
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 20
