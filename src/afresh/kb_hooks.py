@@ -21,7 +21,7 @@ from afresh.core.states import UNFINISHED
 from afresh.core.views import RunReport
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import release_gone
-from afresh.engine.pause import heard
+from afresh.engine.pause import cancel_late, heard
 from afresh.engine.report import report_of
 from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
@@ -35,6 +35,7 @@ QUIET = timedelta(seconds=1)  # more may follow what came just now
 LONGEST_WAIT = timedelta(seconds=10)  # but nobody waits for longer than that
 POLL = 2.0  # seconds between looks at what another server heard
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a source that could not be looked at is tried again
+SENDING_GRACE_SECONDS = 0.5  # that messages under way have at the end
 MOST_PAGES = 500  # a source of which more is wished for is looked at as a whole
 
 Concerns = Callable[[str], bool]
@@ -118,7 +119,7 @@ class Hooks(Work):
     async def keep_sending(self) -> None:
         """Send what others are to know until `stop`."""
         async with self._tools.post_office() as postman:
-            await self._again(postman.deliver)
+            await self._again(lambda: cancel_late(postman.deliver(), self._stopping, SENDING_GRACE_SECONDS))
 
     async def _again(self, work: Callable[[], Awaitable[object]]) -> None:
         while not self._stopping.is_set():

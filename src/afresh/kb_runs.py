@@ -106,5 +106,9 @@ class RunsOnRecord(Syncing):
                     log.warning("what is past its retention could not be removed: %s", error)
                 await heard(self._stopping, PRUNE_SECONDS)
 
+    async def stops_within(self, seconds: float) -> bool:
+        """Wait for some seconds, or until `stop`: then it is True."""
+        return await heard(self._stopping, seconds)
+
     async def _alive(self) -> LiveWorkers:
         return await alive_workers(self._store, *self._tools.identity(), self._clock())

@@ -23,9 +23,11 @@ class Held:
     def __init__(self, name: str, may: asyncio.Event | None = None) -> None:
         self.target = Target(name=name)
         self.may = may
+        self.asked = asyncio.Event()
         self.brought: list[str] = []
 
     async def carry(self, letter: Letter, told: Told, now: datetime) -> Outcome:
+        self.asked.set()
         if self.may is None:
             raise ValueError("no such thing")
         await self.may.wait()
@@ -70,6 +72,19 @@ async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobo
     assert await postman.deliver() == 1
     clock.advance(121)
     assert await postman.deliver() == 0
+
+
+async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_sends() -> None:
+    store, clock, never, may = MemoryStore(), FrozenClock(), asyncio.Event(), asyncio.Event()
+    await filled(store, clock(), [("ops", "run.finished")])
+    slow = Held("ops", never)
+    sending = asyncio.create_task(Postman(store=store, carriers={"ops": slow}, clock=clock).deliver())
+    await slow.asked.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    may.set()
+    assert await Postman(store=store, carriers={"ops": Held("ops", may)}, clock=clock).deliver() == 1
 
 
 async def test_F101_nothing_that_is_not_sent_counts_as_sent() -> None:

@@ -1,5 +1,8 @@
 """Services start together with their database; other commands say at once that it is away."""
 
+import subprocess
+import sys
+
 import pytest
 from tests.faces.conftest import Afresh
 from tests.faces.fake_knowledge import FakeKnowledge, report
@@ -33,3 +36,12 @@ def test_what_waiting_cannot_mend_and_what_only_asks_is_told_at_once(
     kb.away = [wrong]
     ended = afresh(command)
     assert (ended.code, ended.err) == (2, f"afresh: {wrong}\n")
+
+
+def test_U4_a_command_ends_without_a_last_look_through_all_objects() -> None:
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
+        "from afresh.faces.cli import main; main(['--version'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "True"

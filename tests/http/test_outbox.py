@@ -15,6 +15,7 @@ from tests.e2e.library import opened
 from afresh.core.errors import StoreBusy
 from afresh.core.hooks import signed
 from afresh.core.outbox import LetterState
+from afresh.engine.carriers import Outcome, SignedPost
 from afresh.kb import KnowledgeBase
 from afresh.store.store import SqlStore
 from afresh.testing import FrozenClock, TinySite
@@ -189,3 +190,24 @@ async def test_F101_the_server_sends_by_itself_until_it_is_told_to_stop(
             async with asyncio.timeout(20):
                 await kb.keep_sending()
             assert (await one(kb)).state is LetterState.SENT
+
+
+async def test_U4_F170_a_target_that_never_answers_does_not_keep_the_server_from_ending(
+    wire: Wire, tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TinySite() as site:
+        filled(site, "a")
+        async with opened(tmp_path / "kb.db", settings(wire, events=["run.finished"]), clock=clock) as kb:
+
+            async def never(*_: object) -> Outcome:
+                kb.stop()
+                await asyncio.Event().wait()
+                raise AssertionError
+
+            monkeypatch.setattr(SignedPost, "carry", never)
+            monkeypatch.setattr("afresh.kb_hooks.SENDING_GRACE_SECONDS", 0.0, raising=False)
+            await kb.crawl(site.url, name="docs")
+            async with asyncio.timeout(20):
+                await kb.keep_sending()
+            letter = await one(kb)
+            assert (letter.state, letter.next_try_at) == (LetterState.WAITING, clock())

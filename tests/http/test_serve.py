@@ -1,5 +1,6 @@
 """`afresh serve` as a process: it says where it is, answers while it works, and ends when told to."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -15,7 +16,9 @@ from tests.e2e.sites import lay, star
 from tests.http.served import served
 
 from afresh.core.errors import UsageError
+from afresh.core.views import RunReport
 from afresh.faces.http.serving import listening
+from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 
 SLOW = {"delay_seconds": 0.05, "concurrency": 1}
@@ -83,6 +86,81 @@ async def test_a_stream_of_events_ends_with_the_server(tmp_path: Path) -> None:
         assert (await stream.content.readline()).startswith(b"event: progress")
         client.server.leave()
         assert b"event: end" not in await stream.read(), "the run goes on at the next start"
+
+
+async def test_U4_F171_the_rest_of_a_request_is_not_waited_for_at_the_end(tmp_path: Path) -> None:
+    async with served(tmp_path / "kb.db", works=False) as client:
+        await client.get("/health")
+        reader, writer = await asyncio.open_connection(*client.server.socket.getsockname())
+        head = b"POST /api/v1/sources HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n"
+        writer.write(head + b"expect: 100-continue\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 100 "), "the body is waited for"
+        await reader.readline()
+        client.server.leave()
+        assert await reader.read() == b"", "closed, and not after the time that answers have"
+        writer.close()
+
+
+async def test_U4_an_agent_that_waits_for_a_job_is_answered_when_the_server_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, look = asyncio.Event(), KnowledgeBase.run
+
+    async def run(kb: KnowledgeBase, number: int) -> RunReport:
+        looked.set()
+        return await look(kb, number)
+
+    monkeypatch.setattr(KnowledgeBase, "run", run)
+    async with served(tmp_path / "kb.db", works=False) as client:
+        _, source = await client.ask("POST", "/api/v1/sources", json={"target": "https://docs.example.org/"})
+        call = {"name": "get_job_info", "arguments": {"jobId": source["last_run"], "wait": 600}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        accepts = {"accept": "application/json, text/event-stream"}
+        looked.clear()
+        asking = asyncio.create_task(client.session.post("/mcp", json=message, headers=accepts))
+        await looked.wait()
+        client.server.leave()
+        answer = await asking
+        assert '"status":"queued"' in await answer.text()
+
+
+POLLS = [
+    "engine.crew.POLL",
+    "engine.scheduler.POLL",
+    "kb_hooks.POLL",
+    "kb_schedule.LOOK",
+    "faces.http.runs.LOOK",
+    "faces.web.live.LOOK",
+    "faces.web.live.IDLE",
+]
+
+
+async def test_U4_an_idle_server_ends_without_waiting_for_its_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("afresh.app.Offload", InProcess)
+    for poll in POLLS:
+        monkeypatch.setattr(f"afresh.{poll}", 86_400.0)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.md").write_text("# A\n\nSome words.\n")
+    copies = {"sinks.copies.kind": "folder", "sinks.copies.path": str(tmp_path / "copies")}
+    given = {"kb.sources_dir": str(tmp_path / "files"), **copies}
+    config = settings(tmp_path / "kb.db", given)
+    async with served(tmp_path / "kb.db", schedules=True, config=config) as client:
+        await client.get("/health")
+        stream = await client.session.get("/live")
+        assert await stream.content.readline() == b"event: runs\n"
+        assert set(client.server.app.state.desk.at_work) == {
+            "worker",
+            "webhooks",
+            "messages",
+            "retention",
+            "schedules",
+            "external stores",
+            "knowledge base",
+        }
+        client.server.leave()
+        assert b"event: runs" not in await stream.read()
 
 
 async def test_F110_a_run_under_way_is_cancelled_and_its_source_deleted_while_the_worker_goes_on(

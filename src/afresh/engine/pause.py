@@ -5,7 +5,9 @@ was cancelled goes on for ever; `asyncio.timeout` does not.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 
 async def heard(event: asyncio.Event, seconds: float) -> bool:
@@ -14,3 +16,17 @@ async def heard(event: asyncio.Event, seconds: float) -> bool:
         async with asyncio.timeout(seconds):
             await event.wait()
     return event.is_set()
+
+
+async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event, seconds: float) -> None:
+    """Do some work; after the stop event it has some seconds to end, and is then cancelled."""
+    task, stopped = asyncio.create_task(work), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        stopped.cancel()
+        task.cancel()
+        await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()

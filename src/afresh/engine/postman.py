@@ -59,7 +59,12 @@ class Postman:
                 gone = f"{_setting(letter)} is not set any more" if carrier is None else "its run is gone"
                 await self._settle(letter, gone, final=True)
                 continue
-            reason, final = await carrier.carry(letter, told, self.clock())
+            try:
+                reason, final = await carrier.carry(letter, told, self.clock())
+            except asyncio.CancelledError:  # whoever sends next need not wait until the lease ends
+                now = self.clock()
+                await self.store.settle_letter(letter, LetterState.WAITING, now, again=now, error=None)
+                raise
             await self._settle(letter, reason, final=final)
             if reason is not None:
                 break

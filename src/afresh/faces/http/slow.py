@@ -101,6 +101,13 @@ class BoundedProtocol(H11Protocol):
             self.transport.write_eof()
             self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
+    def shutdown(self) -> None:
+        """Wait for an answer under way at the end of the server, and not for the rest of a request."""
+        if self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.SEND_RESPONSE:
+            self.transport.close()
+        else:
+            super().shutdown()
+
     def send_400_response(self, msg: str) -> None:
         """Say that a request is none; in the middle of an answer there is nothing to say."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):

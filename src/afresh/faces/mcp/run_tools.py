@@ -174,7 +174,8 @@ async def _awaited(
             progress = hands.progress.get(job) if hands else None
             total = max(last, progress.done + progress.queued) if progress else None
             await ctx.report_progress(last, total, f"{run.source}: {count(last, 'page')} looked at")
-        await asyncio.sleep(min(POLL, max(0.0, until - loop.time())))
+        if await kb().stops_within(min(POLL, max(0.0, until - loop.time()))):
+            return run
 
 
 def job_of(run: RunReport) -> Told:
