@@ -12,20 +12,9 @@ from tests.quick import DURABLE
 from afresh.ports import Library
 from afresh.store.open import open_store
 from afresh.store.store import SqlStore
-from afresh.testing import FrozenClock, MemoryStore
+from afresh.testing import FrozenClock
 
 Open = Callable[[], Awaitable[Library]]  # every call is one more process on the same store
-
-
-@asynccontextmanager
-async def memory(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
-    """A store that lives in this process alone, so all its users share one."""
-    store = MemoryStore()
-
-    async def opened() -> Library:
-        return store
-
-    yield opened
 
 
 @asynccontextmanager
@@ -43,7 +32,7 @@ async def postgresql(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     yield lambda: open_store(url)
 
 
-STORES = {"memory": memory, "sqlite": sqlite, "postgres": postgresql}
+STORES = {"sqlite": sqlite, "postgres": postgresql}
 
 
 @pytest.fixture

@@ -74,8 +74,7 @@ async def test_F102_a_login_stands_for_its_token_until_it_ends(
     await store.revoke_token(first.id, clock())
     assert await behind("a", "e", "c") == [None, None, second.id]
 
-    for place in ("afresh.store.tokens", "afresh.testing.memory.tokens"):
-        monkeypatch.setattr(f"{place}.MOST_LOGINS", 2)
+    monkeypatch.setattr("afresh.store.tokens.MOST_LOGINS", 2)
     for number, name in enumerate("fgh"):
         await store.add_login(name, second.id, clock() + (number + 4) * hour, clock())
     assert await behind("c", "f", "g", "h") == [None, None, second.id, second.id]

@@ -14,7 +14,7 @@ from tests.postgres import Postgres
 from afresh.core.records import ALL_PAGES
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
-from afresh.testing import MemoryStore, TinySite
+from afresh.testing import TinySite
 
 QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*", "how do I install harbor", "timeout")
 LIVE = ("url", "status", "title", "depth", "language", "missing_count", "moved_to", "doubt")
@@ -51,20 +51,13 @@ async def walked(store: Path, flags: Mapping[str, object]) -> list[dict[str, obj
 
 
 async def test_A27_a_site_is_the_same_in_every_store_step_by_step(
-    store: Path, work: type[InProcess], postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+    store: Path, work: type[InProcess], postgres: Postgres
 ) -> None:
     ours = await walked(store, {})
     theirs = await walked(store, {"store.url": await postgres.emptied()})
-    monkeypatch.setattr("afresh.app.open_store", in_memory)
-    for others, unlike in ((theirs, ""), (await walked(store, {}), "found")):  # in memory nothing is stemmed
-        for step, (here, there) in enumerate(zip(ours, others, strict=True)):
-            for key in here.keys() - {unlike}:
-                assert there[key] == here[key], f"{key} of step {step}"
-
-
-async def in_memory(*settings: object, **more: object) -> MemoryStore:
-    """A store that lives in this process alone."""
-    return MemoryStore()
+    for step, (here, there) in enumerate(zip(ours, theirs, strict=True)):
+        for key in here:
+            assert there[key] == here[key], f"{key} of step {step}"
 
 
 async def test_P1_P2_a_crawl_killed_between_two_steps_of_a_commit_goes_on(

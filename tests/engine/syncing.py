@@ -1,11 +1,13 @@
-"""A store in memory with a few pages, an external store that does what it is told, and syncs between them."""
+"""A store with a few pages, an external store that does what it is told, and syncs between them."""
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from tests.stores import execute
 
 from afresh.core.copies import Copy, Replace
-from afresh.core.model import Held, Page, PageId, PageStatus, Source, Worker
+from afresh.core.model import PageId, PageStatus, Source, Worker
 from afresh.core.reconcile import Times
 from afresh.core.remote import Mark, Remote, RemoteState
 from afresh.core.sync_views import SyncReport
@@ -13,8 +15,9 @@ from afresh.core.text import content_hash
 from afresh.engine.lifetime import Vigil
 from afresh.engine.sync import Syncs
 from afresh.engine.sync_work import Outlet
-from afresh.testing import FrozenClock, MemoryStore, ScriptedSink
-from afresh.testing.memory.tables import PageRow
+from afresh.store.copies import wanted_from
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock, ScriptedSink
 
 ROOT = "https://docs.example.org/"
 
@@ -27,9 +30,9 @@ async def no_sleep(seconds: float) -> None:
 class Office:
     """Pages on one side, documents on the other."""
 
+    store: SqlStore
     order: Replace = Replace.DELETE_FIRST
     sink: ScriptedSink = field(default_factory=ScriptedSink)
-    store: MemoryStore = field(default_factory=MemoryStore)
     clock: FrozenClock = field(default_factory=FrozenClock)
     times: Times = field(default_factory=Times)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,27 +54,25 @@ class Office:
         title: str | None = "its path",
     ) -> PageId:
         """Give a page this content, or none."""
-        source, tables = await self.source(name), self.store.tables
-        row = tables.page_at(source.id, ROOT + path)
-        if row is None:
-            page = PageId(next(tables.numbers))
-            row = PageRow(page=Page(id=page, source_id=source.id, url=ROOT + path))
-            tables.addresses[source.id, ROOT + path] = page
-        page = row.page.id
-        gone = PageStatus.REDIRECT if moved else PageStatus.DELETED
-        tables.pages[page] = replace(
-            row,
-            page=replace(
-                row.page,
-                status=gone if text is None else PageStatus.ACTIVE,
-                title=path if title == "its path" else title,
-                content_hash=None if text is None else content_hash(text),
-            ),
+        source, gone = await self.source(name), PageStatus.REDIRECT if moved else PageStatus.DELETED
+        [row] = execute(
+            self.store,
+            "insert into pages (source_id, url, status, title, content_hash, created_at, updated_at) "
+            "values (?, ?, ?, ?, ?, ?, ?) on conflict (source_id, url) do update "
+            "set status = excluded.status, title = excluded.title, content_hash = excluded.content_hash "
+            "returning id",
+            source.id,
+            ROOT + path,
+            gone if text is None else PageStatus.ACTIVE,
+            path if title == "its path" else title,
+            None if text is None else content_hash(text),
+            self.clock(),
+            self.clock(),
         )
-        tables.documents.pop(page, None)
-        if text is not None:
-            tables.documents[page] = Held(markdown=text)
-        return page
+        execute(
+            self.store, "insert or replace into documents (page_id, markdown) values (?, ?)", row["id"], text
+        )
+        return PageId(row["id"])
 
     def outlet(self) -> Outlet:
         return Outlet(
@@ -105,30 +106,33 @@ class Office:
 
     def wanted(self) -> dict[str, str]:
         """Text by address of every page with content."""
-        tables = self.store.tables
-        return {
-            row.page.url: tables.documents[page].markdown or ""
-            for page, row in tables.pages.items()
-            if row.page.content_hash is not None
-        }
+        sql = "select url, markdown from pages join documents on page_id = id where content_hash is not null"
+        return {row["url"]: row["markdown"] for row in execute(self.store, sql)}
 
     def ours(self) -> list[Remote]:
         return [each for each in self.sink.documents.values() if each.mark and each.mark.store == "me"]
 
     def found(self) -> Mapping[str, str]:
         """Text by address of what can be searched; two documents of one page are an error."""
-        tables = self.store.tables
+        urls = {row["id"]: row["url"] for row in execute(self.store, "select id, url from pages")}
         texts: dict[str, str] = {}
         for remote in self.ours():
             assert remote.mark is not None
-            url = tables.pages[PageId(remote.mark.page)].page.url
+            url = urls[remote.mark.page]
             assert url not in texts, f"{url} is there twice"
             assert remote.state is RemoteState.ACTIVE
             texts[url] = self.sink.texts[remote.id]
         return texts
 
+    def copies(self) -> list[Copy]:
+        sql = (
+            "select c.*, p.status as page_status, p.content_hash as page_hash "
+            "from copies c left join pages p on p.id = c.page_id"
+        )
+        return [wanted_from(dict(row)).copy for row in execute(self.store, sql)]
+
     def copy(self, path: str) -> Copy:
-        [copy] = [copy for copy in self.store.tables.copies.values() if copy.url == ROOT + path]
+        [copy] = [copy for copy in self.copies() if copy.url == ROOT + path]
         return copy
 
 

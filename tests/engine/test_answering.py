@@ -1,44 +1,53 @@
 """A request with a name of its own: its turn is renewed while it is answered; no answer is lost."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+from tests.stores import new_store
 
 from afresh.core.answers import GIVEN_UP, KeptAnswer
 from afresh.engine import answering
 from afresh.engine.answering import Turn, begin
-from afresh.testing import FrozenClock, MemoryStore
+from afresh.store.dialect import Database
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
 
 ANSWER = KeptAnswer("asked", 201, None, "{}")
 
 
-class Renewed(MemoryStore):
+class Renewed(SqlStore):
     """A store that says when a turn was renewed, and answers when it is let."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.renewed = 0
+    def __init__(self, db: Database, url: str) -> None:
+        super().__init__(db, url)
+        self.begun = self.renewed = 0  # numbers of renewals
         self.open = asyncio.Event()
 
     async def is_renewed(self) -> None:
-        """Go on when a turn was renewed once more."""
-        before = self.renewed
-        await turns()
-        assert self.renewed > before
+        """Go on when a turn was renewed once more, by a renewal that begins from now on."""
+        before = self.begun
+        async with asyncio.timeout(30):
+            while self.renewed <= before:  # noqa: ASYNC110 - another task of ours
+                await asyncio.sleep(0.001)
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
+        self.begun += 1
+        number = self.begun
         ours = await super().renew_answer(caller, name, began, now)
-        self.renewed += 1
+        self.renewed = number
         await self.open.wait()
         return ours
 
 
 @pytest.fixture
-async def store(monkeypatch: pytest.MonkeyPatch) -> Renewed:
+async def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Renewed]:
     """One whose turns are renewed as often as can be."""
     monkeypatch.setattr(answering, "RENEWED", timedelta(0))
-    return Renewed()
+    async with new_store(tmp_path, Renewed) as store:
+        yield store
 
 
 async def begun(store: Renewed, clock: FrozenClock) -> Turn:

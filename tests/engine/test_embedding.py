@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.stores import execute
 
 from afresh.core.errors import EmbedderDown, EmbedError
 from afresh.core.looks import Chunk, embedded_text
 from afresh.core.text import text_hash
 from afresh.engine.embedding import Embedding
-from afresh.testing import FakeEmbedder, FrozenClock, MemoryStore, Trouble
+from afresh.store.store import SqlStore
+from afresh.testing import FakeEmbedder, FrozenClock, Trouble
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -20,17 +22,22 @@ def chunks(*words: str) -> list[Chunk]:
     return [Chunk(content=word, text_hash=text_hash(embedded_text((), word))) for word in words]
 
 
-def made(store: MemoryStore) -> int:
-    return len(store.tables.vectors)
+def made(store: SqlStore) -> int:
+    return len(execute(store, "select 1 from vectors"))
 
 
 class Desk:
     """An embedder, a store and what stands between them."""
 
     def __init__(
-        self, embedder: FakeEmbedder | None = None, *, batch: int = 512, seconds: float = 60
+        self,
+        store: SqlStore,
+        embedder: FakeEmbedder | None = None,
+        *,
+        batch: int = 512,
+        seconds: float = 60,
     ) -> None:
-        self.store = MemoryStore()
+        self.store = store
         self.embedder = embedder or FakeEmbedder()
         self.embedding = Embedding(self.store, self.embedder, FrozenClock(), batch=batch, seconds=seconds)
 
@@ -50,8 +57,8 @@ class Picky(FakeEmbedder):
         return rows
 
 
-async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once() -> None:
-    desk = Desk()
+async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once(store: SqlStore) -> None:
+    desk = Desk(store)
     assert await desk.outcomes(["one", "two"], ["two", "three"], ["one"], []) == [2, 1, 0, 0]
     assert desk.embedder.calls == 1
     assert len(desk.embedder.texts) == made(desk.store) == 3
@@ -60,8 +67,8 @@ async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once() -
     assert desk.embedding.waiting == 0
 
 
-async def test_F04_each_batch_is_kept_before_the_next_is_asked_for() -> None:
-    desk = Desk(FakeEmbedder(troubles={3: Trouble.DOWN}), batch=2)
+async def test_F04_each_batch_is_kept_before_the_next_is_asked_for(store: SqlStore) -> None:
+    desk = Desk(store, FakeEmbedder(troubles={3: Trouble.DOWN}), batch=2)
     (trouble,) = await desk.outcomes(["a", "b", "c", "d", "e", "f"])
     assert isinstance(trouble, EmbedderDown)
     assert made(desk.store) == 4
@@ -69,8 +76,8 @@ async def test_F04_each_batch_is_kept_before_the_next_is_asked_for() -> None:
     assert len(desk.embedder.texts) == 6 + 2, "only the batch that failed is asked for again"
 
 
-async def test_F93_one_bad_text_fails_only_its_page() -> None:
-    desk = Desk(Picky())
+async def test_F93_one_bad_text_fails_only_its_page(store: SqlStore) -> None:
+    desk = Desk(store, Picky())
     pages = [[f"page {number}", f"text {number}"] for number in range(20)]
     outcomes = await desk.outcomes(*pages, ["fine", "bad"], ["also bad"])
     assert outcomes[:20] == [2] * 20
@@ -81,8 +88,10 @@ async def test_F93_one_bad_text_fails_only_its_page() -> None:
 
 
 @pytest.mark.parametrize("garbage", [Trouble.NAN, Trouble.ZEROS, Trouble.FEWER, Trouble.FAIL])
-async def test_F93_an_embedder_that_gives_only_garbage_is_soon_asked_no_more(garbage: Trouble) -> None:
-    desk = Desk()
+async def test_F93_an_embedder_that_gives_only_garbage_is_soon_asked_no_more(
+    store: SqlStore, garbage: Trouble
+) -> None:
+    desk = Desk(store)
     desk.embedder.always = garbage
     for page in range(6):
         outcomes = await desk.outcomes([f"{page} {number}" for number in range(64)])
@@ -92,19 +101,20 @@ async def test_F93_an_embedder_that_gives_only_garbage_is_soon_asked_no_more(gar
     assert desk.embedding.waiting == 0
 
 
-async def test_F93_vectors_of_another_dimension_are_refused_midway() -> None:
-    desk = Desk(FakeEmbedder(troubles={2: Trouble.WIDER}), batch=2)
+async def test_F93_vectors_of_another_dimension_are_refused_midway(store: SqlStore) -> None:
+    desk = Desk(store, FakeEmbedder(troubles={2: Trouble.WIDER}), batch=2)
     assert await desk.outcomes(["a", "b"]) == [2]
     assert await desk.outcomes(["c", "d"]) == [2], "asked again in halves it gave what it should"
     desk.embedder.always = Trouble.WIDER
     (outcome,) = await desk.outcomes(["e"])
     assert isinstance(outcome, EmbedError)
-    assert {len(vector) for vector in desk.store.tables.vectors.values()} == {2 * desk.embedder.dimension}
+    sizes = execute(store, "select distinct length(vector) as size from vectors")
+    assert [row["size"] for row in sizes] == [2 * desk.embedder.dimension]
     assert desk.embedding.waiting == 0
 
 
-async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times() -> None:
-    desk = Desk(batch=1, seconds=0.01)
+async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times(store: SqlStore) -> None:
+    desk = Desk(store, batch=1, seconds=0.01)
     desk.embedder.always = Trouble.HANG
     outcomes = await desk.outcomes(*([f"text {number}"] for number in range(10)))
     assert all(isinstance(outcome, EmbedderDown) for outcome in outcomes)
@@ -112,9 +122,9 @@ async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times() -> Non
     assert "gave no answer within" in (desk.embedding.trouble or "")
 
 
-async def test_a_success_in_between_forgives_earlier_failures() -> None:
+async def test_a_success_in_between_forgives_earlier_failures(store: SqlStore) -> None:
     down = dict.fromkeys((1, 2, 4, 5), Trouble.DOWN)
-    desk = Desk(FakeEmbedder(troubles=down), batch=1)
+    desk = Desk(store, FakeEmbedder(troubles=down), batch=1)
     outcomes = await desk.outcomes(*([f"text {number}"] for number in range(6)))
     assert [isinstance(outcome, EmbedderDown) for outcome in outcomes] == [
         True,
@@ -126,8 +136,8 @@ async def test_a_success_in_between_forgives_earlier_failures() -> None:
     ]
 
 
-async def test_a_page_that_gives_up_waiting_takes_nothing_from_others() -> None:
-    desk = Desk()
+async def test_a_page_that_gives_up_waiting_takes_nothing_from_others(store: SqlStore) -> None:
+    desk = Desk(store)
     first = asyncio.create_task(desk.embedding.ensure(chunks("shared", "mine")))
     second = asyncio.create_task(desk.embedding.ensure(chunks("shared", "yours")))
     await asyncio.sleep(0)
@@ -138,8 +148,8 @@ async def test_a_page_that_gives_up_waiting_takes_nothing_from_others() -> None:
     assert desk.embedding.waiting == 0
 
 
-async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder() -> None:
-    desk = Desk(FakeEmbedder(troubles={1: Trouble.HANG}))
+async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder(store: SqlStore) -> None:
+    desk = Desk(store, FakeEmbedder(troubles={1: Trouble.HANG}))
     waiting = asyncio.create_task(desk.embedding.ensure(chunks("never")))
     await desk.embedder.hanging.wait()
     await desk.embedding.close()
@@ -148,7 +158,7 @@ async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder() -> N
     assert desk.embedder.closed
 
 
-async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run() -> None:
+async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run(store: SqlStore) -> None:
     class Broken(FakeEmbedder):
         async def embed(self, texts: Sequence[str]) -> "Matrix":
             if self.calls == 0:
@@ -156,7 +166,7 @@ async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run() -> N
                 raise ZeroDivisionError("a bug")
             return await super().embed(texts)
 
-    desk = Desk(Broken())
+    desk = Desk(store, Broken())
     (outcome,) = await desk.outcomes(["a"])
     assert isinstance(outcome, EmbedError)
     assert "ZeroDivisionError" in str(outcome)

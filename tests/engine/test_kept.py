@@ -1,25 +1,32 @@
 """Numbers of large sources: counted less often than somebody asks, and never told from long ago."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import date, timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
 from tests.contract.desk import Desk, read
+from tests.stores import new_store
 
 from afresh.core.errors import StoreDamaged
 from afresh.core.model import Source
 from afresh.core.views import SourceView
+from afresh.engine import kept as kept_module
 from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, MOST, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
-from afresh.testing import FrozenClock, MemoryStore
+from afresh.store.dialect import Database
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
 
 
-class Slow(MemoryStore):
+class Slow(SqlStore):
     """A store that says how large its sources are, and counts when it is let."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, db: Database, url: str) -> None:
+        super().__init__(db, url)
+        self.closed = False
         self.size = 50_000
         self.counted = 0
         self.given_up = 0
@@ -38,23 +45,37 @@ class Slow(MemoryStore):
             raise self.trouble
         return replace(await super().source_view(source), pages=self.size)
 
-
-async def stand() -> tuple[Slow, KeptNumbers, Desk, list[float]]:
-    store, now = Slow(), [0.0]
-    desk = await Desk.at(store, FrozenClock())
-    return store, KeptNumbers(store, lambda: now[0]), desk, now
+    async def close(self) -> None:
+        self.closed = True
+        await super().close()
 
 
-async def test_a_small_source_is_counted_whenever_somebody_asks() -> None:
-    store, kept, desk, _ = await stand()
+Stand = tuple[Slow, KeptNumbers, Desk, list[float]]
+
+
+@pytest.fixture
+async def stand(tmp_path: Path) -> AsyncIterator[Stand]:
+    now = [0.0]
+    async with new_store(tmp_path, Slow) as store:
+        desk = await Desk.at(store, FrozenClock())
+        yield store, KeptNumbers(store, lambda: now[0]), desk, now
+
+
+async def counted(kept: KeptNumbers) -> None:
+    """Wait until nothing is counted any more."""
+    await asyncio.wait(kept._counting.values(), timeout=30)
+
+
+async def test_a_small_source_is_counted_whenever_somebody_asks(stand: Stand) -> None:
+    store, kept, desk, _ = stand
     for pages in (3, 4, 5):
         store.size = pages
         assert (await kept.source_view(desk.source)).pages == pages
     assert store.counted == 3
 
 
-async def test_a_large_source_is_told_as_it_was_counted_and_its_runs_as_they_are() -> None:
-    store, kept, desk, now = await stand()
+async def test_a_large_source_is_told_as_it_was_counted_and_its_runs_as_they_are(stand: Stand) -> None:
+    store, kept, desk, now = stand
     await kept.source_view(desk.source)
     store.size = 60_000
     await desk.join()
@@ -68,13 +89,12 @@ async def test_a_large_source_is_told_as_it_was_counted_and_its_runs_as_they_are
     assert (await kept.source_view(desk.source)).pages == 50_000  # counted behind our back
     assert (await kept.source_view(desk.source)).pages == 50_000
     store.open.set()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await counted(kept)
     assert ((await kept.source_view(desk.source)).pages, store.counted) == (60_000, 2)
 
 
-async def test_who_asks_while_it_is_counted_for_the_first_time_waits_for_the_same_count() -> None:
-    store, kept, desk, _ = await stand()
+async def test_who_asks_while_it_is_counted_for_the_first_time_waits_for_the_same_count(stand: Stand) -> None:
+    store, kept, desk, _ = stand
     store.open.clear()
     first, second, third = (asyncio.create_task(kept.source_view(desk.source)) for _ in range(3))
     await asyncio.sleep(0)
@@ -86,10 +106,11 @@ async def test_who_asks_while_it_is_counted_for_the_first_time_waits_for_the_sam
     assert first.cancelled()
 
 
-async def test_what_is_old_is_waited_for() -> None:
-    store, kept, desk, now = await stand()
+async def test_what_is_old_is_waited_for(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, kept, desk, now = stand
     await kept.source_view(desk.source)
     store.size = 60_000
+    monkeypatch.setattr(kept_module, "PATIENCE", 30)
     now[0] += AGING_SECONDS + 1
     assert (await kept.source_view(desk.source)).pages == 60_000
     store.size = 70_000
@@ -101,8 +122,8 @@ async def test_what_is_old_is_waited_for() -> None:
     assert (await asked).pages == 70_000
 
 
-async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_needed() -> None:
-    store, kept, desk, now = await stand()
+async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_needed(stand: Stand) -> None:
+    store, kept, desk, now = stand
     store.size = 3
     await kept.totals()
     assert kept.numbers_kept == 1, "it may be one of a large store"
@@ -120,8 +141,10 @@ async def test_only_numbers_of_large_sources_are_kept_and_no_more_than_are_neede
     assert kept.numbers_kept == 1
 
 
-async def test_a_large_source_that_is_gone_no_longer_keeps_the_numbers_of_the_others_old() -> None:
-    store, kept, desk, _ = await stand()
+async def test_a_large_source_that_is_gone_no_longer_keeps_the_numbers_of_the_others_old(
+    stand: Stand,
+) -> None:
+    store, kept, desk, _ = stand
     await kept.source_view(desk.source)
     assert (await kept.totals())["sources"] == 1
     await store.remove_source(desk.source.id, desk.clock())  # by whatever process
@@ -132,16 +155,15 @@ async def test_a_large_source_that_is_gone_no_longer_keeps_the_numbers_of_the_ot
     assert (await kept.totals())["sources"] == 0
 
 
-async def test_trouble_is_told_to_who_asks_next_and_then_forgotten() -> None:
-    store, kept, desk, now = await stand()
+async def test_trouble_is_told_to_who_asks_next_and_then_forgotten(stand: Stand) -> None:
+    store, kept, desk, now = stand
     await kept.source_view(desk.source)
     now[0] += KEPT_SECONDS + 1
     store.open.clear()
     store.trouble = StoreDamaged("torn")
     assert (await kept.source_view(desk.source)).pages == 50_000  # counted behind our back
     store.open.set()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await counted(kept)
     assert (store.counted, kept.numbers_kept) == (2, 0)
     with pytest.raises(StoreDamaged):
         await kept.source_view(desk.source)
@@ -149,8 +171,8 @@ async def test_trouble_is_told_to_who_asks_next_and_then_forgotten() -> None:
     assert (await kept.source_view(desk.source)).pages == 60_000
 
 
-async def test_closing_ends_the_counting() -> None:
-    store, kept, desk, now = await stand()
+async def test_closing_ends_the_counting(stand: Stand) -> None:
+    store, kept, desk, now = stand
     await kept.source_view(desk.source)
     now[0] += KEPT_SECONDS + 1
     store.open.clear()

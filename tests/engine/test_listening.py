@@ -1,39 +1,44 @@
 """Resting until there is news of work."""
 
 import asyncio
+from pathlib import Path
+
+from tests.stores import new_store
 
 from afresh.engine.listening import FIRST_DEAF, LONGEST_DEAF, Ear
-from afresh.testing import MemoryStore
+from afresh.store.dialect import Database
+from afresh.store.store import SqlStore
 
 
-class Rung(MemoryStore):
+class Rung(SqlStore):
     """A store that always has news, and notes how long it was asked to wait for them."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, db: Database, url: str) -> None:
+        super().__init__(db, url)
         self.waits: list[float] = []
 
     async def hear(self, since: int, seconds: float) -> None:
         """At once, more news."""
         self.waits.append(round(seconds, 3))
-        self.news = since + 1
+        self.db.news.ring()
 
 
-async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often() -> None:
-    store, never = Rung(), asyncio.Event()
-    ear = Ear(store)
-    for _ in range(4):
+async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often(tmp_path: Path) -> None:
+    never = asyncio.Event()
+    async with new_store(tmp_path, Rung) as store:
+        ear = Ear(store)
+        for _ in range(4):
+            ear.look()
+            await ear.rest(1.0, never)
+        assert store.waits == [1.0, 1.0 - FIRST_DEAF, 1.0 - 2 * FIRST_DEAF, 1.0 - 4 * FIRST_DEAF]
+        ear.found()
         ear.look()
         await ear.rest(1.0, never)
-    assert store.waits == [1.0, 1.0 - FIRST_DEAF, 1.0 - 2 * FIRST_DEAF, 1.0 - 4 * FIRST_DEAF]
-    ear.found()
-    ear.look()
-    await ear.rest(1.0, never)
-    assert store.waits[-1] == LONGEST_DEAF, "who found something hears at once again"
+        assert store.waits[-1] == LONGEST_DEAF, "who found something hears at once again"
 
 
-async def test_a_rest_ends_when_it_is_told_to() -> None:
+async def test_a_rest_ends_when_it_is_told_to(store: SqlStore) -> None:
     over = asyncio.Event()
     over.set()
     async with asyncio.timeout(20):
-        await Ear(MemoryStore()).rest(3600, over)
+        await Ear(store).rest(3600, over)

@@ -12,7 +12,8 @@ from afresh.core.outbox import Letter, LetterState, Target
 from afresh.engine.carriers import Outcome, Told
 from afresh.engine.postman import Postman
 from afresh.ports import Library
-from afresh.testing import FrozenClock, MemoryStore
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
 
 LETTERS = [(name, "run.finished") for name in ("ops", "cms", "gone")]
 
@@ -56,8 +57,10 @@ async def filled(store: Library, now: datetime, letters: Sequence[tuple[str, str
     await store.finish_run(run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), now)
 
 
-async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running() -> None:
-    store, clock, may = MemoryStore(), FrozenClock(), asyncio.Event()
+async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(
+    store: SqlStore,
+) -> None:
+    clock, may = FrozenClock(), asyncio.Event()
     await filled(store, clock())
     slow = Held("ops", may)
     postman = Postman(store=store, carriers={"ops": slow, "cms": Held("cms")}, clock=clock)
@@ -74,8 +77,10 @@ async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobo
     assert await postman.deliver() == 0
 
 
-async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_sends() -> None:
-    store, clock, never, may = MemoryStore(), FrozenClock(), asyncio.Event(), asyncio.Event()
+async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_sends(
+    store: SqlStore,
+) -> None:
+    clock, never, may = FrozenClock(), asyncio.Event(), asyncio.Event()
     await filled(store, clock(), [("ops", "run.finished")])
     slow = Held("ops", never)
     sending = asyncio.create_task(Postman(store=store, carriers={"ops": slow}, clock=clock).deliver())
@@ -87,14 +92,14 @@ async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_se
     assert await Postman(store=store, carriers={"ops": Held("ops", may)}, clock=clock).deliver() == 1
 
 
-async def test_F101_nothing_that_is_not_sent_counts_as_sent() -> None:
-    store, clock = MemoryStore(), FrozenClock()
+async def test_F101_nothing_that_is_not_sent_counts_as_sent(store: SqlStore) -> None:
+    clock = FrozenClock()
     await filled(store, clock())
     assert await Postman(store=store, carriers={}, clock=clock).deliver() == 0
 
 
-async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes() -> None:
-    store, clock = MemoryStore(), FrozenClock()
+async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes(store: SqlStore) -> None:
+    clock = FrozenClock()
     await filled(store, clock(), [("ops", "run.finished"), ("ops", "pages"), ("cms", "pages")])
     ops, cms = Down("ops"), Down("cms", down=False)
     postman = Postman(store=store, carriers={"ops": ops, "cms": cms}, clock=clock)

@@ -1,7 +1,7 @@
 """Syncing an external store, fault by fault: what is asked of it, what is on record, what is told."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 from tests.engine.syncing import ROOT, Office, mark
@@ -11,6 +11,7 @@ from afresh.core.errors import RunBusy, SinkBusy, SinkDenied, SinkFull, SinkGone
 from afresh.core.model import PageStatus, Worker
 from afresh.core.remote import Remote, RemoteState, Upload
 from afresh.failpoints import VARIABLE, Tripped, arm
+from afresh.store.store import SqlStore
 from afresh.testing import CUT, Fault, ScriptedSink
 
 
@@ -18,10 +19,10 @@ from afresh.testing import CUT, Fault, ScriptedSink
 class Stopping(ScriptedSink):
     """Has the sync stopped when eight documents are there."""
 
-    office: Office = field(default_factory=Office)
+    office: Office | None = None
 
     async def put(self, upload: Upload) -> Remote:
-        if self.count("put") >= 8:
+        if self.office is not None and self.count("put") >= 8:
             self.office.stopping.set()
         return await ScriptedSink.put(self, upload)
 
@@ -36,15 +37,17 @@ class Slow(ScriptedSink):
         return await ScriptedSink.look(self, remote_id)
 
 
-async def office_with(*paths: str, order: Replace = Replace.DELETE_FIRST) -> Office:
-    office = Office(order=order)
+async def office_with(store: SqlStore, *paths: str, order: Replace = Replace.DELETE_FIRST) -> Office:
+    office = Office(store, order=order)
     for path in paths:
         await office.write(path, f"text of {path}")
     return office
 
 
-async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else_is_called() -> None:
-    office = await office_with("a", "b")
+async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else_is_called(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, "a", "b")
     office.sink.arrives = RemoteState.PROCESSING
     first = await office.sync()
     assert (first.uploaded, first.waiting, first.verified, first.state) == (2, 2, 0, "completed")
@@ -66,8 +69,10 @@ async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else
     assert office.found() == office.wanted()
 
 
-async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline() -> None:
-    office = await office_with("a", order=Replace.UPLOAD_FIRST)
+async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, "a", order=Replace.UPLOAD_FIRST)
     await office.sync()
     old = office.ours()[0]
     await office.write("a", "new text")
@@ -95,8 +100,10 @@ async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_
     assert office.found() == office.wanted()
 
 
-async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_tried_again_a_day_later() -> None:
-    office = await office_with("a")
+async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_tried_again_a_day_later(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, "a")
     office.sink.arrives = RemoteState.PROCESSING
     reports = []
     for _ in range(10):
@@ -114,8 +121,10 @@ async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_trie
 
 
 @pytest.mark.parametrize("others", [0, 1])
-async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(others: int) -> None:
-    office = await office_with("a")
+async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(
+    store: SqlStore, others: int
+) -> None:
+    office = await office_with(store, "a")
     office.sink.arrives = RemoteState.PROCESSING
     await office.sync()
     office.clock.advance(minutes=31)
@@ -127,8 +136,10 @@ async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(o
     assert office.sink.count("put") == 1 + others
 
 
-async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_three() -> None:
-    office = await office_with("a")
+async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_three(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, "a")
     office.sink.arrives = RemoteState.FAILED
     await office.sync()
     office.clock.advance(minutes=9)
@@ -151,8 +162,8 @@ async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_
     assert office.found() == office.wanted()
 
 
-async def test_F95_failed_can_turn_active_and_is_not_put_again() -> None:
-    office = await office_with("a")
+async def test_F95_failed_can_turn_active_and_is_not_put_again(store: SqlStore) -> None:
+    office = await office_with(store, "a")
     office.sink.arrives = RemoteState.FAILED
     await office.sync()
     office.sink.settle()
@@ -161,8 +172,8 @@ async def test_F95_failed_can_turn_active_and_is_not_put_again() -> None:
     assert office.sink.count("put") == 1
 
 
-async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success() -> None:
-    office = await office_with("a", "b")
+async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(store: SqlStore) -> None:
+    office = await office_with(store, "a", "b")
     await office.sync()
     for path in "ab":
         await office.write(path, None)
@@ -183,9 +194,9 @@ async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(
     [SinkBusy("503"), SinkBusy("429", 7200.0), SinkFull("quota"), SinkGone("no store"), SinkDenied("key")],
 )
 async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_resumes(
-    trouble: Exception,
+    store: SqlStore, trouble: Exception
 ) -> None:
-    office = await office_with("a", "b", "c", "d")
+    office = await office_with(store, "a", "b", "c", "d")
     office.sink.down = trouble
     report = await office.sync()
     assert (report.state, report.uploaded, report.waiting) == ("failed", 0, 4)
@@ -201,8 +212,10 @@ async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_r
     assert office.found() == office.wanted()
 
 
-async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble() -> None:
-    office = await office_with("a", "b", "c", "d", "e")
+async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, "a", "b", "c", "d", "e")
     office.sink.at_once = 1
     busy, refused = Fault(SinkBusy("429", 3.0)), Fault(SinkRefused("400: too long for s3cr3t-key"))
     office.sink.script("put", busy, None, refused, None)
@@ -214,8 +227,8 @@ async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its
 
 
 @pytest.mark.parametrize("order", Replace)
-async def test_F98_a_document_whose_id_got_lost_is_adopted(order: Replace) -> None:
-    office = await office_with("a", "b", order=order)
+async def test_F98_a_document_whose_id_got_lost_is_adopted(store: SqlStore, order: Replace) -> None:
+    office = await office_with(store, "a", "b", order=order)
     office.sink.script("put", CUT)
     report = await office.sync()
     assert (report.state, office.sink.count("put")) == ("completed", 2)
@@ -234,10 +247,10 @@ async def test_F98_a_document_whose_id_got_lost_is_adopted(order: Replace) -> No
 
 @pytest.mark.parametrize("order", Replace)
 async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_title_once_it_changes(
-    order: Replace,
+    store: SqlStore, order: Replace
 ) -> None:
     """Former versions named documents by the URL: they are neither doubled nor put again."""
-    office = await office_with("a", "b", order=order)
+    office = await office_with(store, "a", "b", order=order)
     number = await office.write("a", "text of a")
     named = office.sink.add("docs.example.org/a", mark(number, text="text of a"), "text of a", url=ROOT + "a")
     report = await office.sync()
@@ -251,9 +264,9 @@ async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_t
     assert office.found() == office.wanted()
 
 
-async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names() -> None:
+async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names(store: SqlStore) -> None:
     """Two pages with one title, and a document of the same number and content that stood for another URL."""
-    office = await office_with("a", "b")
+    office = await office_with(store, "a", "b")
     for path in "ab":
         await office.write(path, "same text", title="Home")
     number = await office.write("c", "same text", title="Home")
@@ -273,15 +286,15 @@ async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_n
 
 
 @pytest.mark.parametrize("title", [None, "", "  \n"])
-async def test_R8_a_page_without_a_title_is_named_by_its_url(title: str | None) -> None:
-    office = Office()
+async def test_R8_a_page_without_a_title_is_named_by_its_url(store: SqlStore, title: str | None) -> None:
+    office = Office(store)
     await office.write("a?b=1", "text", title=title)
     await office.sync()
     assert [each.name for each in office.ours()] == [ROOT + "a?b=1"]
 
 
-async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_rest() -> None:
-    office = await office_with("a", "b", "c")
+async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_rest(store: SqlStore) -> None:
+    office = await office_with(store, "a", "b", "c")
     await office.sync()
     documents = office.sink.documents
     del documents[office.copy("a").remote_id or ""]
@@ -302,8 +315,8 @@ async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_re
     assert set(audit.foreign_names) == {"theirs", "b"}
 
 
-async def test_P18_a_store_that_another_process_syncs_is_left_alone() -> None:
-    office = await office_with("a")
+async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: SqlStore) -> None:
+    office = await office_with(store, "a")
     living = Worker(name="other", host="elsewhere", pid=1, heartbeat_at=office.clock())
     await office.store.join(living)
     await office.store.take_sink("remote", "memory", "other")
@@ -315,18 +328,20 @@ async def test_P18_a_store_that_another_process_syncs_is_left_alone() -> None:
     assert "another process" in str(reports[0].error)
 
 
-async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_for_the_next() -> None:
-    office = await office_with(*(str(number) for number in range(20)))
+async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_for_the_next(
+    store: SqlStore,
+) -> None:
+    office = await office_with(store, *(str(number) for number in range(20)))
     office.sink = sink = Stopping(at_once=4, office=office)
     report = await office.sync()
     assert (report.state, report.uploaded, report.waiting) == ("partial", 12, 8)
     assert office.sink.most_at_once == 4
-    office.stopping, sink.office = asyncio.Event(), Office()
+    office.stopping, sink.office = asyncio.Event(), None
     assert (await office.sync()).uploaded == 8
 
 
-async def test_D15_a_sync_waits_a_while_for_what_the_store_processes() -> None:
-    office = await office_with("a")
+async def test_D15_a_sync_waits_a_while_for_what_the_store_processes(store: SqlStore) -> None:
+    office = await office_with(store, "a")
     office.wait_seconds = 30.0
     office.sink = Slow(arrives=RemoteState.PROCESSING)
     assert (await office.sync()).verified == 1

@@ -5,8 +5,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from tests.stores import new_store
 
 from afresh.core.errors import ConfigError, EmbedderDown, RunBusy, StoreDamaged, UsageError
 from afresh.core.events import Notice
@@ -16,7 +19,7 @@ from afresh.core.watching import Sight, WatchTimes
 from afresh.engine import keeper
 from afresh.engine.watch import Watch, watched_of
 from afresh.ports import Sifted
-from afresh.testing.memory_store import MemoryStore
+from afresh.store.store import SqlStore
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 PATIENCE = 30
@@ -65,7 +68,7 @@ class Ground:
 class Scene:
     """One watched source; a test waits for looks and for what is told."""
 
-    def __init__(self, ground: Ground, store: MemoryStore, source: Source, times: WatchTimes) -> None:
+    def __init__(self, ground: Ground, store: SqlStore, source: Source, times: WatchTimes) -> None:
         self.ground, self.store, self.source = ground, store, source
         self.looks: asyncio.Queue[tuple[RunMode, list[str]]] = asyncio.Queue()
         self.told: asyncio.Queue[str] = asyncio.Queue()
@@ -111,17 +114,24 @@ async def scene(
     kind: str = "folder",
     rules: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Scene]:
-    store = MemoryStore()
-    source = await store.add_source(
-        name="docs", version=None, kind=kind, url="file:///docs", rules=rules or {}, policy={}, now=NOW
-    )
-    made = Scene(ground or Ground(), store, source, times)
-    try:
-        yield made
-        await made.end()
-        assert made.ground.opened == made.ground.closed
-    finally:
-        made.task.cancel()
+    with TemporaryDirectory() as folder:
+        async with new_store(Path(folder), SqlStore) as store:
+            source = await store.add_source(
+                name="docs",
+                version=None,
+                kind=kind,
+                url="file:///docs",
+                rules=rules or {},
+                policy={},
+                now=NOW,
+            )
+            made = Scene(ground or Ground(), store, source, times)
+            try:
+                yield made
+                await made.end()
+                assert made.ground.opened == made.ground.closed
+            finally:
+                made.task.cancel()
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import uvicorn
 from tests.http.asking import REMOTE, ask
 from tests.http.closed import Tokens, prove_closed
+from tests.stores import new_store
 
 from afresh.config.access import AccessSettings
 from afresh.core.access import Scope as Reach
@@ -19,7 +21,8 @@ from afresh.faces.http.peers import Peers
 from afresh.faces.http.slow import server_limits
 from afresh.faces.http.wire import Receive, Scope, Send, answer_json
 from afresh.kb_access import Admission
-from afresh.testing import FrozenClock, MemoryStore
+from afresh.store.store import SqlStore
+from afresh.testing import FrozenClock
 
 DOCUMENT: dict[str, Any] = {
     "paths": {
@@ -36,10 +39,10 @@ LABELS = ["react", "react@18", "vue@3", "vue", "react/site@18", "reactive", "vue
 
 
 class Keeper(Admission):
-    """Knows the tokens of a store in memory."""
+    """Knows the tokens of a store."""
 
-    def __init__(self) -> None:
-        self._store = MemoryStore()
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
         self._clock = self.clock = FrozenClock()
 
 
@@ -56,8 +59,9 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @pytest.fixture
-def keeper() -> Keeper:
-    return Keeper()
+async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
+    async with new_store(tmp_path, SqlStore) as store:
+        yield Keeper(store)
 
 
 async def made(keeper: Keeper, scope: Reach = Reach.READ, *sources: str, days: int | None = None) -> str:

@@ -3,7 +3,6 @@
 from afresh.testing.clock import FrozenClock
 from afresh.testing.embedder import FakeEmbedder, Trouble
 from afresh.testing.fetcher import ScriptedFetcher
-from afresh.testing.memory_store import MemoryStore
 from afresh.testing.script import Gate
 from afresh.testing.sink import CUT, Fault, ScriptedSink
 from afresh.testing.site import Asked, RequestLog, TinySite
@@ -15,7 +14,6 @@ __all__ = [
     "Fault",
     "FrozenClock",
     "Gate",
-    "MemoryStore",
     "RequestLog",
     "ScriptedFetcher",
     "ScriptedSink",
