@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from re import _constants as c
 from re import _parser as parser
 from typing import Any
@@ -25,12 +24,14 @@ class Matcher:
     def __init__(self, pattern: re.Pattern[Any]) -> None:
         text = pattern.pattern
         self.flags = pattern.flags
-        self.tree = parser.parse(text.decode("latin-1") if isinstance(text, bytes) else text, pattern.flags)
+        tree = parser.parse(text.decode("latin-1") if isinstance(text, bytes) else text, pattern.flags)
+        self.tree = _plain(tree)
+        self._taken: dict[tuple[Any, ...], bool] = {}
         self.steps = 0
         self._text = ""
         self._groups: dict[int, tuple[int, int]] = {}
         alike: dict[tuple[bool, ...], str] = {}
-        singles = list(_singles(list(self.tree)))
+        singles = list(_singles(self.tree))
         for letter in ALPHABET:
             alike.setdefault((letter.isalnum(), *(self.takes(*each, letter) for each in singles)), letter)
         self.letters = "".join(alike.values())  # one of each kind that the pattern tells apart
@@ -43,7 +44,7 @@ class Matcher:
             while at <= len(text):
                 self._groups = {}
                 end = self._seq(
-                    list(self.tree),
+                    self.tree,
                     0,
                     at,
                     (lambda e: e if e == len(text) else None) if whole else (lambda e: e),
@@ -70,12 +71,11 @@ class Matcher:
                 at += 1
                 number += 1
                 continue
-            rest = nodes[number + 1 :]
-            return self._node(op, argument, at, partial(self._seq_then, rest, then))
+            if number + 1 < len(nodes):
+                last, follow = number + 1, then
+                then = lambda at: self._seq(nodes, last, at, follow)  # noqa: E731
+            return self._node(op, argument, at, then)
         return then(at)
-
-    def _seq_then(self, nodes: list[Any], then: Then, at: int) -> int | None:
-        return self._seq(nodes, 0, at, then)
 
     def _node(self, op: Any, argument: Any, at: int, then: Then) -> int | None:
         self._step()
@@ -83,7 +83,7 @@ class Matcher:
             return then(at) if self._at(argument, at) else None
         if op is c.BRANCH:
             return next(
-                (end for each in argument[1] if (end := self._seq(list(each), 0, at, then)) is not None), None
+                (end for each in argument[1] if (end := self._seq(each, 0, at, then)) is not None), None
             )
         if op is c.SUBPATTERN:
             group, _, _, inner = argument
@@ -96,12 +96,12 @@ class Matcher:
                     self._groups[group] = before
                 return found
 
-            return self._seq(list(inner), 0, at, close if group else then)
-        if op in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT):
+            return self._seq(inner, 0, at, close if group else then)
+        if op in _REPEATS:
             low, high, inner = argument
             return self._repeat(op, low, high, inner, at, then)
         if op is c.ATOMIC_GROUP:
-            end = self._seq(list(argument), 0, at, lambda end: end)
+            end = self._seq(argument, 0, at, lambda end: end)
             return None if end is None else then(end)
         if op in (c.ASSERT, c.ASSERT_NOT):
             found = self._look(argument, at)
@@ -112,22 +112,21 @@ class Matcher:
             self._step(len(piece))
             return then(at + len(piece)) if self._text.startswith(piece, at) else None
         if op is c.GROUPREF_EXISTS:
-            _, yes, no = argument
-            return self._seq(list(yes if argument[0] in self._groups else no or ()), 0, at, then)
+            group, yes, no = argument
+            return self._seq(yes if group in self._groups else no, 0, at, then)
         raise NotImplementedError(op)
 
     def _look(self, argument: Any, at: int) -> bool:
-        direction, inner = argument
-        if direction < 0:
-            at -= inner.getwidth()[1]
-            if at < 0:
-                return False
-        return self._seq(list(inner), 0, at, lambda end: end) is not None
+        back, inner = argument
+        at -= back
+        if at < 0:
+            return False
+        return self._seq(inner, 0, at, lambda end: end) is not None
 
     def _repeat(self, op: Any, low: int, high: int, inner: Any, at: int, then: Then) -> int | None:
         if len(inner) == 1 and inner[0][0] in _SINGLE:
             return self._repeat_one(op, (low, high), inner[0], at, then)
-        nodes = list(inner)
+        nodes = inner
         if op is c.POSSESSIVE_REPEAT:
             count = 0
             while count < high:
@@ -171,7 +170,13 @@ class Matcher:
         return None
 
     def _one(self, op: Any, argument: Any, at: int) -> bool:
-        return at < len(self._text) and self.takes(op, argument, self._text[at])
+        if at >= len(self._text):
+            return False
+        letter = self._text[at]
+        key = (op, argument if op is not c.IN else id(argument), letter)
+        if (known := self._taken.get(key)) is None:
+            known = self._taken[key] = self.takes(op, argument, letter)
+        return known
 
     def takes(self, op: Any, argument: Any, letter: str) -> bool:
         """Whether a node for one character takes it."""
@@ -215,6 +220,29 @@ class Matcher:
 
 
 _SINGLE = (c.LITERAL, c.NOT_LITERAL, c.IN, c.ANY)
+_REPEATS = (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT)
+
+
+def _plain(tree: Any) -> list[Any]:
+    """A parsed pattern in lists and tuples alone, which are quicker to walk; a look has how far it goes back."""
+    nodes: list[Any] = []
+    for op, argument in tree:
+        if op in _REPEATS:
+            argument = (*argument[:2], _plain(argument[2]))
+        elif op is c.SUBPATTERN:
+            argument = (*argument[:3], _plain(argument[3]))
+        elif op is c.ATOMIC_GROUP:
+            argument = _plain(argument)
+        elif op is c.BRANCH:
+            argument = (None, [_plain(each) for each in argument[1]])
+        elif op in (c.ASSERT, c.ASSERT_NOT):
+            direction, inner = argument
+            argument = (inner.getwidth()[1] if direction < 0 else 0, _plain(inner))
+        elif op is c.GROUPREF_EXISTS:
+            group, yes, no = argument
+            argument = (group, _plain(yes), _plain(no or ()))
+        nodes.append((op, argument))
+    return nodes
 
 
 def _singles(nodes: list[Any]) -> Iterator[tuple[Any, Any]]:
@@ -228,7 +256,7 @@ def _singles(nodes: list[Any]) -> Iterator[tuple[Any, Any]]:
 
 def _inner(op: Any, argument: Any) -> list[list[Any]]:
     """What stands within a node."""
-    if op in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT):
+    if op in _REPEATS:
         return [list(argument[2])]
     if op is c.SUBPATTERN:
         return [list(argument[3])]
@@ -242,7 +270,7 @@ def _inner(op: Any, argument: Any) -> list[list[Any]]:
 def attacks(matcher: Matcher) -> Iterator[tuple[str, str]]:
     """Beginning and what is repeated of texts that make a pattern work hard; something odd ends them."""
     seen: set[tuple[str, str]] = set()
-    for prefix, bodies in _repeats(matcher, list(matcher.tree), ""):
+    for prefix, bodies in _repeats(matcher, matcher.tree, ""):
         for body in bodies:
             for start, unit in ((prefix, body), ("", prefix + body), ("", prefix or body)):
                 if unit and (start, unit) not in seen:
@@ -253,7 +281,7 @@ def attacks(matcher: Matcher) -> Iterator[tuple[str, str]]:
 def _repeats(matcher: Matcher, nodes: list[Any], prefix: str) -> Iterator[tuple[str, list[str]]]:
     """Every repeat without end: a text that leads to it, and texts that it takes."""
     for op, argument in nodes:
-        if op in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT) and argument[1] > MANY:
+        if op in _REPEATS and argument[1] > MANY:
             yield prefix, _samples(matcher, list(argument[2]))
         for inner in _inner(op, argument):
             yield from _repeats(matcher, inner, prefix)
@@ -286,7 +314,7 @@ def _sample(matcher: Matcher, nodes: list[Any]) -> str:
             text += chr(argument)
         elif op in _SINGLE:
             text += next((letter for letter in ALPHABET if matcher.takes(op, argument, letter)), "\u2028")
-        elif op in (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT):
+        elif op in _REPEATS:
             text += _sample(matcher, list(argument[2])) * min(max(argument[0], 0), 3)
         elif op is c.SUBPATTERN:
             text += _sample(matcher, list(argument[3]))
@@ -306,6 +334,8 @@ def growth(pattern: re.Pattern[Any], *, anchored: bool, whole: bool) -> tuple[fl
         rounds = 1 + SIZE // len(unit)
         once, twice = (f"{start}{unit * rounds * factor}\x00" for factor in (1, 2))
         few = matcher.scan(once, anchored=anchored, whole=whole)
+        if few <= 4 * len(once):  # four times that is still little work
+            continue
         many = matcher.scan(twice, anchored=anchored, whole=whole)
         grown = many / few if few < MOST_STEPS else float("inf")
         if grown > highest and many > 8 * len(twice):  # little work grows in steps
