@@ -8,9 +8,11 @@ from re import _parser as parser
 from typing import Any
 
 Then = Callable[[int], int | None]  # what follows; where the match ends, None for no match
-MOST_STEPS = 20_000
+MOST_STEPS = 20_000  # for a text of SIZE
 ALPHABET = "a0 -_.:/@<>\"'=?&;#\n\t`*[](){}|\\!~+%$,^Aé中"
 SIZE = 24  # characters of a text, which is then doubled
+LARGER = 8  # times that size: where the work grows, it is counted again, as a repeat of a few ends there
+MOST_GROWTH = 2.5
 MANY = 20  # repeats that may go on longer than this are as good as endless
 
 
@@ -28,6 +30,7 @@ class Matcher:
         self.tree = _plain(tree)
         self._taken: dict[tuple[Any, ...], bool] = {}
         self.steps = 0
+        self._most = MOST_STEPS
         self._text = ""
         self._groups: dict[int, tuple[int, int]] = {}
         alike: dict[tuple[bool, ...], str] = {}
@@ -36,9 +39,9 @@ class Matcher:
             alike.setdefault((letter.isalnum(), *(self.takes(*each, letter) for each in singles)), letter)
         self.letters = "".join(alike.values())  # one of each kind that the pattern tells apart
 
-    def scan(self, text: str, *, anchored: bool, whole: bool = False) -> int:
+    def scan(self, text: str, *, anchored: bool, whole: bool = False, most: int = MOST_STEPS) -> int:
         """The steps to find every match in a text, as `sub` does; `anchored`: only at its beginning."""
-        self.steps, self._text = 0, text
+        self.steps, self._text, self._most = 0, text, most
         at = 0
         try:
             while at <= len(text):
@@ -53,12 +56,12 @@ class Matcher:
                     break
                 at = end if end is not None and end > at else at + 1
         except (TooManySteps, RecursionError):
-            self.steps = MOST_STEPS
+            self.steps = most
         return self.steps
 
     def _step(self, number: int = 1) -> None:
         self.steps += number
-        if self.steps > MOST_STEPS:
+        if self.steps >= self._most:
             raise TooManySteps
 
     def _seq(self, nodes: list[Any], number: int, at: int, then: Then) -> int | None:
@@ -72,10 +75,12 @@ class Matcher:
                 number += 1
                 continue
             if number + 1 < len(nodes):
-                last, follow = number + 1, then
-                then = lambda at: self._seq(nodes, last, at, follow)  # noqa: E731
+                then = self._followed_by(nodes, number + 1, then)
             return self._node(op, argument, at, then)
         return then(at)
+
+    def _followed_by(self, nodes: list[Any], number: int, then: Then) -> Then:
+        return lambda at: self._seq(nodes, number, at, then)
 
     def _node(self, op: Any, argument: Any, at: int, then: Then) -> int | None:
         self._step()
@@ -224,7 +229,7 @@ _REPEATS = (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT)
 
 
 def _plain(tree: Any) -> list[Any]:
-    """A parsed pattern in lists and tuples alone, which are quicker to walk; a look has how far it goes back."""
+    """A parsed pattern in lists and tuples, which are quicker to walk; a look knows how far back it goes."""
     nodes: list[Any] = []
     for op, argument in tree:
         if op in _REPEATS:
@@ -329,15 +334,25 @@ def growth(pattern: re.Pattern[Any], *, anchored: bool, whole: bool) -> tuple[fl
     """How many times more work a text of double the length makes at worst, and the shorter text."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
     matcher = Matcher(pattern)
+
+    def grown(start: str, unit: str, rounds: int, most: int) -> float:
+        once, twice = (f"{start}{unit * rounds * factor}\x00" for factor in (1, 2))
+        few = matcher.scan(once, anchored=anchored, whole=whole, most=most)
+        if few <= 4 * len(once):  # four times that is still little work
+            return 0.0
+        many = matcher.scan(twice, anchored=anchored, whole=whole, most=3 * few)
+        if many <= 8 * len(twice):  # little work grows in steps
+            return 0.0
+        return many / few if few < most else float("inf")
+
     highest, by = 0.0, ""
     for start, unit in attacks(matcher):
         rounds = 1 + SIZE // len(unit)
-        once, twice = (f"{start}{unit * rounds * factor}\x00" for factor in (1, 2))
-        few = matcher.scan(once, anchored=anchored, whole=whole)
-        if few <= 4 * len(once):  # four times that is still little work
-            continue
-        many = matcher.scan(twice, anchored=anchored, whole=whole)
-        grown = many / few if few < MOST_STEPS else float("inf")
-        if grown > highest and many > 8 * len(twice):  # little work grows in steps
-            highest, by = grown, once
+        times = grown(start, unit, rounds, MOST_STEPS)
+        if MOST_GROWTH < times < float("inf"):
+            times = grown(start, unit, LARGER * rounds, LARGER * MOST_STEPS)
+        if times > highest:
+            highest, by = times, f"{start}{unit * rounds}"
+        if highest > MOST_GROWTH:
+            break
     return highest, by

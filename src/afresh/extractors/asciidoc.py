@@ -28,7 +28,7 @@ _CONDITION = re.compile(r"(?:ifdef|ifndef|ifeval|endif)::")
 _ITEM = re.compile(r"[ \t]*(\*{1,5}|-|\.{1,5}|\d{1,4}\.|<(?:\d{1,3}|\.)>)[ \t]+(\S.*)$")
 _TERM = re.compile(r"[ \t]*(\S.{0,300}?)(:{2,4}|;;)(?:[ \t]+(.*))?$")
 _CHECK = re.compile(r"\[([ xX*])\][ \t]+")
-_CALLOUT = re.compile(r"[ \t]*(?://|#|--|;;|<!--)?[ \t]*<(?:\d{1,3}|\.)>(?:-->)?[ \t]*$")
+_CALLOUT = re.compile(r"(?<![ \t])[ \t]*+(?:(?://|#|--|;;|<!--)[ \t]*+)?<(?:\d{1,3}|\.)>(?:-->)?[ \t]*+$")
 _AUTHOR = re.compile(r"[^<>=:*\[]++<[^<>\s][^<>\s@]*+@[^<>\s]++>|v?\d[\w.]*+,.*")
 _LEADING = re.compile(r"(#{1,6}\s|\d+[.)]\s|[-+*]\s|>|~~~)")
 

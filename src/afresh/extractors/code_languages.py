@@ -54,13 +54,13 @@ _NO_CALL = (
     r"(?!(?:if|else|for|foreach|while|switch|catch|return|new|throw|using|lock|do|try|function|await|yield|case|sizeof|"
     r"typeof|delete|assert|synchronized|when|guard|match|fixed|elif|super|this|constructor\.)\b)"
 )
-_ANNOTATIONS = r"(?:@[\w.]+(?:\([^()\n]*\))?[ \t]+)*"
+_ANNOTATIONS = r"(?:@[\w.]++(?:\([^()\n]*+\))?[ \t]++)*"
 _MODIFIERS = (
     r"(?:(?:public|private|protected|internal|static|final|abstract|sealed|virtual|override|async|unsafe|extern|partial|"
     r"readonly|synchronized|native|default|strictfp|open|data|inline|inner|suspend|operator|infix|tailrec|external|"
     r"lateinit|const|companion|annotation|value|enum|fileprivate|mutating|nonmutating|convenience|required|lazy|weak|"
     r"indirect|dynamic|class|expect|actual|fun|nonisolated|isolated|package|non-sealed|ref|file|readonly|record)"
-    r"(?:\([^()\n]*\))?[ \t\n]+){0,12}"
+    r"(?:\([^()\n]*+\))?[ \t\n]++){0,12}"
 )
 
 _EXPORT = r"^[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?"
@@ -70,22 +70,22 @@ _JS_RULES = (
         holds=True,
         body=True,
     ),
-    _rule(_EXPORT + r"(?:async[ \t]+)?function\b[ \t]*\*?[ \t]*(?P<name>[\w$]+)"),
-    _rule(_EXPORT + r"type[ \t]+(?P<name>[\w$]+)[^=\n;]{0,300}="),
+    _rule(_EXPORT + r"(?:async[ \t]+)?function\b[ \t]*+(?:\*[ \t]*+)?(?P<name>[\w$]+)"),
+    _rule(_EXPORT + r"type[ \t]+(?P<name>[\w$]++)[^=\n;]{0,300}+="),
     _rule(
-        _EXPORT + r"(?:const|let|var)[ \t]+(?P<name>[\w$]+)[^=\n;]{0,300}=[ \t]*(?:[\w$.]+\([ \t]*)?(?:async\b[ \t]*)?"
+        _EXPORT + r"(?:const|let|var)[ \t]+(?P<name>[\w$]++)[^=\n;]{0,300}+=[ \t]*+(?:[\w$.]+\([ \t]*)?(?:async\b[ \t]*)?"
         r"(?:function\b|class\b|<[^\n]{0,200}>[ \t]*\(|\((?=[^\n]*(?:=>|\($|,$|\{$))|[\w$]+[ \t]*=>|\($)"
     ),
     _rule(r"^[ \t]*(?P<name>[\w$]+(?:\.[\w$]+)+)[ \t]*=[ \t]*(?:async[ \t]+)?(?:function\b|\([^()\n]*\)[ \t]*=>)"),
     _rule(
-        r"^[ \t]+(?:(?:public|private|protected|static|async|readonly|get|set|override|abstract|declare)[ \t]+)*\*?[ \t]*"
-        + _NO_CALL + r"(?P<name>#?[\w$]+)[ \t]*(?:<[^\n()]{0,200}>)?[?]?\(",
+        r"^[ \t]++(?:(?:public|private|protected|static|async|readonly|get|set|override|abstract|declare)[ \t]++)*(?:\*[ \t]*+)?"
+        + _NO_CALL + r"(?P<name>#?[\w$]++)[ \t]*+(?:<[^\n()]{0,200}>)?[?]?\(",
         body=True,
         inner=True,
     ),
     _rule(
         r"^[ \t]+(?:(?:public|private|protected|static|readonly)[ \t]+)*(?P<name>#?[\w$]+)[ \t]*(?::[^=\n]{0,200})?"
-        r"=[ \t]*(?:async[ \t]*)?(?:\([^()\n]{0,200}\)|[\w$]+)[^=\n]{0,100}=>",
+        r"=[ \t]*(?:async[ \t]*)?(?:\([^()\n]{0,200}\)|[\w$]++)[^=\n]{0,100}+=>",
         body=True,
         inner=True,
     ),
@@ -99,29 +99,35 @@ _TYPES = (
 )
 _MEMBER = r"^[ \t]+" + _ANNOTATIONS + _MODIFIERS + _NO_CALL
 _TYPED = (
-    r"(?:<[^\n()]{1,200}>[ \t]+)?[\w.$:]+(?:<[^\n()=;]{0,300}>)?(?:\[[,\]\[]*)?[?&*]*[ \t]+[*&]?[ \t]*"
-    + _NO_CALL + r"(?P<name>[\w$.]+)[ \t]*(?:<[^\n()]{0,100}>)?\("
+    r"(?:<[^\n()]{1,200}>[ \t]++)?[\w.$:]++(?:<[^\n()=;]{0,300}>)?(?:\[[,\]\[]*+)?[?&*]*+[ \t]++(?:[*&][ \t]*+)?"
+    + _NO_CALL + r"(?P<name>[\w$.]++)[ \t]*+(?:<[^\n()]{0,100}>)?\("
 )  # fmt: skip
 _CLASS_RULES = (
     _rule(_TYPES, holds=True, body=True),
     _rule(_MEMBER + _TYPED, inner=True),
-    _rule(_MEMBER + r"(?P<name>~?[\w$]+)[ \t]*\(", body=True, inner=True),
+    _rule(_MEMBER + r"(?P<name>~?[\w$]++)[ \t]*+\(", body=True, inner=True),
 )
+_ANGLES = r"[^<>;{}]"
+for _ in range(4):  # what may stand within < and >, nested
+    _ANGLES = rf"(?:[^<>;{{}}]|<{_ANGLES}{{0,200}}+>)"
+_PARENTHESES = r"\((?:[^();{}]|\((?:[^();{}]|\([^();{}]{0,200}+\)){0,200}+\)){0,1000}+\)"
+_TEMPLATE_HEAD = rf"(?:template[ \t]*+<{_ANGLES}{{0,200}}+>\s*+)?"
 _CPP_RULES = (
     _rule(
-        r"^[ \t]*(?:typedef[ \t]+)?(?:template[ \t]*<[^;{}]{0,200}>\s*)?(?:inline[ \t]+)?"
-        r"(?:struct|union|enum(?:[ \t]+(?:class|struct))?|class|namespace)[ \t]+(?:[A-Z_]{3,}[ \t]+)?(?:alignas\([^)]*\)[ \t]*)?"
-        r"(?P<name>[\w:]+)[^;{}()=]{0,300}\{",
+        r"^[ \t]*(?:typedef[ \t]+)?" + _TEMPLATE_HEAD + r"(?:inline[ \t]+)?"
+        r"(?:struct|union|enum(?:[ \t]+(?:class|struct))?|class|namespace)[ \t]+(?:[A-Z_]{3,}[ \t]+)?(?:alignas\([^()\n]*+\)[ \t]*+)?"
+        r"(?P<name>[\w:]++)[^;{}()=]{0,300}+\{",
         holds=True,
         body=True,
     ),
-    _rule(r"^[ \t]*(?P<name>extern[ \t]+\"[^\"\n]*\"|extern[ \t]+\S*)[ \t]*\{", holds=True, body=True),
+    _rule(r"^[ \t]*(?P<name>extern[ \t]++(?:\"[^\"\n]*+\"|\S*))[ \t]*+\{", holds=True, body=True),
     _rule(
-        r"^(?:[ \t]*)(?:template[ \t]*<[^;{}]{0,200}>\s*)?" + _NO_CALL
+        r"^[ \t]*+" + _TEMPLATE_HEAD + _NO_CALL
         + r"(?!#|typedef\b|public\b|private\b|protected\b|using\b|struct\s+\w+\s*\{)"
-        r"(?:[A-Za-z_~][\w:<>,\[\]]*[ \t*&\n]+){0,8}?" + _NO_CALL
-        + r"(?P<name>(?:[\w<>]+::)*(?:~?\w+|operator[ \t]*[^\s(]{1,3}|operator\(\)))[ \t]*\((?=[^;{}]{0,2000}\)[^;{}()]{0,80}"
-        r"(?:\{|:[^:;]|noexcept|->|$))",
+        r"(?:[A-Za-z_~][\w:<>,.\[\]]*+[ \t*&\n][ \t*&,>\n]*+){0,8}?" + _NO_CALL
+        + r"(?P<name>(?:[\w<>]++::)*+(?:~?\w++|operator[ \t]*+[^\s(]{1,3}|operator\(\)))[ \t]*+(?="
+        + _PARENTHESES + r"(?:[^;{}()]{0,80}+" + _PARENTHESES + r"){0,3}?[^;{}()]{0,80}"
+        r"(?:\{|:[^:;]|noexcept|->|$))\(",
         body=True,
     ),
 )  # fmt: skip
@@ -133,7 +139,7 @@ _KOTLIN_RULES = (
         + _ANNOTATIONS
         + _MODIFIERS
         + r"fun[ \t]+(?:<[^\n()]{1,200}>[ \t]+)?(?:[\w.]+(?:<[^\n()]{0,100}>)?[?]?\.)?"
-        r"(?P<name>`[^`\n]+`|\w+)[ \t]*\("
+        r"(?P<name>`[^`\n]+`|\w++)[ \t]*+\("
     ),
 )
 _SWIFT_RULES = (
@@ -173,7 +179,7 @@ _ALL = (
         name="go",
         skipped=_GO,
         rules=(
-            _rule(r"^func[ \t]+(?:\((?:\w+[ \t]+)?\*?(?P<owner>\w+)[^)\n]*\)[ \t]*)?(?P<name>\w+)"),
+            _rule(r"^func[ \t]+(?:\((?:\w++[ \t]++)?\*?(?P<owner>\w++)[^)\n]*+\)[ \t]*+)?(?P<name>\w+)"),
             _rule(r"^type[ \t]+(?P<name>\w+)"),
         ),
         lines_end=True,
@@ -187,13 +193,14 @@ _ALL = (
                 holds=True,
             ),
             _rule(
-                r"^[ \t]*(?:unsafe[ \t]+)?impl\b(?:<(?:[^<>\n]|<[^<>\n]*>)*>)?[ \t]*(?P<name>[^{\n]+?)[ \t]*(?:where\b|\{|$)",
+                r"^[ \t]*(?:unsafe[ \t]+)?impl\b(?:<(?:[^<>\n]|<[^<>\n]*+>)*+>)?+[ \t]*+"
+                r"(?P<name>[^ \t{\n]++(?:[ \t]++(?!where\b)[^ \t{\n]++)*+)[ \t]*+(?:where\b|\{|$)",
                 holds=True,
                 body=True,
             ),
             _rule(
                 r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:default[ \t]+)?(?:const[ \t]+)?(?:async[ \t]+)?(?:unsafe[ \t]+)?"
-                r"(?:extern[ \t]+\S*[ \t]*)?fn[ \t]+(?P<name>\w+)"
+                r"(?:extern[ \t]++(?:\S+[ \t]++)?)?fn[ \t]+(?P<name>\w+)"
             ),
             _rule(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:struct|enum|union|type)[ \t]+(?P<name>\w+)"),
             _rule(r"^[ \t]*macro_rules![ \t]*(?P<name>\w+)"),
@@ -252,7 +259,7 @@ _ALL = (
                 holds=True,
             ),
             _rule(
-                r"^[ \t]*(?:(?:abstract|final|public|protected|private|static)[ \t]+)*function[ \t]+&?[ \t]*(?P<name>\w+)"
+                r"^[ \t]*(?:(?:abstract|final|public|protected|private|static)[ \t]+)*function[ \t]++(?:&[ \t]*+)?(?P<name>\w+)"
             ),
         ),
     ),

@@ -14,7 +14,9 @@ LONGEST_OUTPUT = 1_000
 MOST_LINES = 20
 MOST_CELLS = 10_000
 
-_PICTURE = re.compile(r"!\[([^\]]*)\]\((?:data|attachment):[^)]*\)")
+_PICTURE = re.compile(
+    r"!\[((?:[^\]!]|!(?!\[))*+)\]\((?:data|attachment):(?:[^)!]|!(?!\[))*+\)"
+)  # each ends where the next begins
 _DATA_SOURCE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=\s]*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,20}")

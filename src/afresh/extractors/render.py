@@ -64,7 +64,7 @@ _TITLE_ATTRIBUTE = re.compile(r' title="[^"]*"')
 _ODD_ADDRESS = re.compile(r' href="(?!(?:https?|mailto|ftp):)[^":/?#]*:[^"]*"', re.IGNORECASE)
 _IMAGE = re.compile(r"<img([^<>]*)>")
 _BLOCK_END = re.compile(r"(</(?:p|div|h[1-6]|ul|ol|table|section|figure)>) +(?=<img)")
-_ALT = re.compile(r' alt="\s*([^"]*?)\s*"')
+_ALT = re.compile(r' alt="([^"]*)"')
 _SRC = re.compile(r' src="([^"?]*)')
 _TERM = re.compile(r"<dt([^<>]*)>(.*?)</dt>", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
@@ -146,9 +146,8 @@ def _mark_inline(html: str) -> str:
 def _plain_image(image: re.Match[str]) -> str:
     """An image without its query, which often is a version; nothing for one that has no words."""
     alt, src = _ALT.search(image[1]), _SRC.search(image[1])
-    if alt is None or not alt[1] or src is None:
-        return alt[1] if alt else ""
-    return f'<img src="{src[1]}" alt="{alt[1]}">'
+    words = alt[1].strip() if alt else ""
+    return f'<img src="{src[1]}" alt="{words}">' if words and src else words
 
 
 def _plain_heading(heading: re.Match[str]) -> str:

@@ -12,12 +12,13 @@ _TARGET = re.compile(r"^[ \t]*\.\. _(`[^`\n]+`|[^\n:`]+(?:\\:[^\n:]+)*):[ \t]+(\
 _SUBSTITUTION = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\| (\w+)::[ \t]*([^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(
     r"``(?P<literal>(?:[^`]|`(?!`))+?)``"
-    r"|:(?P<role>[A-Za-z][\w.+-]*(?::[\w.+-]+)*):`(?P<told>(?:\\.|[^`\\])+)`"
-    r"|`(?P<named>(?:\\.|[^`<\\])*)<(?P<url>[^`<>]+)>`_{1,2}"
-    r"|`(?P<phrase>(?:\\.|[^`\\])+)`(?P<refers>_{0,2})(?::(?P<late>[A-Za-z][\w:.+-]*):)?"
+    r"|:(?P<role>[A-Za-z][\w.+-]*+(?::[\w.+-]++){0,4}+):`(?P<told>(?:\\.|[^`\\])++)`"
+    r"|`(?P<named>(?:\\.|[^`<\\])*+)<(?P<url>[^`<>]++)>`_{1,2}"
+    r"|`(?P<phrase>(?:\\.|[^`\\])++)`(?P<refers>_{0,2})(?::(?P<late>[A-Za-z][\w:.+-]*):)?"
     r"|\[(?P<note>\#?[\w.+-]*|\*)\]_(?!\w)"
     r"|\|(?P<mark>[^\s|](?:[^|\n]*[^\s|])?)\|_{0,2}"
     r"|(?<![\w`])(?P<word>[A-Za-z0-9](?:[\w.+-]{0,100}[A-Za-z0-9])?)_{1,2}(?![\w`])"
+    r"|(?<!\w)(?P<plain>[A-Za-z0-9]\w*+(?:[.+-]++\w++)++)"  # else each of its parts is tried as a word
     r"|\\(?P<escaped>[\s\S])"
 )
 _MARKED = re.compile(r"[`|\\_]")
@@ -79,6 +80,8 @@ def _shown(found: re.Match[str], names: Names, depth: int) -> str:
         case "mark":
             value = names.text(found["mark"]) if depth < DEEPEST else None
             return found[0] if value is None else inline(value, names, depth + 1)
+        case "plain":
+            return found[0]
         case "word":
             url = names.target(found["word"])
             return f"[{found['word']}]({url})" if url else found[0]
