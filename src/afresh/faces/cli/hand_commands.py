@@ -20,7 +20,7 @@ from afresh.faces.cli.shell import Group, argument, command, option, switch
 from afresh.ports import Access
 
 if TYPE_CHECKING:
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 Record = TypeVar("Record", PageView, LinkRecord)
 SECTION = "Look after"
@@ -66,7 +66,7 @@ def change(
     _refuse_wrong(reset)
     name, version = parse_label(rename) if rename else (None, ...)
 
-    async def work(kb: "Knowledge") -> tuple[Source, list[str]]:
+    async def work(kb: "KnowledgeBase") -> tuple[Source, list[str]]:
         return await kb.change_source(
             await _source(kb, label),
             name=name,
@@ -137,7 +137,7 @@ def page() -> None:
 def add_page(session: Session, label: str, url: str) -> None:
     """Make an address known that no link leads to; it is looked at with what is due."""
 
-    async def work(kb: "Knowledge") -> PageView:
+    async def work(kb: "KnowledgeBase") -> PageView:
         return await kb.add_page(await _source(kb, label), url)
 
     made = session.ask(work, access=Access.CHANGE)
@@ -152,7 +152,7 @@ def look_at_page(session: Session, page: str, within: str | None, after: str) ->
     """Set when a page is looked at next."""
     at = session.now + _length(after)
 
-    async def work(kb: "Knowledge") -> PageView:
+    async def work(kb: "KnowledgeBase") -> PageView:
         return await kb.set_next_look((await _page(kb, page, within)).id, at)
 
     found = session.ask(work, access=Access.CHANGE)
@@ -166,7 +166,7 @@ def look_at_page(session: Session, page: str, within: str | None, after: str) ->
 def remove_page(session: Session, page: str, within: str | None) -> None:
     """Take a page out of the index; a later run that finds it brings it back. `exclude` keeps it out."""
 
-    async def work(kb: "Knowledge") -> PageView:
+    async def work(kb: "KnowledgeBase") -> PageView:
         found = await _page(kb, page, within)
         await kb.drop_page(found.id)
         return found
@@ -192,7 +192,7 @@ def link() -> None:
 def add_link(session: Session, page: str, url: str, within: str | None, text: str) -> None:
     """Put a link on a page."""
 
-    async def work(kb: "Knowledge") -> LinkRecord:
+    async def work(kb: "KnowledgeBase") -> LinkRecord:
         return await kb.add_link((await _page(kb, page, within)).id, url, text)
 
     made = session.ask(work, access=Access.CHANGE)
@@ -220,7 +220,7 @@ def set_link(
         raise UsageError("name --score, --keywords or --comment")
     words = None if keywords is None else _keywords(keywords)
 
-    async def work(kb: "Knowledge") -> LinkRecord:
+    async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
         worth = found.score if score is None and words is None else score
         return await kb.set_link(found.id, worth, found.comment if comment is None else comment, words)
@@ -238,7 +238,7 @@ def set_link(
 def remove_link(session: Session, link: str, within: str | None) -> None:
     """Take a link off all pages of its source."""
 
-    async def work(kb: "Knowledge") -> LinkRecord:
+    async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
         await kb.remove_link(found.id)
         return found
@@ -267,21 +267,21 @@ def _length(text: str) -> timedelta:
         raise UsageError(f"--after: {wrong}") from None
 
 
-async def _source(kb: "Knowledge", label: str) -> Source:
+async def _source(kb: "KnowledgeBase", label: str) -> Source:
     return await kb.source((await kb.show(label)).id)
 
 
-async def _sources(kb: "Knowledge", within: str | None) -> Sources:
+async def _sources(kb: "KnowledgeBase", within: str | None) -> Sources:
     return None if within is None else [(await kb.show(within)).id]
 
 
-async def _page(kb: "Knowledge", named: str, within: str | None) -> PageView:
+async def _page(kb: "KnowledgeBase", named: str, within: str | None) -> PageView:
     if named.isascii() and named.isdigit():
         return await kb.page(int(named))
     return _only(await kb.page_list(await _sources(kb, within), ALL_PAGES, url=named, limit=2), "page", named)
 
 
-async def _link(kb: "Knowledge", named: str, within: str | None) -> LinkRecord:
+async def _link(kb: "KnowledgeBase", named: str, within: str | None) -> LinkRecord:
     if named.isascii() and named.isdigit():
         return await kb.link(int(named))
     return _only(

@@ -8,7 +8,7 @@ from afresh.faces.cli.shell import command
 if TYPE_CHECKING:
     from afresh.core.events import Listener
     from afresh.core.views import KbReport
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 
 @command(
@@ -25,7 +25,7 @@ def init_kb(session: Session) -> int:
     by the command init_kb.
     """
 
-    async def work(kb: "Knowledge", listener: "Listener") -> "KbReport":
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> "KbReport":
         return await kb.init_kb(listener=listener)
 
     from afresh.faces.cli import report

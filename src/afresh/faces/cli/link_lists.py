@@ -13,7 +13,7 @@ from afresh.faces.cli.pieces import empty, short, table, text
 from afresh.faces.cli.wording import count
 
 if TYPE_CHECKING:
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 
 def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
@@ -29,7 +29,7 @@ def links(views: Sequence[LinkView], *, whole: bool = False) -> RenderableType:
     return table(columns, map(_scored, views), less=("pages", "text"))
 
 
-async def why_none(kb: "Knowledge", label: str, page: str | None, keyword: str | None) -> list[str]:
+async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: str | None) -> list[str]:
     """Why no link is listed, where that lies in what was asked for."""
     reasons = []
     if page:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -11,14 +12,16 @@ from afresh.core.overview import Preview
 from afresh.core.views import Plan
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.evidence import plan
-from afresh.faces.cli.opening import Knowledge
 from afresh.faces.cli.pieces import facts, text
 from afresh.faces.cli.wording import count
+
+if TYPE_CHECKING:
+    from afresh.kb import KnowledgeBase
 
 SHOWN = 10  # links that are told one by one
 
 
-async def plan_or_preview(kb: Knowledge, target: str) -> Plan | Preview:
+async def plan_or_preview(kb: "KnowledgeBase", target: str) -> Plan | Preview:
     """The plan of a source that is kept, else what would be read of a target."""
     try:
         return await kb.plan(target)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from afresh.core.events import Listener
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 
 @command(
@@ -30,7 +30,7 @@ def reindex(session: Session, labels: tuple[str, ...]) -> int:
     every chunk of the store has a new one. A reindex that was stopped goes on where it was.
     """
 
-    async def work(kb: "Knowledge", listener: "Listener") -> list[Reindexed]:
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> list[Reindexed]:
         return await kb.reindex(tuple(dict.fromkeys(labels)), listener=listener)
 
     from afresh.faces.cli.running import run

@@ -22,7 +22,7 @@ from afresh.ports import Access
 if TYPE_CHECKING:
     from afresh.core.events import Listener
     from afresh.core.views import RunReport
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 SECTION = "Keep fresh"
 full_flag = switch("--full", text="Download every page again, changed or not.")
@@ -145,7 +145,7 @@ def crawl(
     rules, policy = split(own)
     _check_detached(detach, trust, redetect, follow_move=follow_move)
 
-    async def work(kb: "Knowledge", listener: "Listener") -> "RunReport":
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> "RunReport":
         if detach:
             return await kb.queue_crawl(
                 target,
@@ -213,7 +213,7 @@ def refresh(
         raise UsageError("--budget limits what is due: write `afresh refresh --due --budget N`")
     _check_detached(detach, trust, redetect, budget, follow_move=follow_move)
 
-    async def work(kb: "Knowledge", listener: "Listener") -> "list[RunReport]":
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> "list[RunReport]":
         if detach:
             return await kb.queue_refresh(tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener)
         return await kb.refresh(

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from afresh.config import Config
 from afresh.core.errors import StoreDown
@@ -16,6 +16,9 @@ from afresh.faces.cli.progress import Watch, watching
 from afresh.faces.cli.session import Session
 from afresh.ports import Access
 
+if TYPE_CHECKING:
+    from afresh.kb import KnowledgeBase
+
 Answer = TypeVar("Answer")
 INTERRUPTED = 130
 UP_SECONDS = 60.0  # that a service waits for a store that is away when it starts
@@ -24,7 +27,7 @@ UP_PAUSE = 0.5
 
 def run(
     session: Session,
-    work: Callable[[opening.Knowledge, Listener], Awaitable[Answer]],
+    work: Callable[["KnowledgeBase", Listener], Awaitable[Answer]],
     config: Config | None = None,
     *,
     access: Access = Access.CREATE,
@@ -37,7 +40,7 @@ def run(
     """
 
     async def going() -> Answer:
-        def opened() -> Awaitable[opening.Knowledge]:
+        def opened() -> "Awaitable[KnowledgeBase]":
             return opening.open_kb(config or session.config, access)
 
         kb = await (when_up(opened) if stays else opened())

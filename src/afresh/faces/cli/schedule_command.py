@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from afresh.core.events import Listener
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 Told = TypeVar("Told", RunReport, SyncReport)
 NONE = ("none", "null", "")
@@ -103,7 +103,7 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
             session.write(shown(report))
             sys.stdout.flush()
 
-    async def work(kb: "Knowledge", listener: "Listener") -> bool:
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> bool:
         if not await kb.schedules(labels):
             session.say("No source has a schedule yet: afresh schedule --set '0 3 * * *' NAME gives it one.")
         return await kb.keep_schedules(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)

@@ -14,7 +14,7 @@ from afresh.ports import Access
 if TYPE_CHECKING:
     from afresh.core.events import Listener
     from afresh.core.views import Answer
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 MODES = ("hybrid", "text", "vector")
 
@@ -105,7 +105,7 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> "Answer":
         return session.ask(lambda kb: kb.search(words, **asked))
     from afresh.faces.cli.running import run
 
-    async def work(kb: "Knowledge", listener: "Listener") -> "Answer":
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> "Answer":
         return await kb.search(words, **asked, listener=listener)
 
     return run(session, work, access=Access.CHANGE)

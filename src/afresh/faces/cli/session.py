@@ -22,6 +22,8 @@ from afresh.ports import Access
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from afresh.kb import KnowledgeBase
+
 Answer = TypeVar("Answer")
 
 
@@ -124,7 +126,7 @@ class Session:
 
     def ask(
         self,
-        question: Callable[[opening.Knowledge], Awaitable[Answer]],
+        question: Callable[["KnowledgeBase"], Awaitable[Answer]],
         config: Config | None = None,
         *,
         access: Access = Access.READ,
@@ -143,7 +145,7 @@ class Session:
         with self.logged(config):
             return asyncio.run(work())
 
-    async def tell_versions(self, kb: opening.Knowledge) -> None:
+    async def tell_versions(self, kb: "KnowledgeBase") -> None:
         """Say which version is taken for each name that was typed without one."""
         for label in _typed_labels():
             if note := await kb.version_note(label):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from afresh.core.events import Listener
     from afresh.core.retention import PruneReport
     from afresh.core.store_views import Copied, Migrated
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 SECTION = "Look after"
 
@@ -138,7 +138,7 @@ def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "Age | None") -
     """
     kept = {name: given.length for name, given in ages.items() if given is not None}
 
-    async def work(kb: "Knowledge", listener: "Listener") -> "PruneReport":
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> "PruneReport":
         return await kb.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=listener)
 
     from afresh.faces.cli.running import run

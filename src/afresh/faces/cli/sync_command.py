@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from afresh.core.events import Listener
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 STYLES = {"completed": "green", "planned": "cyan", "partial": "yellow"}
 
@@ -37,7 +37,7 @@ def sync(session: Session, labels: tuple[str, ...], to: tuple[str, ...], dry_run
     that was stopped goes on where it was.
     """
 
-    async def work(kb: "Knowledge", listener: "Listener") -> list[SyncReport]:
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> list[SyncReport]:
         return await kb.sync(labels, to=to, dry_run=dry_run, verify=verify, listener=listener)
 
     from afresh.faces.cli.running import run

@@ -14,7 +14,7 @@ from afresh.ports import Access
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 EXAMPLES = ("afresh token create --scope read --source react", "afresh token list", "afresh token revoke 3")
 
@@ -55,7 +55,7 @@ def create(session: Session, scope: str, sources: tuple[str, ...], expires: str 
     """Make a token and show it, once: only its hash is kept."""
     length = read_duration(expires) if expires else None
 
-    async def make(kb: "Knowledge") -> tuple[MadeToken, bool]:
+    async def make(kb: "KnowledgeBase") -> tuple[MadeToken, bool]:
         first = not await kb.tokens()
         return await kb.create_token(Scope(scope), sources=sources, expires=length, name=name), first
 

@@ -18,8 +18,8 @@ from afresh.ports import Access
 
 if TYPE_CHECKING:
     from afresh.core.events import Event, Listener
-    from afresh.faces.cli.opening import Knowledge
     from afresh.faces.cli.progress import Watch
+    from afresh.kb import KnowledgeBase
 
 SHORTEST, LONGEST = 0.05, 60.0  # seconds that a debounce may last
 SHOWN = (
@@ -53,7 +53,7 @@ def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str,
     times = WatchTimes(debounce=_debounce(debounce), rescan=_rescan(rescan))
     teller = Teller(session)
 
-    async def work(kb: "Knowledge", listener: "Listener") -> None:
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> None:
         if whole_kb:
             await kb.watch_kb(tell=teller.tell, listener=listener)
             return

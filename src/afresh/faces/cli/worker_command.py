@@ -13,7 +13,7 @@ from afresh.ports import Access
 
 if TYPE_CHECKING:
     from afresh.core.events import Listener
-    from afresh.faces.cli.opening import Knowledge
+    from afresh.kb import KnowledgeBase
 
 
 @command(
@@ -52,7 +52,7 @@ def worker(session: Session, concurrency: int, sources: str | None, once: bool) 
             session.write(line(report))
             sys.stdout.flush()
 
-    async def work(kb: "Knowledge", listener: "Listener") -> bool:
+    async def work(kb: "KnowledgeBase", listener: "Listener") -> bool:
         return await kb.work(labels, at_once=concurrency, once=once, tell=tell, listener=listener)
 
     from afresh.faces.cli import report
