@@ -1,16 +1,34 @@
-"""A command line that talks to a scripted knowledge base."""
+"""A command line over a small store, in which a test may answer some use cases itself."""
 
+import asyncio
+import functools
+import inspect
 import json
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faces.fake_knowledge import NOW, FakeKnowledge
+from tests.contract.desk import Desk, read
+from tests.faces.records import NOW, report
 
+from afresh.app import build
+from afresh.config import Config
+from afresh.config.tree import default_store_url
+from afresh.core.events import Listener, Notice, Progress
+from afresh.core.looks import NotModified, Seen
+from afresh.core.model import RunId, RunMode
+from afresh.core.views import RunReport
+from afresh.core.watching import Sights
 from afresh.faces.cli import main, opening
 from afresh.faces.cli.session import Session
+from afresh.kb import KnowledgeBase
+from afresh.ports import Access
+from afresh.store.open import open_store
+from afresh.testing import FrozenClock
 
 
 @dataclass(frozen=True)
@@ -30,18 +48,154 @@ class Ended:
 Afresh = Callable[..., Ended]
 
 
+@dataclass
+class Opened:
+    """The knowledge base that commands open, and what they asked of it.
+
+    It is a real one. `answers` has what a use case returns, raises or is replaced by instead of working;
+    runs are always answered so, and nothing is fetched.
+    """
+
+    answers: dict[str, object] = field(default_factory=dict)
+    calls: list[tuple[str, dict[str, object]]] = field(default_factory=list)  # without what is the default
+    config: Config | None = None
+    access: Access | None = None
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: bool = False
+    away: list[Exception] = field(default_factory=list)  # what opening meets first
+    _inside: bool = False  # a use case, which may call others
+
+    def __post_init__(self) -> None:
+        self.let_runs_end_with(report())
+
+    def let_runs_end_with(self, *reports: RunReport) -> None:
+        """Give the reports of runs, which tell a little of their work."""
+
+        async def work(listener: Listener, **_: object) -> list[RunReport]:
+            listener(Notice(text="a run was resumed"))
+            counts = {"new": 3, "failed": 1}
+            listener(
+                Progress(run=RunId(7), source="python-docs", done=4, queued=8, counts=counts, seconds=2.0)
+            )
+            return list(reports)
+
+        async def crawl(**given: Any) -> RunReport:
+            return (await work(**given))[0]
+
+        async def watch(tell: Sights, **_: object) -> None:
+            tell(Notice(text="python-docs is watched"))
+            for each in reports:
+                tell(each)
+
+        self.answers |= {"crawl": crawl, "refresh": work, "watch": watch}
+        if reports:
+            self.answers["confirm"] = reports[0]
+
+    async def open(self, config: Config, access: Access) -> KnowledgeBase:
+        """Open the store and note the use cases that are called."""
+        if self.away:
+            raise self.away.pop()
+        self.config, self.access = config, access
+        words_alone = replace(config, embedding=replace(config.embedding, provider="none"))
+        kb = await build(words_alone, access=access, clock=lambda: NOW)
+        assert self.answers.keys() <= {name for name, _ in use_cases(kb)}
+        for name, method in use_cases(kb):
+            setattr(kb, name, self._noted(name, method))
+        stop, close = kb.stop, kb.close
+
+        def stopping() -> None:
+            self.calls.append(("stop", {}))
+            self.stopped.set()
+            stop()
+
+        async def closing() -> None:
+            self.closed = True
+            await close()
+
+        kb.stop, kb.close = stopping, closing  # type: ignore[method-assign]
+        return kb
+
+    def _noted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(method)
+
+        @functools.wraps(method)
+        async def call(*args: object, **kwargs: object) -> object:
+            if self._inside:
+                return await method(*args, **kwargs)
+            given = signature.bind(*args, **kwargs).arguments
+            self.calls.append((name, {key: value for key, value in given.items() if is_asked(key, value)}))
+            answer = self.answers.get(name, method)
+            if isinstance(answer, BaseException):
+                raise answer
+            self._inside = True
+            try:
+                return await answer(**given) if callable(answer) else answer
+            finally:
+                self._inside = False
+
+        def is_asked(key: str, value: object) -> bool:
+            return key != "listener" and value != signature.parameters[key].default
+
+        return call
+
+
+def use_cases(kb: KnowledgeBase) -> list[tuple[str, Callable[..., Any]]]:
+    """What commands call, apart from opening, closing and the word about a version."""
+    found = inspect.getmembers(kb, inspect.iscoroutinefunction)
+    return [each for each in found if each[0] not in ("close", "version_note") and each[0][0] != "_"]
+
+
+RETRIES = "# Retries\n\nA job that fails is retried.\n\n```make\nall:\n\techo  \n```"
+
+
+async def fill(url: str) -> None:
+    """Write three pages with four runs (read, changed, as it was, under way), and the versions of another."""
+    clock = FrozenClock(NOW - timedelta(hours=3))
+    store = await open_store(url)
+    try:
+        desk = await Desk.at(store, clock, "harbor", "2")
+        links = ("guide/retries/", "guide/queues/")
+        first: dict[str, Seen] = {
+            "": read("# Harbor\n\nAll about jobs.", *links, title="Harbor"),
+            "guide/retries/": read(f"{RETRIES}\n\nafter 2 s", title="Retries", etag='"v0"', language="en"),
+            "guide/queues/": read("# Queues\n\nA queue holds jobs.", title="Queues"),
+        }
+        changed = read(f"{RETRIES}\n\nafter 5 s", title="Retries", etag='"v1"', language="en")
+        await desk.crawl(first)
+        await desk.crawl({**first, "guide/retries/": changed}, RunMode.REFRESH)
+        clock.advance(hours=2, minutes=54)
+        await desk.crawl({**first, "guide/retries/": NotModified()}, RunMode.REFRESH)
+        await desk.begin(RunMode.REFRESH)
+        await desk.enqueue("guide/retries/")
+        for version in ("19.0.0", "18.2.0", "17.0.2", None):
+            await Desk.at(store, clock, "react", version)
+    finally:
+        await store.close()
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a small store, to be copied."""
+    file = tmp_path_factory.mktemp("template") / "kb.db"
+    asyncio.run(fill(f"sqlite:///{file}"))
+    return file
+
+
 @pytest.fixture
-def kb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeKnowledge:
+def kb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, template: Path) -> Opened:
     """The knowledge base every command of this test opens; the folder is empty, the time stands still."""
-    fake = FakeKnowledge()
-    monkeypatch.setattr(opening, "open_kb", fake.opened_with)
+    own = Path(default_store_url().removeprefix("sqlite:///"))
+    own.parent.mkdir(parents=True)
+    shutil.copy(template, own)
+    opened = Opened()
+    monkeypatch.setattr(opening, "open_kb", opened.open)
     monkeypatch.setattr(Session, "now", NOW)
     monkeypatch.chdir(tmp_path)
-    return fake
+    return opened
 
 
 @pytest.fixture
-def afresh(kb: FakeKnowledge, capsys: pytest.CaptureFixture[str]) -> Afresh:
+def afresh(kb: Opened, capsys: pytest.CaptureFixture[str]) -> Afresh:
     """Calls the command line as a user would."""
 
     def call(*arguments: str) -> Ended:

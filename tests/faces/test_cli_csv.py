@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 import pytest
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import FakeKnowledge, hit, page, source
+from tests.faces.conftest import Afresh, Opened
+from tests.faces.records import found, hit, page, source
 
 from afresh.core.history import HistoryEntry
 from afresh.core.model import Attempt
@@ -16,12 +16,12 @@ from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 from afresh.faces.cli import as_csv, as_json
 
 LISTS = {
-    "search retry": Hit,
+    "search retried": Hit,
     "sources": SourceView,
     "pages harbor": PageView,
     "links harbor": LinkView,
     "history https://docs.example.org/": HistoryEntry,
-    "attempts 7": Attempt,
+    "attempts 3": Attempt,
     "changes": ChangeView,
 }
 FORMULAS = [
@@ -59,8 +59,8 @@ def test_F107_every_list_is_csv_with_the_names_of_its_json(afresh: Afresh, typed
 
 
 @pytest.mark.parametrize("title", FORMULAS)
-def test_F107_a_formula_is_only_text(afresh: Afresh, kb: FakeKnowledge, title: str) -> None:
-    kb.pages_ = [page(title=title)]
+def test_F107_a_formula_is_only_text(afresh: Afresh, kb: Opened, title: str) -> None:
+    kb.answers["pages"] = [page(title=title)]
     (row,) = read(afresh("pages", "harbor", "--csv").out)
     assert row["title"].startswith("'")
     assert row["title"].lstrip("'").strip() == title.strip()
@@ -69,33 +69,32 @@ def test_F107_a_formula_is_only_text(afresh: Afresh, kb: FakeKnowledge, title: s
 @pytest.mark.parametrize(
     "title", ['say "no"', "a,b;c", "two\nlines", "two\r\nlines", "Zürich 世界 🎉", "'", ""]
 )
-def test_F107_quotes_commas_and_lines_come_back(afresh: Afresh, kb: FakeKnowledge, title: str) -> None:
-    kb.pages_ = [page(title=title), page(title="next")]
+def test_F107_quotes_commas_and_lines_come_back(afresh: Afresh, kb: Opened, title: str) -> None:
+    kb.answers["pages"] = [page(title=title), page(title="next")]
     first, second = read(afresh("pages", "harbor", "--csv").out)
     assert (first["title"], second["title"]) == (title.replace("\r\n", "\n"), "next")
 
 
-def test_F107_NUL_escapes_and_lone_surrogates_are_made_visible(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.pages_ = [page(title="a\x00b\x1b[2Jc\ud800d\u202ee")]
+def test_F107_NUL_escapes_and_lone_surrogates_are_made_visible(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["pages"] = [page(title="a\x00b\x1b[2Jc\ud800d\u202ee")]
     ended = afresh("pages", "harbor", "--csv")
     ended.out.encode()
     assert read(ended.out)[0]["title"] == "a␀b␛[2Jc�d�e"
 
 
-def test_F107_numbers_stay_numbers_and_lists_are_json(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.hits = [hit(score=-1.5, language=None)]
+def test_F107_numbers_stay_numbers_and_lists_are_json(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["search"] = found(hit(score=-1.5, language=None))
     (row,) = read(afresh("search", "retry", "--csv").out)
     assert (row["score"], row["language"]) == ("-1.5", "")
     assert json.loads(row["path"]) == ["Retries", "Back-off"]
     assert "\x02" not in row["text"]
-    kb.sources_ = [source(rules={"include": ["=a"]})]
+    kb.answers["sources"] = [source(rules={"include": ["=a"]})]
     assert json.loads(read(afresh("sources", "--csv").out)[0]["rules"]) == {"include": ["=a"]}
 
 
-def test_F107_no_rows_are_a_heading(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.pages_ = []
-    assert afresh("pages", "harbor", "--csv").out.startswith("id,url,status,")
-    assert afresh("pages", "harbor", "--json").document == []
+def test_F107_no_rows_are_a_heading(afresh: Afresh) -> None:
+    assert afresh("pages", "harbor", "--text", "zebra", "--csv").out.startswith("id,url,status,")
+    assert afresh("pages", "harbor", "--text", "zebra", "--json").document == []
 
 
 def test_F107_csv_and_json_at_once_are_refused(afresh: Afresh) -> None:

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 from rich.console import Console
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import URL, FakeKnowledge, page, source
+from tests.faces.conftest import Afresh, Opened
+from tests.faces.records import URL, page, source
 
 from afresh.faces.cli import session
 
@@ -28,12 +28,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize("width", [44, 60, 72, 80, 100, 120, 200])
-@pytest.mark.parametrize("arguments", [["pages", "a"], ["sources"], ["links", "a"]])
+@pytest.mark.parametrize("arguments", [["pages", "harbor"], ["sources"], ["links", "harbor"]])
 def test_the_address_is_whole_on_any_terminal(
-    afresh: Afresh, kb: FakeKnowledge, terminal: pytest.MonkeyPatch, arguments: list[str], width: int
+    afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch, arguments: list[str], width: int
 ) -> None:
-    kb.pages_ = [page(title=TITLE), page(title=TITLE, url=URL + "more/")]
-    kb.sources_ = [source(name="a-rather-long-name-of-a-source", url=URL)]
+    kb.answers["pages"] = [page(title=TITLE), page(title=TITLE, url=URL + "more/")]
+    kb.answers["sources"] = [source(name="a-rather-long-name-of-a-source", url=URL)]
     terminal.setenv("COLUMNS", str(width))
     lines = afresh(*arguments).out.splitlines()
     assert any(line.endswith(URL) for line in map(str.rstrip, lines))
@@ -41,23 +41,21 @@ def test_the_address_is_whole_on_any_terminal(
 
 
 def test_a_very_long_address_is_folded_and_loses_nothing(
-    afresh: Afresh, kb: FakeKnowledge, terminal: pytest.MonkeyPatch
+    afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch
 ) -> None:
-    kb.pages_ = [page(title=TITLE, url=LONG)]
+    kb.answers["pages"] = [page(title=TITLE, url=LONG)]
     terminal.setenv("COLUMNS", "60")
-    out = afresh("pages", "a").out
+    out = afresh("pages", "harbor").out
     assert LONG in "".join(line.strip() for line in out.splitlines())
     assert max(map(len, out.splitlines())) <= 60
 
 
-def test_less_important_columns_go_first(
-    afresh: Afresh, kb: FakeKnowledge, terminal: pytest.MonkeyPatch
-) -> None:
-    kb.pages_ = [page(url=URL)]
+def test_less_important_columns_go_first(afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch) -> None:
+    kb.answers["pages"] = [page(url=URL)]
     heads = []
     for width in (120, 80, 66):
         terminal.setenv("COLUMNS", str(width))
-        heads.append(afresh("pages", "a").out.splitlines()[0].split())
+        heads.append(afresh("pages", "harbor").out.splitlines()[0].split())
     assert heads == [
         ["status", "depth", "title", "checked", "changed", "address"],
         ["status", "title", "checked", "address"],

@@ -1,9 +1,7 @@
 """`afresh reindex` on the command line: what is made, who answers, what is left."""
 
-from dataclasses import replace
-
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import FakeKnowledge, change, reindexed
+from tests.faces.conftest import Afresh, Opened
+from tests.faces.records import change, reindexed, source
 
 from afresh.core.model import ChangeKind
 from afresh.ports import Access
@@ -11,7 +9,8 @@ from afresh.ports import Access
 FAST = "local/wordllama-256/1"
 
 
-def test_reindex_tells_what_was_made_and_who_answers(afresh: Afresh, kb: FakeKnowledge) -> None:
+def test_reindex_tells_what_was_made_and_who_answers(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["reindex"] = [reindexed()]
     ended = afresh("reindex")
     assert ended.code == 0
     assert ended.out.splitlines() == [
@@ -19,42 +18,45 @@ def test_reindex_tells_what_was_made_and_who_answers(afresh: Afresh, kb: FakeKno
         "  7,990 chunks embedded, 10 reused",
         "  searches are answered by local/minilm-l6-int8/1",
     ]
-    assert kb.calls == [("reindex", ())]
+    assert kb.calls == [("reindex", {})]
     assert kb.access is Access.CHANGE
 
 
-def test_reindex_of_some_sources_asks_for_each_once(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.reindexed = [reindexed(source="a"), reindexed(source="b@2", pages_cut=3)]
+def test_reindex_of_some_sources_asks_for_each_once(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["reindex"] = [reindexed(source="a"), reindexed(source="b@2", pages_cut=3)]
     ended = afresh("reindex", "a", "b@2", "a", "--json")
-    assert kb.calls == [("reindex", ("a", "b@2"))]
+    assert kb.calls == [("reindex", {"labels": ("a", "b@2")})]
     assert [each["source"] for each in ended.document] == ["a", "b@2"]
     assert "3 pages cut anew" in afresh("reindex", "a", "b@2").out
 
 
-def test_what_is_left_is_told_with_what_to_do_and_an_exit_code(afresh: Afresh, kb: FakeKnowledge) -> None:
+def test_what_is_left_is_told_with_what_to_do_and_an_exit_code(afresh: Afresh, kb: Opened) -> None:
     note = "other sources lack vectors of the model: run `afresh reindex` without a name"
-    kb.reindexed = [reindexed(source="a", state="partial", left=12, serving=FAST, notes=(note,))]
+    kb.answers["reindex"] = [reindexed(source="a", state="partial", left=12, serving=FAST, notes=(note,))]
     ended = afresh("reindex", "a")
     assert ended.code == 1
     assert f"searches are answered by {FAST}" in ended.out
     assert "12 left: afresh reindex goes on with them" in ended.out
     assert note in ended.out
-    kb.reindexed = [reindexed(state="failed", error="openai answered 401: look at embedding.api_key")]
+    kb.answers["reindex"] = [
+        reindexed(state="failed", error="openai answered 401: look at embedding.api_key")
+    ]
     ended = afresh("reindex")
     assert ended.code == 1
     assert "embedding.api_key" in ended.out
     assert afresh("reindex", "--json").document["error"].startswith("openai answered 401")
 
 
-def test_status_and_show_tell_who_answers_and_what_is_missing(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.sources_ = [replace(kb.sources_[0], model=FAST, unembedded=3)]
+def test_status_and_show_tell_who_answers_and_what_is_missing(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["show"] = source(model=FAST, unembedded=3)
     assert f"{FAST}, 3 chunks without: afresh reindex" in " ".join(afresh("show", "harbor@2").out.split())
     assert "none, searches go by words alone" in afresh("status").out
-    assert afresh("status", "--json").document["unembedded"] == 0
+    status = afresh("status", "--json").document
+    assert status["unembedded"] == status["chunks"] == 8
 
 
-def test_a_change_without_kept_text_says_why_there_is_no_diff(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.changes_ = [change(diff=None)]
+def test_a_change_without_kept_text_says_why_there_is_no_diff(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["changes"] = [change(diff=None)]
     assert "no diff: its text was not kept" in " ".join(afresh("changes").out.split())
-    kb.changes_ = [change(), change(kind=ChangeKind.NEW, diff=None)]
+    kb.answers["changes"] = [change(), change(kind=ChangeKind.NEW, diff=None)]
     assert "no diff" not in afresh("changes").out

@@ -1,13 +1,13 @@
 """Ctrl-C and SIGTERM while a run is under way."""
 
-import asyncio
 import os
 import signal
 
 import pytest
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import FakeKnowledge, Waiting, report
+from tests.faces.conftest import Afresh, Opened
+from tests.faces.records import report
 
+from afresh.core.views import RunReport
 from afresh.faces.cli import running
 from afresh.faces.cli.progress import Silence
 
@@ -28,31 +28,22 @@ class Heard(Silence):
         self.closed = True
 
 
-def sends(kb: FakeKnowledge, number: signal.Signals) -> Waiting:
-    """A wait that ends when a signal, sent from inside, has stopped the run."""
-
-    async def wait() -> None:
-        stopped = asyncio.Event()
-        kb.when_stopped = stopped.set
-        os.kill(os.getpid(), number)
-        await stopped.wait()
-
-    return wait
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_stops_the_run_in_order(
-    afresh: Afresh, kb: FakeKnowledge, number: signal.Signals
-) -> None:
-    kb.reports = [report(state="cancelled")]
-    kb.waits = sends(kb, number)
+def test_the_first_signal_stops_the_run_in_order(afresh: Afresh, kb: Opened, number: signal.Signals) -> None:
+    async def refresh(**_: object) -> list[RunReport]:
+        os.kill(os.getpid(), number)
+        await kb.stopped.wait()
+        return [report(state="cancelled")]
+
+    kb.answers["refresh"] = refresh
     before = signal.getsignal(signal.SIGINT)
     ended = afresh("refresh", "python-docs")
     assert ended.code == 1
     assert "stopping …" in ended.err
     assert ("press Ctrl-C again" in ended.err) == (number == signal.SIGINT)
     assert "afresh refresh python-docs goes on where it was" in ended.out
-    assert (kb.stopped, kb.closed) == (1, True)
+    assert kb.calls == [("refresh", {"labels": ("python-docs",)}), ("stop", {})]
+    assert kb.closed
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -79,7 +70,7 @@ def test_sigterm_never_quits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (quits, heard.said) == ([], ["stopping …"])
 
 
-def test_ctrl_c_in_a_read_command_is_quiet(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.error = KeyboardInterrupt()  # type: ignore[assignment]
+def test_ctrl_c_in_a_read_command_is_quiet(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["sources"] = KeyboardInterrupt()
     ended = afresh("sources")
     assert (ended.code, ended.out, ended.err.strip()) == (130, "", "")

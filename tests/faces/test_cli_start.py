@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import FakeKnowledge, report
+from tests.faces.conftest import Afresh, Opened
 
 from afresh.core.errors import StoreDown, StoreError
 
@@ -13,10 +12,10 @@ AWAY = "the store postgresql://host/kb does not answer"
 
 
 def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
-    afresh: Afresh, kb: FakeKnowledge, monkeypatch: pytest.MonkeyPatch
+    afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.faces.cli.running.UP_PAUSE", 0.0)
-    kb.reports, kb.away = [report()], [StoreDown(AWAY)] * 3
+    kb.away = [StoreDown(AWAY)] * 3
     ended = afresh("watch", "python-docs")
     assert (ended.code, kb.away) == (0, [])
     assert ended.err.splitlines() == [f"afresh: {AWAY} (waiting)", "python-docs is watched"]
@@ -31,7 +30,7 @@ def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
     [("watch", StoreError("the store names a database that is not there")), ("sources", StoreDown(AWAY))],
 )
 def test_what_waiting_cannot_mend_and_what_only_asks_is_told_at_once(
-    afresh: Afresh, kb: FakeKnowledge, command: str, wrong: Exception
+    afresh: Afresh, kb: Opened, command: str, wrong: Exception
 ) -> None:
     kb.away = [wrong]
     ended = afresh(command)

@@ -3,20 +3,21 @@
 import json
 
 import pytest
-from tests.faces.conftest import Afresh
-from tests.faces.fake_knowledge import FakeKnowledge, report
+from tests.faces.conftest import Afresh, Opened
+from tests.faces.records import report
 
+from afresh.core.watching import USUAL, WatchTimes
 from afresh.ports import Access
 
 NOTHING = {"new": 0, "changed": 0, "unchanged": 0}
 
 
-def test_a_batch_is_a_line_and_one_without_news_is_none(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.reports = [
+def test_a_batch_is_a_line_and_one_without_news_is_none(afresh: Afresh, kb: Opened) -> None:
+    kb.let_runs_end_with(
         report(mode="check", new=1, changed=3, deleted=1, seconds=0.2),
         report(**NOTHING),
         report(mode="check", **{**NOTHING, "new": 1}, version="3.13", seconds=1.0),
-    ]
+    )
     ended = afresh("watch", "python-docs", "python-docs")
     assert ended.code == 0
     assert ended.out.splitlines() == [
@@ -24,14 +25,17 @@ def test_a_batch_is_a_line_and_one_without_news_is_none(afresh: Afresh, kb: Fake
         "python-docs@3.13: 1 new in 1.0 s",
     ]
     assert ended.err.splitlines() == ["python-docs is watched"]
-    assert kb.calls == [("watch", (("python-docs",), 0.5, 3600.0))]
+    [(name, given)] = kb.calls
+    assert (name, given["labels"]) == ("watch", ("python-docs",))
+    assert (USUAL.debounce, USUAL.rescan) == (0.5, 3600.0)
+    assert given.get("times", USUAL) == USUAL
     assert kb.access is Access.CHANGE
 
 
-def test_trouble_is_told_once_until_it_is_another(afresh: Afresh, kb: FakeKnowledge) -> None:
+def test_trouble_is_told_once_until_it_is_another(afresh: Afresh, kb: Opened) -> None:
     failed = report(**NOTHING, state="partial", failed=2, error="2 pages could not be read", seconds=0.1)
     held = report(**NOTHING, state="needs_confirmation", held=12, seconds=0.1)
-    kb.reports = [failed, failed, held, report(**NOTHING), failed]
+    kb.let_runs_end_with(failed, failed, held, report(**NOTHING), failed)
     told = "python-docs: 2 failed in 0.1 s (2 pages could not be read)"
     assert afresh("watch").out.splitlines() == [
         told,
@@ -40,8 +44,8 @@ def test_trouble_is_told_once_until_it_is_another(afresh: Afresh, kb: FakeKnowle
     ]
 
 
-def test_with_json_each_line_is_an_object(afresh: Afresh, kb: FakeKnowledge) -> None:
-    kb.reports = [report(mode="check"), report(**NOTHING), report(notes=("a\u2028b",))]
+def test_with_json_each_line_is_an_object(afresh: Afresh, kb: Opened) -> None:
+    kb.let_runs_end_with(report(mode="check"), report(**NOTHING), report(notes=("a\u2028b",)))
     notice, first, second = (json.loads(line) for line in afresh("watch", "--json").out.split("\n")[:-1])
     assert notice == {"notice": "python-docs is watched"}
     assert (first["mode"], first["changed"], second["notes"]) == ("check", 70, ["a\u2028b"])
@@ -50,9 +54,10 @@ def test_with_json_each_line_is_an_object(afresh: Afresh, kb: FakeKnowledge) -> 
 @pytest.mark.parametrize(
     ("typed", "seconds"), [("0.5s", 0.5), ("200ms", 0.2), ("2s", 2.0), ("60s", 60.0), (" 1.25S", 1.25)]
 )
-def test_a_debounce_is_read(afresh: Afresh, kb: FakeKnowledge, typed: str, seconds: float) -> None:
+def test_a_debounce_is_read(afresh: Afresh, kb: Opened, typed: str, seconds: float) -> None:
     assert afresh("watch", "--debounce", typed, "--rescan", "10m").code == 0
-    assert kb.calls == [("watch", ((), seconds, 600.0))]
+    [(name, given)] = kb.calls
+    assert (name, given["times"]) == ("watch", WatchTimes(debounce=seconds, rescan=600.0))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_a_debounce_is_read(afresh: Afresh, kb: FakeKnowledge, typed: str, secon
     ],
 )
 def test_a_wrong_time_is_refused_before_anything_is_opened(
-    afresh: Afresh, kb: FakeKnowledge, words: tuple[str, ...], told: str
+    afresh: Afresh, kb: Opened, words: tuple[str, ...], told: str
 ) -> None:
     ended = afresh("watch", *words)
     assert ended.code == 2

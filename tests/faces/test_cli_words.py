@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.faces.fake_knowledge import NOW
+from tests.faces.records import NOW
 
 from afresh.core.events import Event, Notice, Progress, Step
 from afresh.core.model import RunId

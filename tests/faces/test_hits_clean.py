@@ -2,7 +2,7 @@
 
 import pytest
 from rich.console import Console
-from tests.faces.fake_knowledge import NOW, hit
+from tests.faces.records import NOW, hit
 
 from afresh.core.plain import dedent_lists
 from afresh.faces.cli.hits import MARK, draw

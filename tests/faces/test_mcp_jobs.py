@@ -1,6 +1,6 @@
 """Runs as jobs: what an agent is told of them."""
 
-from tests.faces.fake_knowledge import report
+from tests.faces.records import report
 
 from afresh.core.sync_views import DocumentCounts
 from afresh.faces.mcp.run_tools import job_of, line_of

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.faces.fake_knowledge import report
+from tests.faces.records import report
 
 from afresh.core.outbox_text import plain_text
 from afresh.core.pictures import Receipt
