@@ -16,10 +16,10 @@ from tests.core.strategies import law
 from afresh.core.errors import KbError
 from afresh.core.index_text import index_text
 from afresh.core.kb_cache import (
+    CACHE_STATUSES,
     NEVER,
     NOTHING_READ,
     Cache,
-    FetchStatus,
     FileRecord,
     Record,
     UrlRecord,
@@ -65,7 +65,7 @@ links = st.builds(
     last_fetched_at=st.none() | times,
     etag=headers,
     last_modified=headers,
-    fetch_status=st.sampled_from(FetchStatus),
+    fetch_status=st.sampled_from(sorted(CACHE_STATUSES.values())),
     consecutive_failures=st.integers(0, 10**9),
     next_check_at=times,
 )

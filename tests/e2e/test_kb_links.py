@@ -340,3 +340,45 @@ def test_status_tells_what_is_due_what_backs_off_and_why(base: Base, tiny: TinyS
     [trouble] = links["backing_off"]
     assert (trouble["url"], trouble["failures"]) == (tiny.at("/0"), 1)
     assert trouble["reason"].startswith("404")
+
+
+@EVERY_STORE
+def test_U4_F161_a_dead_link_is_named_and_ends_with_1_until_it_is_alive(base: Base, tiny: TinySite) -> None:
+    dead = tiny.at("/dead")
+    base.list(tiny.at("/a"), dead)
+    for _ in range(3):  # it is asked for once, then it waits
+        [link] = base.run(code=1)["failing_links"]
+        assert (link["url"], link["failures"], link["reason"][:3]) == (dead, 1, "404")
+        assert f"1 link cannot be read: {dead} (404" in base.say("init-kb", code=1)
+    assert asked(tiny).count("/dead") == 1
+    base.edit(lambda sources: sources[dead].update(summary_text="By hand."))  # the cache is taken over
+    assert [link["url"] for link in base.run(code=1)["failing_links"]] == [dead]
+    tiny.put("/dead", page("alive"))
+    base.let_time_pass(dead)
+    assert base.run()["failing_links"] == []
+    assert "cannot be read" not in base.say("init-kb")
+
+
+def test_U4_F161_a_dead_link_that_is_no_longer_listed_is_forgotten(base: Base, tiny: TinySite) -> None:
+    base.list(tiny.at("/a"), tiny.at("/dead"))
+    base.run(code=1)
+    base.list(tiny.at("/a"))
+    assert base.run()["failing_links"] == []
+
+
+def test_U4_F161_a_dead_link_that_the_budget_leaves_out_is_still_dead(base: Base, tiny: TinySite) -> None:
+    base.list(tiny.at("/a"), tiny.at("/dead"))
+    base.run(code=1)
+    base.configure(sources_dir=None, url_refresh_budget_per_init=0)
+    base.let_time_pass(tiny.at("/dead"))
+    assert [link["url"] for link in base.run(code=1)["failing_links"]] == [tiny.at("/dead")]
+
+
+def test_U4_F161_a_link_that_refuses_is_not_dead(
+    base: Base, tiny: TinySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFRESH_CRAWL__RENDER", "never")
+    tiny.fail("/a", 403)
+    for _ in range(2):
+        assert base.run()["failing_links"] == []
+    assert base.url(tiny.at("/a"))["fetch_status"] == "error"

@@ -116,7 +116,7 @@ def test_E32_the_example_is_a_cache_that_an_update_believes(base: Base) -> None:
     base.configure(url_refresh_budget_per_init=0)
     before = base.cache.read_bytes()
     with base.unpaid():
-        report = base.run()
+        report = base.run(code=1)
     assert (report["file_records"], report["url_records"], report["due"]) == (2, 3, 3)
     assert base.index.read_bytes() == (EXAMPLES / "index.txt").read_bytes()
     assert base.cache.read_bytes() == before

@@ -23,9 +23,11 @@ class FetchStatus(StrEnum):
     NOT_MODIFIED = "not_modified"
     TIMEOUT = "timeout"
     ERROR = "error"
+    REFUSED = "refused"  # in the store alone; the cache says error
 
 
 STATUSES = {status.value: status for status in FetchStatus}
+CACHE_STATUSES = {name: status for name, status in STATUSES.items() if status is not FetchStatus.REFUSED}
 
 
 class SeenCache(NamedTuple):

@@ -9,10 +9,10 @@ from typing import NoReturn, TypeVar
 
 from afresh.core.errors import KbError
 from afresh.core.kb_cache import (
+    CACHE_STATUSES,
     NEVER,
     NOTHING_READ,
     SCHEMA_VERSION,
-    STATUSES,
     Cache,
     FetchStatus,
     FileRecord,
@@ -235,8 +235,8 @@ def _header(value: object) -> str | None:
 
 
 def _status(value: object) -> FetchStatus:
-    found = STATUSES.get(value) if isinstance(value, str) else None
-    return found or _refuse(f"one of {', '.join(STATUSES)}", value)
+    found = CACHE_STATUSES.get(value) if isinstance(value, str) else None
+    return found or _refuse(f"one of {', '.join(CACHE_STATUSES)}", value)
 
 
 def _address(value: object) -> str:

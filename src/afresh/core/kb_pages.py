@@ -45,9 +45,14 @@ class KbPage:
     status: FetchStatus | None = None
 
 
-def status_of(outcome: Outcome) -> FetchStatus:
-    """How a look ended, in the words of the cache."""
-    return _STATUS.get(outcome, FetchStatus.ERROR)
+def status_of(outcome: Outcome, *, refused: bool) -> FetchStatus:
+    """How a look ended."""
+    return FetchStatus.REFUSED if refused else _STATUS.get(outcome, FetchStatus.ERROR)
+
+
+def is_dead(page: KbPage) -> bool:
+    """Whether the last look at a link failed; one that refuses us is there."""
+    return page.failures > 0 and page.status is not FetchStatus.REFUSED
 
 
 def file_record(page: KbPage, path: str) -> FileRecord | None:
@@ -74,7 +79,7 @@ def url_record(page: KbPage, name: str, now: datetime) -> UrlRecord:
         last_fetched_at=page.fetched_at,
         etag=page.etag,
         last_modified=page.last_modified,
-        fetch_status=page.status or FetchStatus.ERROR,
+        fetch_status=_in_cache(page.status) or FetchStatus.ERROR,
         consecutive_failures=page.failures,
         next_check_at=page.next_at or now,
     )
@@ -118,4 +123,8 @@ def as_cached(page: KbPage, *, is_file: bool) -> KbPage:
         return replace(
             page, failures=0, next_at=None, fetched_at=None, status=None, etag=None, last_modified=None
         )
-    return replace(page, size=None, mtime_ns=None, depth=0)
+    return replace(page, size=None, mtime_ns=None, depth=0, status=_in_cache(page.status))
+
+
+def _in_cache(status: FetchStatus | None) -> FetchStatus | None:
+    return FetchStatus.ERROR if status is FetchStatus.REFUSED else status

@@ -70,6 +70,7 @@ class KbReport:
     due: int = 0  # links whose time has come and that the budget left for the next update
     next_check_at: datetime | None = None  # when the next of the others is due
     written: bool = False  # a file had to be written
+    failing_links: tuple["BackingOff", ...] = ()  # listed links whose last check failed, by URL
     files: RunReport | None = None
     links: RunReport | None = None
 

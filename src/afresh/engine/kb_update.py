@@ -2,17 +2,27 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from afresh.core.errors import KbError
 from afresh.core.file_urls import file_url, path_of
 from afresh.core.kb_cache import Cache, FileRecord, Record, SeenCache, UrlRecord
-from afresh.core.kb_pages import FILES, LINKS, KbPage, as_cached, file_record, forgotten, page_of, url_record
+from afresh.core.kb_pages import (
+    FILES,
+    LINKS,
+    KbPage,
+    as_cached,
+    file_record,
+    forgotten,
+    is_dead,
+    page_of,
+    url_record,
+)
 from afresh.core.masking import one_line
 from afresh.core.model import Listed, RunMode, RunState, Source
 from afresh.core.urls import canonical
-from afresh.core.views import KbReport, RunReport
+from afresh.core.views import BackingOff, KbReport, RunReport
 from afresh.ports import Clock, Library, Shelf
 
 Look = Callable[[Source, RunMode, Sequence[Listed], int | None], Awaitable[RunReport]]
@@ -85,7 +95,8 @@ class KbUpdate:
             written = await asyncio.to_thread(desk.shelf.write, after)
             if (told := self._cache_now()) is not None and (imposed or told != seen):
                 await self._store.see_cache(told)
-        return _report(desk, reports, before, after, now, written=written)
+        report = _report(desk, reports, before, after, now, written=written)
+        return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
     async def is_idle(self, now: datetime) -> bool:
         """Whether the time of no link has come, and nobody has touched the cache."""
@@ -96,6 +107,24 @@ class KbUpdate:
             return False
         source = await self._store.find_source(LINKS, None)
         return source is None or not due(await self._store.waiting(source.id), now, budget=1)
+
+    async def _failing(self, links: Source | None, cache: Cache, now: datetime) -> tuple[BackingOff, ...]:
+        """The links that cannot be read, whether this update asked for them or left them for later."""
+        records = [each for each in cache.sources.values() if isinstance(each, UrlRecord)]
+        if links is None or not any(each.consecutive_failures for each in records):
+            return ()
+        dead = {page.url for page in await self._store.kb_pages(links.id) if is_dead(page)}
+        reasons = {each.url: each.reason for each in await self._store.backing_off(links.id, now)}
+        return tuple(
+            BackingOff(
+                url=each.url,
+                failures=each.consecutive_failures,
+                next_at=each.next_check_at,
+                reason=reasons.get(url),
+            )
+            for each in sorted(records, key=lambda record: record.url)
+            if (url := canonical(each.url)) in dead
+        )
 
     def _cache_now(self) -> SeenCache | None:
         digest = self._desk.shelf.digest

@@ -24,7 +24,7 @@ class Telling:
         """What to write down; a SummaryError where the text is new and no summary can be had."""
         if isinstance(seen, Gone | Moved):
             return Told()
-        status, at = status_of(decision.outcome), decision.page.checked_at
+        status, at = status_of(decision.outcome, refused=decision.refused), decision.page.checked_at
         if decision.outcome is Outcome.NOT_MODIFIED:
             return Told(status=status, fetched_at=at)
         if not isinstance(seen, Read) or decision.outcome is not Outcome.SUCCESS:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase
 
 
+NAMED = 10  # links that cannot be read and are told one by one
+
+
 @command(
     "Keep fresh",
     "afresh init-kb",
@@ -36,8 +39,8 @@ def init_kb(session: Session) -> int:
     if not session.wrote_json(done):
         if runs:
             session.show(report.draw_all(runs, verbose=session.verbose, quiet=session.quiet))
-        session.write(told(done))
-    return report.exit_code(runs)
+        session.write("\n".join([told(done), *failing(done)]))
+    return 1 if done.failing_links else report.exit_code(runs)
 
 
 def told(done: "KbReport") -> str:
@@ -48,3 +51,16 @@ def told(done: "KbReport") -> str:
     line = f"{done.index}: {count(done.file_records, 'file')}, {count(done.url_records, 'link')}; {made}"
     waits = "is due and waits" if done.due == 1 else "are due and wait"
     return f"{line}; {count(done.due, 'link')} {waits} for the next update" if done.due else line
+
+
+def failing(done: "KbReport") -> list[str]:
+    """`2 links cannot be read: URL (404: there is nothing at this address), URL (no answer)`."""
+    from afresh.faces.cli.clean import clean
+    from afresh.faces.cli.wording import count
+
+    if not done.failing_links:
+        return []
+    first = [f"{link.url} ({link.reason or 'its last check failed'})" for link in done.failing_links[:NAMED]]
+    more = len(done.failing_links) - len(first)
+    rest = f" and {more} more" if more else ""
+    return [f"{count(len(done.failing_links), 'link')} cannot be read: {clean(', '.join(first))}{rest}"]
