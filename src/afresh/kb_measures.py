@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from afresh.core.model import RunState
 from afresh.core.states import UNFINISHED
 from afresh.engine.kept import KeptNumbers, keeping
+from afresh.kb_runs import RunsOnRecord
 from afresh.ports import Library
 
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
@@ -51,7 +52,7 @@ class Sums:
             return self.over + found
 
 
-class Measures:
+class Measures(RunsOnRecord):
     """What there is to watch."""
 
     _store: Library
@@ -65,9 +66,14 @@ class Measures:
     async def figures(self) -> Figures:
         """The numbers of the store."""
         counts, totals = await self._sums.now(self._store), await self._store.totals()
-        names = ("sources", "pages", "chunks", "pending", "in_flight", "doubtful")
+        load = await self._store.workload((await self._alive()).names)
+        names = ("sources", "pages", "chunks", "doubtful")
         return Figures(
-            totals={name: int(totals[name] or 0) for name in names},
+            totals={
+                **{name: int(totals[name] or 0) for name in names},
+                "pending": load.waiting,
+                "in_flight": load.held,
+            },
             outcomes={name: counts[name] for name in OUTCOMES},
             sums={name: counts[name] for name in SUMS},
             runs=await self._store.runs_by_state(),

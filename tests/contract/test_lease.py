@@ -161,7 +161,7 @@ async def test_B6_dropping_a_page_that_is_in_flight_leaves_no_lock_behind(desk: 
     confirmed = Ending(state=RunState.COMPLETED, counts={}, dropped=[claim.page])
     await desk.store.finish_run(braked, confirmed, desk.clock())
     assert await desk.store.held_by() == {}
-    assert (await desk.store.totals())["in_flight"] == 0
+    assert (await desk.store.workload([desk.worker])).held == 0
     assert await desk.commit(desk.visit(claim, read("Too late"))) == []
     [*_, last] = await desk.attempts("a")
     assert (last.outcome, last.locked_at, last.locked_by) == (Outcome.CANCELLED, None, None)

@@ -1,6 +1,7 @@
 """What the faces show of whole stores: copied, brought up to date, and examined."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +42,12 @@ class Finding:
     ok: bool
     detail: str
     fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What open runs still have to look at."""
+
+    waiting: int = 0
+    held: int = 0  # by workers that live
+    oldest: datetime | None = None  # since when the first of what waits has been due

@@ -378,7 +378,7 @@ class StoreStatus:
     chunks: int
     attempts: int
     pending: int
-    in_flight: int
+    in_flight: int  # held by workers that live
     oldest_pending: datetime | None
     runs: tuple[RunReport, ...]  # running or waiting for a confirmation, newest first
     workers: tuple[WorkerView, ...]

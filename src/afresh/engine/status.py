@@ -25,6 +25,7 @@ async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: s
     serving = await store.serving_model()
     totals = await store.totals()
     alive = await alive_workers(store, *tools.identity(), now)
+    load = await store.workload(alive.names)
     reports = []
     for run in await store.live_runs():
         source = await store.source_by_id(run.source_id)
@@ -37,12 +38,12 @@ async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: s
         doubtful=totals["doubtful"],
         chunks=totals["chunks"],
         attempts=totals["attempts"],
-        pending=totals["pending"],
-        in_flight=totals["in_flight"],
-        oldest_pending=totals["oldest_pending"],
+        pending=load.waiting,
+        in_flight=load.held,
+        oldest_pending=load.oldest,
         runs=tuple(reports),
         workers=await _workers(store, alive),
-        hosts=tuple(await store.busiest_hosts(HOSTS)),
+        hosts=tuple(await store.busiest_hosts(HOSTS, alive.names)),
         pages_per_second=round(sum(_rate(each) for each in reports), 2),
         size_bytes=await store.size_bytes(),
         model=serving.name if serving else None,

@@ -1,7 +1,7 @@
 """What the use cases ask of the store: answers, never decisions."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from afresh.core.looks import Document
 from afresh.core.model import Attempt, ChangeKind, Held, Page, PageId, RunId, Source, SourceId
 from afresh.core.records import LIVE_PAGES, PageFilter
 from afresh.core.sketch import WIDTH, likeness, sketch_of
+from afresh.core.store_views import Workload
 from afresh.core.views import ChangeView, HostQueue, LinkView, PageView, SourceView
 from afresh.store.cases import in_any_case
 from afresh.store.dialect import Database, Row
@@ -191,17 +192,22 @@ class Reads:
     async def totals(self) -> dict[str, Any]:
         """The numbers of the whole store."""
         async with self.db.read() as tx:
-            row = await tx.one("totals")
+            return dict(await tx.one("totals") or {})
+
+    async def workload(self, workers: Collection[str]) -> Workload:
+        """What open runs still have to look at; only what these workers hold is in work."""
+        async with self.db.read() as tx:
+            row = await tx.one("workload", workers=list(workers))
             assert row is not None  # noqa: S101
-            return {**dict(row), "oldest_pending": at(row["oldest_pending"])}
+            return Workload(waiting=row["waiting"], held=row["held"], oldest=at(row["oldest"]))
 
     async def held_by(self) -> dict[str, int]:
         """How many pages each worker holds that holds any."""
         async with self.db.read() as tx:
             return {row["locked_by"]: row["number"] for row in await tx.all("held_by")}
 
-    async def busiest_hosts(self, limit: int) -> list[HostQueue]:
-        """The hosts that most waits for in open runs, the longest queue first."""
+    async def busiest_hosts(self, limit: int, workers: Collection[str]) -> list[HostQueue]:
+        """The hosts that most waits for in open runs, the longest queue first; these workers hold pages."""
         async with self.db.read() as tx:
             return [
                 HostQueue(
@@ -210,7 +216,7 @@ class Reads:
                     held=row["held"],
                     oldest=at(row["oldest"]),
                 )
-                for row in await tx.all("busiest_hosts", limit=limit)
+                for row in await tx.all("busiest_hosts", limit=limit, workers=list(workers))
             ]
 
     async def size_bytes(self) -> int:

@@ -142,18 +142,21 @@ select
     (select count(*) from pages where status = 'active') as pages,
     (select count(*) from pages where doubt is not null and status <> 'deleted') as doubtful,
     (select count(*) from chunks) as chunks,
-    (select count(*) from page_crawls) - (select count(*) from page_crawls where outcome is null) as attempts,
-    (select count(*) from page_crawls where outcome is null and locked_at is null and run_id is not null) as pending,
-    (select count(*) from page_crawls where outcome is null and locked_at is not null) as in_flight,
-    (select min(scheduled_for) from page_crawls where outcome is null and locked_at is null and run_id is not null) as oldest_pending
+    (select count(*) from page_crawls) - (select count(*) from page_crawls where outcome is null) as attempts
+
+-- workload
+select coalesce(sum(case when locked_by in {list workers} then 0 else 1 end), 0) as waiting,
+    coalesce(sum(case when locked_by in {list workers} then 1 else 0 end), 0) as held,
+    min(case when locked_by in {list workers} then null else scheduled_for end) as oldest
+from page_crawls where outcome is null and run_id is not null
 
 -- held_by
 select locked_by, count(*) as number from page_crawls where locked_by is not null group by locked_by
 
 -- busiest_hosts
-select domain, sum(case when locked_at is null then 1 else 0 end) as waiting,
-    sum(case when locked_at is null then 0 else 1 end) as held,
-    min(case when locked_at is null then scheduled_for end) as oldest
+select domain, sum(case when locked_by in {list workers} then 0 else 1 end) as waiting,
+    sum(case when locked_by in {list workers} then 1 else 0 end) as held,
+    min(case when locked_by in {list workers} then null else scheduled_for end) as oldest
 from page_crawls where outcome is null and run_id is not null
 group by domain order by waiting desc, domain limit :limit
 

@@ -1,0 +1,34 @@
+"""What `status` says of the queue: in flight is what a worker that lives holds, all else waits."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.contract.desk import Desk
+from tests.e2e.library import EVERY_STORE, settings, url_of
+
+from afresh.faces.cli import main
+from afresh.store.open import open_store
+from afresh.testing import FrozenClock
+
+
+@EVERY_STORE
+def test_U4_F162_pages_of_a_killed_worker_wait(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import asyncio
+
+    async def kill_a_worker() -> None:
+        opened = await open_store(settings(store).store.url)
+        desk = await Desk.at(opened, FrozenClock())
+        await desk.begin()
+        await desk.enqueue("a", "b", "c", depth=1)
+        assert len(await desk.claim(2)) == 2  # and nobody of that name lives
+        await opened.close()
+
+    asyncio.run(kill_a_worker())
+    assert main(["status", "--json", "--store", url_of(store)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["pending"], told["in_flight"]) == (3, 0)
+    assert [(host["waiting"], host["held"]) for host in told["hosts"]] == [(3, 0)]
+    assert main(["status", "--store", url_of(store)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert ("waiting 3" in words, "in flight 0" in words) == (True, True)
