@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from afresh.core.model import RunState
 from afresh.core.states import UNFINISHED
 from afresh.engine.kept import KeptNumbers, keeping
-from afresh.kb_runs import RunsOnRecord
-from afresh.ports import Library
+from afresh.engine.status import alive_workers
+from afresh.engine.tools import Tools
+from afresh.ports import Clock, Library
 
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
 SUMS = ("bytes", "ai_calls", "ai_tokens", "chunks_embedded", "links_scored", "worked_ms")
@@ -52,10 +53,12 @@ class Sums:
             return self.over + found
 
 
-class Measures(RunsOnRecord):
+class Measures:
     """What there is to watch."""
 
     _store: Library
+    _tools: Tools
+    _clock: Clock
     _sums: Sums
 
     def keep_numbers(self) -> None:
@@ -66,7 +69,8 @@ class Measures(RunsOnRecord):
     async def figures(self) -> Figures:
         """The numbers of the store."""
         counts, totals = await self._sums.now(self._store), await self._store.totals()
-        load = await self._store.workload((await self._alive()).names)
+        alive = await alive_workers(self._store, *self._tools.identity(), self._clock())
+        load = await self._store.workload(alive.names)
         names = ("sources", "pages", "chunks", "doubtful")
         return Figures(
             totals={
