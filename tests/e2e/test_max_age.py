@@ -1,6 +1,7 @@
 """`search --max-age`: the pages of the hits are looked at again before the answer, and nothing else is."""
 
 import asyncio
+import json
 import signal
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.e2e.program import Program, ended
 from tests.e2e.sites import lay, looks, page, star, word
 
 from afresh.core.events import Event
+from afresh.faces.cli import main
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 
@@ -276,3 +278,22 @@ async def test_pages_that_are_gone_and_held_by_the_brake_are_told(
         query = " ".join(word(f"/p{number}") for number in range(1, 13))
         answer = await kb.search(query, mode="text", max_age=HOUR, limit=20)
         assert any("12 pages are gone, but kept until `afresh confirm" in note for note in answer.notes)
+
+
+def test_U4_checks_are_listed_among_the_runs(
+    store: Path, tiny: TinySite, work: type[InProcess], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay(tiny, star(3))
+    flags = ["--json", "--config", str(Program(store, in_process=True).file)]
+    assert main(["crawl", tiny.url, "--name", "docs", *flags]) == 0
+    assert main(["search", word("/p1"), "--mode", "text", "--max-age", "0s", *flags]) == 0
+    for words in (["runs"], ["runs", "docs"]):
+        capsys.readouterr()
+        assert main([*words, *flags]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [(run["mode"], run["state"], run["checked"]) for run in found] == [
+            ("check", "completed", 1),
+            ("crawl", "completed", 4),
+        ]
+    assert main([*words, *flags[1:]]) == 0
+    assert "check" in capsys.readouterr().out
