@@ -18,7 +18,7 @@ from afresh.core.errors import StoreError
 from afresh.core.model import Limits
 from afresh.engine.patience import Patience, patient
 from afresh.store.open import open_store
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ async def search(url: str, number: int, seconds: float) -> Tally:
     return tally
 
 
-async def _open(url: str) -> SqlStore:
+async def _open(url: str) -> Store:
     store = await open_store(url, wait_seconds=TRY_SECONDS)
     return patient(store, Patience())
 

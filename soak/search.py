@@ -29,7 +29,7 @@ from afresh.engine.search import answer
 from afresh.models.choose import FAST, builtin
 from afresh.ports import Access, Embedder
 from afresh.store.open import open_store
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 SOURCES = 10
 CHUNKS_A_PAGE = 10
@@ -83,7 +83,7 @@ async def _measure(file: Path, found: QuestionSet, embedder: Embedder) -> None:
     await store.close()
 
 
-async def _time(store: SqlStore, asked: Asked, embedder: Embedder) -> float:
+async def _time(store: Store, asked: Asked, embedder: Embedder) -> float:
     began = time.perf_counter()
     await answer(store, asked, embedder)
     return 1000 * (time.perf_counter() - began)

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from afresh.store.open import sqlite_path
 from afresh.store.sqlite import SqliteDatabase
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
-S = TypeVar("S", bound=SqlStore)
+S = TypeVar("S", bound=Store)
 
 
 @asynccontextmanager
@@ -26,7 +26,7 @@ async def new_store(folder: Path, kind: type[S]) -> AsyncIterator[S]:
         await store.close()
 
 
-def execute(store: SqlStore, sql: str, *values: object) -> list[sqlite3.Row]:
+def execute(store: Store, sql: str, *values: object) -> list[sqlite3.Row]:
     """Run one statement in the file of a store, past its methods."""
     with closing(sqlite3.connect(sqlite_path(store.url))) as connection:
         connection.row_factory = sqlite3.Row

@@ -53,7 +53,7 @@ from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Library, Lister, Lookout
 from afresh.site_tools import aim, fit
 from afresh.store.open import open_store
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.core.glimpse import Glimpse
@@ -88,7 +88,7 @@ def one_thread() -> None:
 class Workshop(Outlets, Naming):
     """Makes the tools of each run from the settings of its source."""
 
-    def __init__(self, config: Config, store: SqlStore, models: Modelling, clock: Clock) -> None:
+    def __init__(self, config: Config, store: Store, models: Modelling, clock: Clock) -> None:
         self.config = config
         self.store = store
         self.models = models
@@ -345,7 +345,7 @@ class Workshop(Outlets, Naming):
     def _kit(
         self,
         own: Config,
-        store: SqlStore,
+        store: Store,
         rules: Rules,
         web: Web,
         lister: Lister,
@@ -384,7 +384,7 @@ def _worker(now: datetime) -> Worker:
     return Worker(name=f"{host}:{pid}:{os.urandom(4).hex()}", host=host, pid=pid, heartbeat_at=now)
 
 
-def _vigil(store: SqlStore, pace: Pace, clock: Clock) -> Vigil:
+def _vigil(store: Store, pace: Pace, clock: Clock) -> Vigil:
     return Vigil(
         store=store,
         me=_worker(clock()),

@@ -21,7 +21,7 @@ from afresh.engine.lifetime import LiveWorkers, live_workers
 from afresh.engine.sync import is_attached
 from afresh.models.choose import check_installed, fingerprint, wanted_model
 from afresh.store.open import file_of
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 ENOUGH_BYTES = 500 * 2**20
 SKEW = timedelta(minutes=5)  # by so much clocks may differ
@@ -31,7 +31,7 @@ RESTORE = "restore the file from a backup, or move it away and crawl again"
 
 
 async def examine(
-    config: Config, store: SqlStore, me: Worker, lease_seconds: float, now: datetime
+    config: Config, store: Store, me: Worker, lease_seconds: float, now: datetime
 ) -> list[Finding]:
     """Every check, the good ones too."""
     workers = await store.workers()
@@ -123,7 +123,7 @@ def _room(path: Path) -> Finding:
     return Finding(check="disk", ok=False, detail=detail, fix="make room or move the store with --store")
 
 
-async def _store(config: Config, store: SqlStore) -> Finding:
+async def _store(config: Config, store: Store) -> Finding:
     detail = f"{_place(config)}, {await store.size_bytes() / 2**20:.1f} MB"
     try:
         await store.try_to_write()
@@ -133,7 +133,7 @@ async def _store(config: Config, store: SqlStore) -> Finding:
     return Finding(check="store", ok=True, detail=detail)
 
 
-async def _integrity(store: SqlStore) -> Finding:
+async def _integrity(store: Store) -> Finding:
     try:
         trouble = await store.integrity()
     except StoreDamaged as error:
@@ -146,7 +146,7 @@ async def _integrity(store: SqlStore) -> Finding:
     return Finding(check="integrity", ok=True, detail="it is sound, and the text index agrees with it")
 
 
-async def _locks(store: SqlStore, known: Sequence[str], alive: frozenset[str]) -> Finding:
+async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> Finding:
     gone = (set(known) | await store.lock_owners()) - alive
     if not gone:
         return Finding(check="workers", ok=True, detail=f"{len(alive)} at work")
@@ -158,7 +158,7 @@ async def _locks(store: SqlStore, known: Sequence[str], alive: frozenset[str]) -
     )
 
 
-async def _doubts(store: SqlStore) -> Finding:
+async def _doubts(store: Store) -> Finding:
     views = [await store.source_view(source) for source in await store.sources()]
     odd = [view for view in views if view.doubtful]
     if not odd:
@@ -174,7 +174,7 @@ async def _doubts(store: SqlStore) -> Finding:
     )
 
 
-async def _vectors(config: Config, store: SqlStore) -> Finding:
+async def _vectors(config: Config, store: Store) -> Finding:
     if store.no_vectors is not None:
         return Finding(check="vectors", ok=False, detail="search goes by words alone", fix=store.no_vectors)
     settings, serving = config.embedding, await store.serving_model()
@@ -198,7 +198,7 @@ async def _vectors(config: Config, store: SqlStore) -> Finding:
     return Finding(check="vectors", ok=True, detail=detail)
 
 
-async def _runs(store: SqlStore, alive: LiveWorkers) -> Finding:
+async def _runs(store: Store, alive: LiveWorkers) -> Finding:
     runs = await store.live_runs()
     waiting = [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]
     if waiting:
@@ -224,7 +224,7 @@ def _under_way(run: Run, alive: LiveWorkers) -> bool:
     return run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.work_on(run))
 
 
-async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:
+async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
     """Whether an external store could be synced, and whether it holds what it is to hold."""
     check, known = f"sink {name}", await store.sources()
     idle = [each for each in settings.sources if not any(is_attached([each], source) for source in known)]
@@ -254,7 +254,7 @@ async def _sink(store: SqlStore, name: str, settings: SinkSettings) -> Finding:
     return Finding(check=check, ok=True, detail=detail)
 
 
-async def _clock(store: SqlStore, now: datetime) -> Finding:
+async def _clock(store: Store, now: datetime) -> Finding:
     latest = await store.latest_moment()
     if latest is None or latest <= now + SKEW:
         return Finding(check="clock", ok=True, detail=f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")

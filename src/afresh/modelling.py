@@ -19,7 +19,7 @@ from afresh.engine.offload import Offload
 from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
 from afresh.ports import Caller, Clock, Embedder, LinkScorer, Summarizer
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.models.allowance import Allowance, Day
@@ -33,7 +33,7 @@ MAX_VECTORS_BYTES = 16 * 1024 * 1024  # 256 vectors of 3,072 numbers
 class Modelling:
     """The models that a store works with, by the settings and by what it holds."""
 
-    def __init__(self, config: Config, store: SqlStore, clock: Clock) -> None:
+    def __init__(self, config: Config, store: Store, clock: Clock) -> None:
         self._config = config
         self._store = store
         self._clock = clock
@@ -78,9 +78,7 @@ class Modelling:
         return ("answered by words alone: run `afresh reindex` to search by meaning",) if lack.number else ()
 
     @asynccontextmanager
-    async def for_run(
-        self, body: str, store: SqlStore
-    ) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
+    async def for_run(self, body: str, store: Store) -> AsyncIterator[tuple[Embedding | None, Sequence[str]]]:
         """What gives new text its vectors; where no text is kept, at once those of the wanted model."""
         async with self._chosen(store) as models:
             model = models.wanted if body == "none" else models.acting
@@ -177,7 +175,7 @@ class Modelling:
                 await _close(target)
                 await offload.close()
 
-    def _embedding(self, model: Embedder | None, store: SqlStore) -> Embedding | None:
+    def _embedding(self, model: Embedder | None, store: Store) -> Embedding | None:
         from afresh.models.choose import FAST, within_budget
 
         if model is None:
@@ -187,7 +185,7 @@ class Modelling:
         return Embedding(store, within_budget(model, settings), self._clock, batch=batch)
 
     @asynccontextmanager
-    async def _chosen(self, store: SqlStore | None = None) -> AsyncIterator["Chosen"]:
+    async def _chosen(self, store: Store | None = None) -> AsyncIterator["Chosen"]:
         from afresh.models.chosen import Chosen, chosen
 
         store = store or self._store

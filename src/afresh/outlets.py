@@ -30,7 +30,7 @@ from afresh.engine.sync import Syncs, is_attached
 from afresh.engine.sync_work import Outlet
 from afresh.ports import Clock, Library
 from afresh.ports.sinks import Sink
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.fetchers.api import ApiClient
@@ -49,7 +49,7 @@ class Outlets(ABC):
     """Opens external stores; part of the workshop."""
 
     config: Config
-    store: SqlStore
+    store: Store
     clock: Clock
 
     @abstractmethod

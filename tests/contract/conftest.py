@@ -11,7 +11,7 @@ from tests.quick import DURABLE
 
 from afresh.ports import Library
 from afresh.store.open import open_store
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 Open = Callable[[], Awaitable[Library]]  # every call is one more process on the same store
@@ -78,7 +78,7 @@ def sqlite_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def sqlite_store(sqlite_file: Path) -> AsyncIterator[SqlStore]:
+async def sqlite_store(sqlite_file: Path) -> AsyncIterator[Store]:
     """A SQLite store, for what only a look into the file can tell."""
     store = await open_store(f"sqlite:///{sqlite_file}")
     yield store
@@ -86,6 +86,6 @@ async def sqlite_store(sqlite_file: Path) -> AsyncIterator[SqlStore]:
 
 
 @pytest.fixture
-async def sqlite_desk(sqlite_store: SqlStore, clock: FrozenClock) -> Desk:
+async def sqlite_desk(sqlite_store: Store, clock: FrozenClock) -> Desk:
     """One source in a SQLite store."""
     return await Desk.at(sqlite_store, clock)

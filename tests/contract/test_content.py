@@ -8,7 +8,7 @@ from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.model import RunMode
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 SENTENCE = "The quokka of Rottnest keeps seventeen umbrellas in a lighthouse"
 
@@ -112,7 +112,7 @@ async def test_B17_without_a_body_a_page_is_found_but_not_shown(desk: Desk) -> N
 
 
 async def test_B17_no_sentence_of_a_page_is_in_the_file(
-    sqlite_store: SqlStore, sqlite_desk: Desk, sqlite_file: Path
+    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path
 ) -> None:
     sqlite_desk.keep_body = False
     await sqlite_desk.crawl({"": read(f"Intro\n\n{SENTENCE}", "a", title="Animals"), "a": read(SENTENCE)})

@@ -7,7 +7,7 @@ from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
 from afresh.core.looks import Seen
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 ZH = "依赖注入是一个强大的系统。它让你的FastAPI应用更容易测试\n\n数据库连接在请求结束时关闭"
 JA = "依存性の注入はとても強力な仕組みです。データベースの接続を閉じる"
@@ -125,7 +125,7 @@ async def test_B17_terms_without_a_body_are_found(desk: Desk, query: str) -> Non
 
 
 async def test_B17_no_sentence_without_spaces_is_in_the_file(
-    sqlite_store: SqlStore, sqlite_desk: Desk, sqlite_file: Path
+    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path
 ) -> None:
     sqlite_desk.keep_body = False
     await sqlite_desk.crawl(SITE)

@@ -31,7 +31,7 @@ from afresh.store.postgres import PostgresDatabase, PostgresSession
 from afresh.store.postgres_store import PostgresStore
 from afresh.store.postgres_trouble import explain
 from afresh.store.sql import migrations
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
@@ -41,14 +41,14 @@ async def url(postgres: Postgres) -> str:
 
 
 @pytest.fixture
-async def store(url: str) -> AsyncIterator[SqlStore]:
+async def store(url: str) -> AsyncIterator[Store]:
     store = await open_store(url)
     yield store
     await store.close()
 
 
 @pytest.fixture
-async def desk(store: SqlStore, clock: FrozenClock) -> Desk:
+async def desk(store: Store, clock: FrozenClock) -> Desk:
     return await Desk.at(store, clock)
 
 
@@ -224,7 +224,7 @@ async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(desk: Desk, 
     assert [hit.url for hit in await search(desk.store, "cranes")] == [at("cranes")]
 
 
-async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store: SqlStore, url: str) -> None:
+async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store: Store, url: str) -> None:
     async def half(tx_done: Callable[[], Awaitable[object]]) -> None:
         async with store.db.write() as tx:
             await tx.run("see_cache", path="a", digest="b")
@@ -237,8 +237,8 @@ async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store:
     assert await store.cache_seen() == SeenCache("a", "c")
 
 
-async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
-    class Down(SqlStore):
+async def test_P10_a_server_that_is_down_is_waited_for(store: Store) -> None:
+    class Down(Store):
         tries = 0
 
         async def sources(self, name: str | None = None) -> list[object]:  # type: ignore[override]
@@ -254,9 +254,7 @@ async def test_P10_a_server_that_is_down_is_waited_for(store: SqlStore) -> None:
     assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
-async def test_F22_two_who_cross_each_other_are_told_to_try_again(
-    store: SqlStore, clock: FrozenClock
-) -> None:
+async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: Store, clock: FrozenClock) -> None:
     now, later = clock(), clock() + timedelta(hours=1)
     for path in ("a", "b"):
         await store.pause_host(path, now)
@@ -276,7 +274,7 @@ async def test_F22_two_who_cross_each_other_are_told_to_try_again(
     assert await store.pauses(now) == {"a": later, "b": later}
 
 
-async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: SqlStore) -> None:
+async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: Store) -> None:
     order: list[str] = []
     begun = asyncio.Event()
 
@@ -299,7 +297,7 @@ async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: SqlSto
     assert order == ["second on 2", "first", "second on 1"]
 
 
-async def test_a_lock_is_not_waited_for_longer_than_told(url: str, store: SqlStore) -> None:
+async def test_a_lock_is_not_waited_for_longer_than_told(url: str, store: Store) -> None:
     hasty = await open_store(url, wait_seconds=0.05)
     try:
         async with store.db.write(1):
@@ -310,7 +308,7 @@ async def test_a_lock_is_not_waited_for_longer_than_told(url: str, store: SqlSto
         await hasty.close()
 
 
-async def test_a_failure_that_was_passed_over_is_no_commit(store: SqlStore) -> None:
+async def test_a_failure_that_was_passed_over_is_no_commit(store: Store) -> None:
     async def passed_over() -> None:
         async with store.db.write() as tx:
             await tx.run("see_cache", path="a", digest="b")
@@ -379,7 +377,7 @@ async def test_U5_that_pgvector_is_missing_is_told_once_for_a_store(
 
 
 async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_finds(
-    store: SqlStore, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    store: Store, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import numpy as np
 
@@ -430,7 +428,7 @@ async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
         await open_store(url)
 
 
-async def test_the_store_tells_its_size_and_that_it_is_sound(store: SqlStore, desk: Desk) -> None:
+async def test_the_store_tells_its_size_and_that_it_is_sound(store: Store, desk: Desk) -> None:
     await desk.crawl({"": read(Random(1).randbytes(200_000).hex())})
     assert await store.size_bytes() > 200_000
     assert await store.integrity() is None

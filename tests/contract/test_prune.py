@@ -19,7 +19,7 @@ from afresh.core.records import ALL_PAGES
 from afresh.core.retention import Prunable
 from afresh.failpoints import VARIABLE, arm
 from afresh.store.open import open_store
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", "c"), "b": read("Page b")}
@@ -283,7 +283,7 @@ async def _pruned(store: Path, failpoints: str = "") -> None:
 
 async def test_F139_killed_behind_every_statement_of_a_prune_the_store_is_sound(tmp_path: Path) -> None:
     full, store = tmp_path / "full.db", tmp_path / "killed.db"
-    library: SqlStore = await open_store(f"sqlite:///{full}")
+    library: Store = await open_store(f"sqlite:///{full}")
     await _without_a(await Desk.at(library, FrozenClock()))
     await library.close()
     for statement in count(1):

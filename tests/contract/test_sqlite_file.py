@@ -21,7 +21,7 @@ from afresh.store.dialect import Session
 from afresh.store.open import open_store, sqlite_path
 from afresh.store.sql import migrations
 from afresh.store.sqlite import SqliteDatabase
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
@@ -189,7 +189,7 @@ def _indexes(path: Path, table: str) -> dict[str, str]:
     return {str(name): " ".join(str(sql).lower().split()) for name, sql in rows if sql}
 
 
-async def test_B8_B9_the_indexes_of_the_queue(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+async def test_B8_B9_the_indexes_of_the_queue(sqlite_store: Store, sqlite_file: Path) -> None:
     indexes = list(_indexes(sqlite_file, "page_crawls").values())
     for columns in ("(domain) where outcome is null", "(scheduled_for, locked_at) where outcome is null"):
         assert any(index.endswith(columns) for index in indexes), columns
@@ -197,7 +197,7 @@ async def test_B8_B9_the_indexes_of_the_queue(sqlite_store: SqlStore, sqlite_fil
 
 
 async def test_B5_history_is_not_unique_and_nothing_counts_attempts(
-    sqlite_store: SqlStore, sqlite_file: Path
+    sqlite_store: Store, sqlite_file: Path
 ) -> None:
     unique = [sql for sql in _indexes(sqlite_file, "page_crawls").values() if "unique" in sql]
     assert all("where outcome is null" in sql for sql in unique), "unique among open rows alone"
@@ -205,11 +205,11 @@ async def test_B5_history_is_not_unique_and_nothing_counts_attempts(
     assert not {name for name in columns if "attempt" in name or "count" in name or "retr" in name}
 
 
-async def test_B10_the_language_is_indexed(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+async def test_B10_the_language_is_indexed(sqlite_store: Store, sqlite_file: Path) -> None:
     assert any("(language)" in sql for sql in _indexes(sqlite_file, "pages").values())
 
 
-async def test_B11_a_page_has_no_copy_of_its_last_answer(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+async def test_B11_a_page_has_no_copy_of_its_last_answer(sqlite_store: Store, sqlite_file: Path) -> None:
     columns = {row[1] for row in _rows(sqlite_file, "pragma table_info(pages)")}
     assert not columns & {"status_code", "error", "error_message", "last_error", "outcome"}
 
@@ -264,7 +264,7 @@ async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_desk: Desk, sqli
     assert (after["One"], after["Three"]) == (before["One"], before["Three"])
 
 
-async def test_the_text_index_is_in_step_with_the_text(sqlite_store: SqlStore, sqlite_desk: Desk) -> None:
+async def test_the_text_index_is_in_step_with_the_text(sqlite_store: Store, sqlite_desk: Desk) -> None:
     await sqlite_desk.crawl({"": read("One\n\nTwo", "a"), "a": read("Drei", language="de")})
     await sqlite_desk.crawl({"": read("Two\n\nThree", "a")})
     assert await sqlite_store.integrity() is None
@@ -277,7 +277,7 @@ async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_desk: Desk, sq
 
 
 @pytest.mark.usefixtures("durable")
-async def test_P8_every_commit_is_on_disk(sqlite_store: SqlStore) -> None:
+async def test_P8_every_commit_is_on_disk(sqlite_store: Store) -> None:
     connection = sqlite_store.db._connections["write"]  # type: ignore[attr-defined]
     thread = sqlite_store.db._threads["write"]  # type: ignore[attr-defined]
     assert thread.submit(lambda: connection.execute("pragma synchronous").fetchone()[0]).result() == 2
@@ -300,14 +300,14 @@ class Undone:
 
 
 @pytest.fixture
-def undone(sqlite_store: SqlStore) -> Iterator[SqlStore]:
+def undone(sqlite_store: Store) -> Iterator[Store]:
     """A store whose writes are undone until the test puts `db` back."""
     whole = sqlite_store.db
     yield sqlite_store
     sqlite_store.db = whole
 
 
-async def test_A22_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+async def test_A22_an_enqueue_that_was_undone_can_be_repeated(undone: Store, sqlite_desk: Desk) -> None:
     """What the store remembers of the queue beside its tables is undone with them."""
     await sqlite_desk.begin()
     whole = undone.db
@@ -318,7 +318,7 @@ async def test_A22_an_enqueue_that_was_undone_can_be_repeated(undone: SqlStore, 
     assert await sqlite_desk.enqueue("", "a") == 2
 
 
-async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: SqlStore, sqlite_desk: Desk) -> None:
+async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: Store, sqlite_desk: Desk) -> None:
     await sqlite_desk.begin()
     await sqlite_desk.enqueue("")
     [claim] = await sqlite_desk.claim()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from afresh.store.sqlite import statement
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 _OUTCOMES = "page_crawls_by_outcome (run_id=? AND outcome=? AND id>?)"
 BY_INDEX = {
@@ -32,7 +32,7 @@ BY_INDEX = {
 
 @pytest.mark.parametrize("name", BY_INDEX)
 def test_a_list_goes_along_an_index_and_is_not_sorted(
-    name: str, sqlite_store: SqlStore, sqlite_file: Path
+    name: str, sqlite_store: Store, sqlite_file: Path
 ) -> None:
     with closing(sqlite3.connect(sqlite_file)) as connection:
         told = connection.execute(f"explain query plan {statement(name)}", defaultdict(lambda: "[]"))

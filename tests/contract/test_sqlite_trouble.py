@@ -19,7 +19,7 @@ from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.sqlite_file import wants_check
 from afresh.store.sqlite_trouble import TROUBLE, explain
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
@@ -33,7 +33,7 @@ async def _filled(file: Path, pages: int = 30) -> None:
     await store.close()
 
 
-async def _opened(file: Path, access: Access = Access.CHANGE) -> SqlStore:
+async def _opened(file: Path, access: Access = Access.CHANGE) -> Store:
     return await open_store(f"sqlite:///{file}", access, wait_seconds=0.0)
 
 
@@ -62,7 +62,7 @@ def _locked(file: Path) -> Iterator[None]:
 # ---- F14: locked by another process
 
 
-async def test_F14_a_write_waits_for_another_process(sqlite_store: SqlStore, sqlite_file: Path) -> None:
+async def test_F14_a_write_waits_for_another_process(sqlite_store: Store, sqlite_file: Path) -> None:
     with _locked(sqlite_file):
         waiting = asyncio.create_task(Desk.at(sqlite_store, FrozenClock()))
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
@@ -106,7 +106,7 @@ async def test_F14_a_new_file_that_another_process_is_making_is_waited_for(sqlit
 # ---- F12: no room
 
 
-async def _pages_at_most(store: SqlStore, number: int) -> None:
+async def _pages_at_most(store: Store, number: int) -> None:
     """Let the file grow to so many of SQLite's pages, as on a small disk."""
     database = store.db
     assert isinstance(database, SqliteDatabase)
@@ -115,7 +115,7 @@ async def _pages_at_most(store: SqlStore, number: int) -> None:
 
 
 async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
-    sqlite_store: SqlStore, sqlite_desk: Desk
+    sqlite_store: Store, sqlite_desk: Desk
 ) -> None:
     await sqlite_desk.begin()
     await sqlite_desk.enqueue("")
@@ -136,7 +136,7 @@ async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
 
 
 async def test_F11_after_a_power_loss_every_acknowledged_commit_is_there(
-    sqlite_store: SqlStore, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
+    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
 ) -> None:
     """What is on disk at a moment is the file and its log; a log cut anywhere holds the first commits."""
     await sqlite_desk.begin()
@@ -307,7 +307,7 @@ async def test_F17_damage_met_while_reading_is_told_in_the_same_words(sqlite_fil
 
 
 async def test_F17_a_file_emptied_beside_its_log_is_not_begun_anew(
-    sqlite_store: SqlStore, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
+    sqlite_store: Store, sqlite_desk: Desk, sqlite_file: Path, tmp_path: Path
 ) -> None:
     await sqlite_desk.crawl({"": read("Quokka")})
     copy = _copied(sqlite_file, tmp_path / "copy")

@@ -12,7 +12,7 @@ from afresh.store import sqlite
 from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.sqlite_turn import begin, pause
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 WRITERS, READERS, SECONDS = 16, 8, 1.5
 
@@ -109,7 +109,7 @@ def test_F15_who_waits_longer_asks_more_often() -> None:
 
 @pytest.mark.usefixtures("durable")
 async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_disk(
-    sqlite_store: SqlStore, sqlite_desk: Desk
+    sqlite_store: Store, sqlite_desk: Desk
 ) -> None:
     """A deferred one would fail at its first write if another process wrote meanwhile."""
     database = sqlite_store.db
@@ -127,7 +127,7 @@ async def test_P9_every_transaction_that_writes_begins_immediate_and_ends_on_dis
         assert level == 2, "full"
 
 
-async def test_a_short_read_does_not_wait_for_a_long_one(sqlite_store: SqlStore) -> None:
+async def test_a_short_read_does_not_wait_for_a_long_one(sqlite_store: Store) -> None:
     async with sqlite_store.db.read() as long:
         await long.all("configs")
         async with sqlite_store.db.read() as short:

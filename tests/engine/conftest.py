@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.stores import new_store
 
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    async with new_store(tmp_path, SqlStore) as store:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with new_store(tmp_path, Store) as store:
         yield store

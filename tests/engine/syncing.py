@@ -16,7 +16,7 @@ from afresh.engine.lifetime import Vigil
 from afresh.engine.sync import Syncs
 from afresh.engine.sync_work import Outlet
 from afresh.store.copies import wanted_from
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock, ScriptedSink
 
 ROOT = "https://docs.example.org/"
@@ -30,7 +30,7 @@ async def no_sleep(seconds: float) -> None:
 class Office:
     """Pages on one side, documents on the other."""
 
-    store: SqlStore
+    store: Store
     order: Replace = Replace.DELETE_FIRST
     sink: ScriptedSink = field(default_factory=ScriptedSink)
     clock: FrozenClock = field(default_factory=FrozenClock)

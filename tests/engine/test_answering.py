@@ -12,13 +12,13 @@ from afresh.core.answers import GIVEN_UP, KeptAnswer
 from afresh.engine import answering
 from afresh.engine.answering import Turn, begin
 from afresh.store.dialect import Database
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 ANSWER = KeptAnswer("asked", 201, None, "{}")
 
 
-class Renewed(SqlStore):
+class Renewed(Store):
     """A store that says when a turn was renewed, and answers when it is let."""
 
     def __init__(self, db: Database, url: str) -> None:

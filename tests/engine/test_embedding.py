@@ -11,7 +11,7 @@ from afresh.core.errors import EmbedderDown, EmbedError
 from afresh.core.looks import Chunk, embedded_text
 from afresh.core.text import text_hash
 from afresh.engine.embedding import Embedding
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FakeEmbedder, FrozenClock, Trouble
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def chunks(*words: str) -> list[Chunk]:
     return [Chunk(content=word, text_hash=text_hash(embedded_text((), word))) for word in words]
 
 
-def made(store: SqlStore) -> int:
+def made(store: Store) -> int:
     return len(execute(store, "select 1 from vectors"))
 
 
@@ -31,7 +31,7 @@ class Desk:
 
     def __init__(
         self,
-        store: SqlStore,
+        store: Store,
         embedder: FakeEmbedder | None = None,
         *,
         batch: int = 512,
@@ -57,7 +57,7 @@ class Picky(FakeEmbedder):
         return rows
 
 
-async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once(store: SqlStore) -> None:
+async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once(store: Store) -> None:
     desk = Desk(store)
     assert await desk.outcomes(["one", "two"], ["two", "three"], ["one"], []) == [2, 1, 0, 0]
     assert desk.embedder.calls == 1
@@ -67,7 +67,7 @@ async def test_pages_that_ask_together_share_a_batch_and_a_text_is_made_once(sto
     assert desk.embedding.waiting == 0
 
 
-async def test_F04_each_batch_is_kept_before_the_next_is_asked_for(store: SqlStore) -> None:
+async def test_F04_each_batch_is_kept_before_the_next_is_asked_for(store: Store) -> None:
     desk = Desk(store, FakeEmbedder(troubles={3: Trouble.DOWN}), batch=2)
     (trouble,) = await desk.outcomes(["a", "b", "c", "d", "e", "f"])
     assert isinstance(trouble, EmbedderDown)
@@ -76,7 +76,7 @@ async def test_F04_each_batch_is_kept_before_the_next_is_asked_for(store: SqlSto
     assert len(desk.embedder.texts) == 6 + 2, "only the batch that failed is asked for again"
 
 
-async def test_F93_one_bad_text_fails_only_its_page(store: SqlStore) -> None:
+async def test_F93_one_bad_text_fails_only_its_page(store: Store) -> None:
     desk = Desk(store, Picky())
     pages = [[f"page {number}", f"text {number}"] for number in range(20)]
     outcomes = await desk.outcomes(*pages, ["fine", "bad"], ["also bad"])
@@ -89,7 +89,7 @@ async def test_F93_one_bad_text_fails_only_its_page(store: SqlStore) -> None:
 
 @pytest.mark.parametrize("garbage", [Trouble.NAN, Trouble.ZEROS, Trouble.FEWER, Trouble.FAIL])
 async def test_F93_an_embedder_that_gives_only_garbage_is_soon_asked_no_more(
-    store: SqlStore, garbage: Trouble
+    store: Store, garbage: Trouble
 ) -> None:
     desk = Desk(store)
     desk.embedder.always = garbage
@@ -101,7 +101,7 @@ async def test_F93_an_embedder_that_gives_only_garbage_is_soon_asked_no_more(
     assert desk.embedding.waiting == 0
 
 
-async def test_F93_vectors_of_another_dimension_are_refused_midway(store: SqlStore) -> None:
+async def test_F93_vectors_of_another_dimension_are_refused_midway(store: Store) -> None:
     desk = Desk(store, FakeEmbedder(troubles={2: Trouble.WIDER}), batch=2)
     assert await desk.outcomes(["a", "b"]) == [2]
     assert await desk.outcomes(["c", "d"]) == [2], "asked again in halves it gave what it should"
@@ -113,7 +113,7 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(store: SqlSto
     assert desk.embedding.waiting == 0
 
 
-async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times(store: SqlStore) -> None:
+async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times(store: Store) -> None:
     desk = Desk(store, batch=1, seconds=0.01)
     desk.embedder.always = Trouble.HANG
     outcomes = await desk.outcomes(*([f"text {number}"] for number in range(10)))
@@ -122,7 +122,7 @@ async def test_F93_an_embedder_that_hangs_is_given_up_after_three_times(store: S
     assert "gave no answer within" in (desk.embedding.trouble or "")
 
 
-async def test_a_success_in_between_forgives_earlier_failures(store: SqlStore) -> None:
+async def test_a_success_in_between_forgives_earlier_failures(store: Store) -> None:
     down = dict.fromkeys((1, 2, 4, 5), Trouble.DOWN)
     desk = Desk(store, FakeEmbedder(troubles=down), batch=1)
     outcomes = await desk.outcomes(*([f"text {number}"] for number in range(6)))
@@ -136,7 +136,7 @@ async def test_a_success_in_between_forgives_earlier_failures(store: SqlStore) -
     ]
 
 
-async def test_a_page_that_gives_up_waiting_takes_nothing_from_others(store: SqlStore) -> None:
+async def test_a_page_that_gives_up_waiting_takes_nothing_from_others(store: Store) -> None:
     desk = Desk(store)
     first = asyncio.create_task(desk.embedding.ensure(chunks("shared", "mine")))
     second = asyncio.create_task(desk.embedding.ensure(chunks("shared", "yours")))
@@ -148,7 +148,7 @@ async def test_a_page_that_gives_up_waiting_takes_nothing_from_others(store: Sql
     assert desk.embedding.waiting == 0
 
 
-async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder(store: SqlStore) -> None:
+async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder(store: Store) -> None:
     desk = Desk(store, FakeEmbedder(troubles={1: Trouble.HANG}))
     waiting = asyncio.create_task(desk.embedding.ensure(chunks("never")))
     await desk.embedder.hanging.wait()
@@ -158,7 +158,7 @@ async def test_closing_gives_up_what_is_under_way_and_closes_the_embedder(store:
     assert desk.embedder.closed
 
 
-async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run(store: SqlStore) -> None:
+async def test_a_surprise_in_the_embedder_fails_its_texts_and_not_the_run(store: Store) -> None:
     class Broken(FakeEmbedder):
         async def embed(self, texts: Sequence[str]) -> "Matrix":
             if self.calls == 0:

@@ -17,11 +17,11 @@ from afresh.core.views import SourceView
 from afresh.engine import kept as kept_module
 from afresh.engine.kept import AGING_SECONDS, KEPT_SECONDS, MOST, OLD_SECONDS, PATIENCE, KeptNumbers, keeping
 from afresh.store.dialect import Database
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
-class Slow(SqlStore):
+class Slow(Store):
     """A store that says how large its sources are, and counts when it is let."""
 
     def __init__(self, db: Database, url: str) -> None:

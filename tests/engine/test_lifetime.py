@@ -16,7 +16,7 @@ from afresh.core.model import Worker
 from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
 from afresh.engine.lifetime import Vigil, is_alive, process_exists
 from afresh.engine.steady import Steady
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 NOW = FrozenClock()()
@@ -67,7 +67,7 @@ def test_B7_R0_a_killed_process_that_its_parent_has_not_waited_for_is_gone() -> 
 class Ward:
     """A vigil over one other worker, with clocks that move when told."""
 
-    def __init__(self, store: SqlStore, other: Worker) -> None:
+    def __init__(self, store: Store, other: Worker) -> None:
         self.store, self.clock, self.seconds = store, FrozenClock(), 0.0
         self.other = other
         self.vigil = Vigil(
@@ -92,7 +92,7 @@ HERE, THERE = worker("b", pid=os.getpid()), worker("b", host="there")
 @JUMPS
 @pytest.mark.parametrize("other", [HERE, THERE], ids=["here", "there"])
 async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(
-    store: SqlStore, other: Worker, days: int
+    store: Store, other: Worker, days: int
 ) -> None:
     ward = Ward(store, other)
     await ward.store.join(other)
@@ -106,7 +106,7 @@ async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(
 @JUMPS
 @pytest.mark.parametrize("other", [HERE, THERE], ids=["asleep-here", "gone-there"])
 async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_says(
-    store: SqlStore, other: Worker, days: int
+    store: Store, other: Worker, days: int
 ) -> None:
     ward = Ward(store, other)
     await ward.store.join(other)
@@ -118,7 +118,7 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     assert await ward.known() == set()
 
 
-async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back(store: SqlStore) -> None:
+async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back(store: Store) -> None:
     """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
     ward = Ward(store, THERE)
     await ward.store.join(THERE)
@@ -131,7 +131,7 @@ async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back
     assert "b" not in await ward.known(), "it did not come back"
 
 
-async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for(store: SqlStore) -> None:
+async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for(store: Store) -> None:
     ward = Ward(store, worker("b", pid=_ended_pid()))
     await ward.store.join(ward.other)
     assert await ward.known() == set()
@@ -191,7 +191,7 @@ async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_betwee
     assert loop.time() - began >= 0.045
 
 
-async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(store: SqlStore) -> None:
+async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(store: Store) -> None:
     ward = Ward(store, THERE)
     await ward.store.join(ward.vigil.me)
     for _ in range(3):
@@ -208,7 +208,7 @@ async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(sto
     assert ward.vigil.lapses == 1
 
 
-async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: SqlStore) -> None:
+async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: Store) -> None:
     ward = Ward(store, THERE)
     await ward.store.join(ward.vigil.me)
     await ward.vigil.beat()
@@ -220,7 +220,7 @@ async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: Sq
 
 
 async def test_F24_who_was_silent_and_then_taken_for_dead_loses_what_it_claimed_in_between(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     ward = Ward(store, THERE)
     await ward.store.join(ward.vigil.me)
@@ -231,7 +231,7 @@ async def test_F24_who_was_silent_and_then_taken_for_dead_loses_what_it_claimed_
     assert ward.vigil.lapses > claimed
 
 
-async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: SqlStore) -> None:
+async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: Store) -> None:
     ward = Ward(store, THERE)
     await ward.store.join(ward.vigil.me)
     slow, beat = [61.0], ward.store.beat
@@ -248,7 +248,7 @@ async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: SqlSt
     assert ward.vigil.lapses > claimed, "what was claimed after it is lost with the next silence"
 
 
-async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan(store: SqlStore) -> None:
+async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan(store: Store) -> None:
     ward = Ward(store, THERE)
     workers = ward.store.workers
 
@@ -333,7 +333,7 @@ async def test_F75_nobody_stands_in_the_way_of_others_at_a_host_that_rests() -> 
     assert await hosts.enter("b")
 
 
-async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(store: SqlStore) -> None:
+async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(store: Store) -> None:
     """The clock was set back by a day: nobody waits for the one who still beats in the future."""
     ward = Ward(store, worker("other", host="elsewhere"))
     ahead = replace(ward.other, heartbeat_at=ward.clock() + timedelta(days=1))
@@ -345,7 +345,7 @@ async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(st
     assert "other" in await ward.known()
 
 
-async def test_P12_who_is_told_to_stop_does_not_wait_for_a_worker_in_doubt(store: SqlStore) -> None:
+async def test_P12_who_is_told_to_stop_does_not_wait_for_a_worker_in_doubt(store: Store) -> None:
     ward = Ward(store, worker("other", host="elsewhere"))
     await ward.store.join(replace(ward.other, heartbeat_at=ward.clock() - timedelta(days=1)))
     stopping = asyncio.Event()

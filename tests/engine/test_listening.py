@@ -7,10 +7,10 @@ from tests.stores import new_store
 
 from afresh.engine.listening import FIRST_DEAF, LONGEST_DEAF, Ear
 from afresh.store.dialect import Database
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 
-class Rung(SqlStore):
+class Rung(Store):
     """A store that always has news, and notes how long it was asked to wait for them."""
 
     def __init__(self, db: Database, url: str) -> None:
@@ -37,7 +37,7 @@ async def test_B21_who_is_woken_in_vain_heeds_the_news_less_often(tmp_path: Path
         assert store.waits[-1] == LONGEST_DEAF, "who found something hears at once again"
 
 
-async def test_a_rest_ends_when_it_is_told_to(store: SqlStore) -> None:
+async def test_a_rest_ends_when_it_is_told_to(store: Store) -> None:
     over = asyncio.Event()
     over.set()
     async with asyncio.timeout(20):

@@ -12,7 +12,7 @@ from afresh.core.outbox import Letter, LetterState, Target
 from afresh.engine.carriers import Outcome, Told
 from afresh.engine.postman import Postman
 from afresh.ports import Library
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 LETTERS = [(name, "run.finished") for name in ("ops", "cms", "gone")]
@@ -58,7 +58,7 @@ async def filled(store: Library, now: datetime, letters: Sequence[tuple[str, str
 
 
 async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     clock, may = FrozenClock(), asyncio.Event()
     await filled(store, clock())
@@ -78,7 +78,7 @@ async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobo
 
 
 async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_sends(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     clock, never, may = FrozenClock(), asyncio.Event(), asyncio.Event()
     await filled(store, clock(), [("ops", "run.finished")])
@@ -92,13 +92,13 @@ async def test_U4_F170_a_message_that_is_not_finished_is_sent_by_the_next_who_se
     assert await Postman(store=store, carriers={"ops": Held("ops", may)}, clock=clock).deliver() == 1
 
 
-async def test_F101_nothing_that_is_not_sent_counts_as_sent(store: SqlStore) -> None:
+async def test_F101_nothing_that_is_not_sent_counts_as_sent(store: Store) -> None:
     clock = FrozenClock()
     await filled(store, clock())
     assert await Postman(store=store, carriers={}, clock=clock).deliver() == 0
 
 
-async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes(store: SqlStore) -> None:
+async def test_F101_a_target_that_fails_is_sent_nothing_more_until_its_time_comes(store: Store) -> None:
     clock = FrozenClock()
     await filled(store, clock(), [("ops", "run.finished"), ("ops", "pages"), ("cms", "pages")])
     ops, cms = Down("ops"), Down("cms", down=False)

@@ -11,7 +11,7 @@ from afresh.core.errors import RunBusy, SinkBusy, SinkDenied, SinkFull, SinkGone
 from afresh.core.model import PageStatus, Worker
 from afresh.core.remote import Remote, RemoteState, Upload
 from afresh.failpoints import VARIABLE, Tripped, arm
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import CUT, Fault, ScriptedSink
 
 
@@ -37,7 +37,7 @@ class Slow(ScriptedSink):
         return await ScriptedSink.look(self, remote_id)
 
 
-async def office_with(store: SqlStore, *paths: str, order: Replace = Replace.DELETE_FIRST) -> Office:
+async def office_with(store: Store, *paths: str, order: Replace = Replace.DELETE_FIRST) -> Office:
     office = Office(store, order=order)
     for path in paths:
         await office.write(path, f"text of {path}")
@@ -45,7 +45,7 @@ async def office_with(store: SqlStore, *paths: str, order: Replace = Replace.DEL
 
 
 async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else_is_called(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, "a", "b")
     office.sink.arrives = RemoteState.PROCESSING
@@ -70,7 +70,7 @@ async def test_D1_D9_D13_D19_a_page_is_put_replaced_and_dropped_and_nothing_else
 
 
 async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_per_deadline(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, "a", order=Replace.UPLOAD_FIRST)
     await office.sync()
@@ -101,7 +101,7 @@ async def test_R7_D15_G15_F94_what_is_processed_for_ever_is_stuck_then_put_once_
 
 
 async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_tried_again_a_day_later(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.PROCESSING
@@ -122,7 +122,7 @@ async def test_R7_F142_a_document_that_is_stuck_three_times_is_an_error_and_trie
 
 @pytest.mark.parametrize("others", [0, 1])
 async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(
-    store: SqlStore, others: int
+    store: Store, others: int
 ) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.PROCESSING
@@ -137,7 +137,7 @@ async def test_R7_one_sync_never_both_finds_a_document_stuck_and_puts_it_again(
 
 
 async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_three(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.FAILED
@@ -162,7 +162,7 @@ async def test_D4_D14_F95_failed_is_looked_at_again_put_anew_and_given_up_after_
     assert office.found() == office.wanted()
 
 
-async def test_F95_failed_can_turn_active_and_is_not_put_again(store: SqlStore) -> None:
+async def test_F95_failed_can_turn_active_and_is_not_put_again(store: Store) -> None:
     office = await office_with(store, "a")
     office.sink.arrives = RemoteState.FAILED
     await office.sync()
@@ -172,7 +172,7 @@ async def test_F95_failed_can_turn_active_and_is_not_put_again(store: SqlStore) 
     assert office.sink.count("put") == 1
 
 
-async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(store: SqlStore) -> None:
+async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(store: Store) -> None:
     office = await office_with(store, "a", "b")
     await office.sync()
     for path in "ab":
@@ -194,7 +194,7 @@ async def test_D9_F96_a_delete_that_fails_is_kept_in_mind_and_absent_is_success(
     [SinkBusy("503"), SinkBusy("429", 7200.0), SinkFull("quota"), SinkGone("no store"), SinkDenied("key")],
 )
 async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_resumes(
-    store: SqlStore, trouble: Exception
+    store: Store, trouble: Exception
 ) -> None:
     office = await office_with(store, "a", "b", "c", "d")
     office.sink.down = trouble
@@ -213,7 +213,7 @@ async def test_F97_trouble_with_the_store_stops_the_sync_with_its_state_and_it_r
 
 
 async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its_own_trouble(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, "a", "b", "c", "d", "e")
     office.sink.at_once = 1
@@ -227,7 +227,7 @@ async def test_F97_a_short_retry_after_is_waited_for_and_one_refused_page_is_its
 
 
 @pytest.mark.parametrize("order", Replace)
-async def test_F98_a_document_whose_id_got_lost_is_adopted(store: SqlStore, order: Replace) -> None:
+async def test_F98_a_document_whose_id_got_lost_is_adopted(store: Store, order: Replace) -> None:
     office = await office_with(store, "a", "b", order=order)
     office.sink.script("put", CUT)
     report = await office.sync()
@@ -247,7 +247,7 @@ async def test_F98_a_document_whose_id_got_lost_is_adopted(store: SqlStore, orde
 
 @pytest.mark.parametrize("order", Replace)
 async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_title_once_it_changes(
-    store: SqlStore, order: Replace
+    store: Store, order: Replace
 ) -> None:
     """Former versions named documents by the URL: they are neither doubled nor put again."""
     office = await office_with(store, "a", "b", order=order)
@@ -264,7 +264,7 @@ async def test_R8_G19_F98_a_document_named_by_its_url_is_adopted_and_bears_the_t
     assert office.found() == office.wanted()
 
 
-async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names(store: SqlStore) -> None:
+async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_names(store: Store) -> None:
     """Two pages with one title, and a document of the same number and content that stood for another URL."""
     office = await office_with(store, "a", "b")
     for path in "ab":
@@ -286,14 +286,14 @@ async def test_R8_F143_documents_are_told_apart_by_metadata_and_never_by_their_n
 
 
 @pytest.mark.parametrize("title", [None, "", "  \n"])
-async def test_R8_a_page_without_a_title_is_named_by_its_url(store: SqlStore, title: str | None) -> None:
+async def test_R8_a_page_without_a_title_is_named_by_its_url(store: Store, title: str | None) -> None:
     office = Office(store)
     await office.write("a?b=1", "text", title=title)
     await office.sync()
     assert [each.name for each in office.ours()] == [ROOT + "a?b=1"]
 
 
-async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_rest(store: SqlStore) -> None:
+async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_rest(store: Store) -> None:
     office = await office_with(store, "a", "b", "c")
     await office.sync()
     documents = office.sink.documents
@@ -315,7 +315,7 @@ async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_re
     assert set(audit.foreign_names) == {"theirs", "b"}
 
 
-async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: SqlStore) -> None:
+async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: Store) -> None:
     office = await office_with(store, "a")
     living = Worker(name="other", host="elsewhere", pid=1, heartbeat_at=office.clock())
     await office.store.join(living)
@@ -329,7 +329,7 @@ async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: SqlSt
 
 
 async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_for_the_next(
-    store: SqlStore,
+    store: Store,
 ) -> None:
     office = await office_with(store, *(str(number) for number in range(20)))
     office.sink = sink = Stopping(at_once=4, office=office)
@@ -340,7 +340,7 @@ async def test_D20_uploads_side_by_side_are_limited_and_a_stop_leaves_the_rest_f
     assert (await office.sync()).uploaded == 8
 
 
-async def test_D15_a_sync_waits_a_while_for_what_the_store_processes(store: SqlStore) -> None:
+async def test_D15_a_sync_waits_a_while_for_what_the_store_processes(store: Store) -> None:
     office = await office_with(store, "a")
     office.wait_seconds = 30.0
     office.sink = Slow(arrives=RemoteState.PROCESSING)

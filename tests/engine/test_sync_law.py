@@ -18,7 +18,7 @@ from afresh.core.model import PageStatus
 from afresh.core.remote import RemoteState
 from afresh.failpoints import VARIABLE, Tripped, arm
 from afresh.store.sqlite import SqliteDatabase, _at_once
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import CUT, Fault, ScriptedSink
 
 PAGES = ("a", "b", "c", "d")
@@ -114,7 +114,7 @@ async def crash(office: Office, point: str, hit: int) -> None:
         arm({})
 
 
-async def live(store: SqlStore, order: Replace, story: list[tuple[str, object, object]]) -> None:
+async def live(store: Store, order: Replace, story: list[tuple[str, object, object]]) -> None:
     office = Office(store, order=order)
     sink = Guarded(name="remote", at_once=2)
     office.sink = sink
@@ -159,7 +159,7 @@ def test_P18_F94_F95_F96_F97_F98_F99_two_quiet_syncs_later_both_sides_agree(
 
     async def tell() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            async with new_store(Path(folder), SqlStore) as store:
+            async with new_store(Path(folder), Store) as store:
                 await live(store, order, story)
 
     asyncio.run(tell())

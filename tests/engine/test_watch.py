@@ -19,7 +19,7 @@ from afresh.core.watching import Sight, WatchTimes
 from afresh.engine import keeper
 from afresh.engine.watch import Watch, watched_of
 from afresh.ports import Sifted
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 PATIENCE = 30
@@ -68,7 +68,7 @@ class Ground:
 class Scene:
     """One watched source; a test waits for looks and for what is told."""
 
-    def __init__(self, ground: Ground, store: SqlStore, source: Source, times: WatchTimes) -> None:
+    def __init__(self, ground: Ground, store: Store, source: Source, times: WatchTimes) -> None:
         self.ground, self.store, self.source = ground, store, source
         self.looks: asyncio.Queue[tuple[RunMode, list[str]]] = asyncio.Queue()
         self.told: asyncio.Queue[str] = asyncio.Queue()
@@ -115,7 +115,7 @@ async def scene(
     rules: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Scene]:
     with TemporaryDirectory() as folder:
-        async with new_store(Path(folder), SqlStore) as store:
+        async with new_store(Path(folder), Store) as store:
             source = await store.add_source(
                 name="docs",
                 version=None,

@@ -21,7 +21,7 @@ from afresh.faces.http.peers import Peers
 from afresh.faces.http.slow import server_limits
 from afresh.faces.http.wire import Receive, Scope, Send, answer_json
 from afresh.kb_access import Admission
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 DOCUMENT: dict[str, Any] = {
@@ -41,7 +41,7 @@ LABELS = ["react", "react@18", "vue@3", "vue", "react/site@18", "reactive", "vue
 class Keeper(Admission):
     """Knows the tokens of a store."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._clock = self.clock = FrozenClock()
 
@@ -60,7 +60,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
-    async with new_store(tmp_path, SqlStore) as store:
+    async with new_store(tmp_path, Store) as store:
         yield Keeper(store)
 
 

@@ -6,7 +6,7 @@ from afresh.core.errors import ConfigError, StoreMissing, StoreUnfinished
 from afresh.core.masking import mask_secrets
 from afresh.ports import Access
 from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 PREFIX = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")
@@ -34,13 +34,13 @@ def file_of(url: str) -> Path | None:
 
 async def open_store(
     url: str, access: Access = Access.CREATE, *, wait_seconds: float = BUSY_SECONDS
-) -> SqlStore:
+) -> Store:
     """Open the store; only to create may make the file and its folder, or the tables."""
     if is_postgres(url):
         return await _open_postgres(url, access, wait_seconds)
     database = SqliteDatabase(sqlite_path(url), access, wait_seconds=wait_seconds)
     await database.open()
-    return SqlStore(database, url)
+    return Store(database, url)
 
 
 async def is_unfinished(url: str) -> bool:
@@ -55,7 +55,7 @@ async def is_unfinished(url: str) -> bool:
     return False
 
 
-async def _open_postgres(url: str, access: Access, wait_seconds: float) -> SqlStore:
+async def _open_postgres(url: str, access: Access, wait_seconds: float) -> Store:
     try:
         from afresh.store.postgres import PostgresDatabase
         from afresh.store.postgres_store import PostgresStore

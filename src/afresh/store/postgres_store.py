@@ -3,10 +3,10 @@
 from afresh.store.postgres import PostgresDatabase
 from afresh.store.postgres_search import PostgresSearches
 from afresh.store.postgres_vectors import NO_PGVECTOR, PostgresVectors
-from afresh.store.store import SqlStore
+from afresh.store.store import Store
 
 
-class PostgresStore(PostgresSearches, PostgresVectors, SqlStore):
+class PostgresStore(PostgresSearches, PostgresVectors, Store):
     """Everything afresh remembers, in a database that any number of workers share."""
 
     def __init__(self, db: PostgresDatabase, url: str) -> None:

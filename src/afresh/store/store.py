@@ -35,7 +35,7 @@ from afresh.store.tokens import TokenRecords
 from afresh.store.vectors import Vectors
 
 
-class SqlStore(
+class Store(
     Runs,
     Commits,
     Sweeps,
