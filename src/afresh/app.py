@@ -50,7 +50,7 @@ from afresh.looking import Looking, lookout_for
 from afresh.modelling import Modelling
 from afresh.naming import Naming
 from afresh.outlets import Outlets
-from afresh.ports import Access, Clock, Library, Lister, Lookout
+from afresh.ports import Access, Clock, Lister, Lookout
 from afresh.site_tools import aim, fit
 from afresh.store.open import open_store
 from afresh.store.store import Store
@@ -137,7 +137,7 @@ class Workshop(Outlets, Naming):
         """Who this process is as a worker, and how long a silent one counts as alive."""
         return _worker(self.clock()), self.config.policy.lease_seconds
 
-    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
         patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
         store = patient(self.store, patience)

@@ -8,7 +8,7 @@ from afresh.core.model import Policy, Source
 from afresh.core.recipe import CHUNKER, recipe_of
 from afresh.core.scope import Rules, Scope
 from afresh.engine.kit import Pace
-from afresh.ports import Library
+from afresh.store.store import Store
 
 UNBOUNDED = 10_000_000
 
@@ -79,7 +79,7 @@ def pace_for(own: Config) -> Pace:
     )
 
 
-async def rules_at_root(source: Source, own: Config, store: Library) -> Rules:
+async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
     """The rules of a source, with where its root was before and where it leads for now."""
     rules = rules_for(source, own)
     if source.kind != "web":

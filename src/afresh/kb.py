@@ -53,13 +53,14 @@ from afresh.kb_measures import Measures, Sums
 from afresh.kb_pictures import Pictures
 from afresh.kb_records import Records
 from afresh.kb_schedule import Scheduling
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 
 class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pictures):
     """Everything afresh can be asked to do."""
 
-    def __init__(self, store: Library, tools: Tools, models: Models, clock: Clock) -> None:
+    def __init__(self, store: Store, tools: Tools, models: Models, clock: Clock) -> None:
         self._store = store
         self._tools = tools
         self._models = models

@@ -21,7 +21,8 @@ from afresh.core.masking import one_line
 from afresh.engine.bounded import BoundedStore, BoundedTools, ReadersTools
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 RANDOM_BYTES = 32
 LONGEST_NAME = 100
@@ -31,7 +32,7 @@ LOGIN_LENGTH = timedelta(hours=12)
 class Admission:
     """Who may ask."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     allowed: Allowed = EVERYTHING
@@ -49,7 +50,7 @@ class Admission:
             part._tools = cast("Tools", ReadersTools(self._tools, self._store))
         else:
             store = BoundedStore(self._store, allowed)
-            part._store = cast("Library", store)
+            part._store = cast("Store", store)
             part._tools = cast("Tools", BoundedTools(self._tools, store))
         return part
 

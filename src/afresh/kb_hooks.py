@@ -27,7 +27,8 @@ from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
 from afresh.engine.tools import Tools
 from afresh.kb_work import Work
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ PutOff = dict[SourceId, tuple[datetime, float]]  # until when sources are left a
 class Hooks(Work):
     """What others say has changed."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     _stopping: asyncio.Event

@@ -10,7 +10,8 @@ from afresh.core.states import UNFINISHED
 from afresh.engine.kept import KeptNumbers, keeping
 from afresh.engine.status import alive_workers
 from afresh.engine.tools import Tools
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
 SUMS = ("bytes", "ai_calls", "ai_tokens", "chunks_embedded", "links_scored", "worked_ms")
@@ -37,7 +38,7 @@ class Sums:
     through: int = 0  # every run up to this number is over
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def now(self, store: Library) -> Counter[str]:
+    async def now(self, store: Store) -> Counter[str]:
         """The sums at this moment."""
         async with self.turn:
             found, after, closed = Counter[str](), self.through, True
@@ -56,7 +57,7 @@ class Sums:
 class Measures:
     """What there is to watch."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     _sums: Sums

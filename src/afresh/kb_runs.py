@@ -22,7 +22,8 @@ from afresh.engine.status import alive_workers, awaited_report
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.kb_sync import Syncing
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 PRUNE_SECONDS = 86_400.0
@@ -31,7 +32,7 @@ PRUNE_SECONDS = 86_400.0
 class RunsOnRecord(Syncing):
     """What was done, is being done and waits to be done."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     _stopping: asyncio.Event

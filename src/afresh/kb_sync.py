@@ -15,7 +15,8 @@ from afresh.core.sync_views import PageCopy, SinkView, SyncReport
 from afresh.core.views import PageView, RunReport
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_source, exact_sources
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 PART = 10_000  # pages whose copies are asked for at once
 LONGEST_TEXT = 500  # characters of a text that pages are found by
@@ -24,7 +25,7 @@ LONGEST_TEXT = 500  # characters of a text that pages are found by
 class Syncing:
     """Pages and their copies elsewhere."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     _stopping: asyncio.Event

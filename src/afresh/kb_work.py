@@ -18,7 +18,8 @@ from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.kb_runs import RunsOnRecord
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 
 def _nobody(report: RunReport) -> None:
@@ -28,7 +29,7 @@ def _nobody(report: RunReport) -> None:
 class Work(RunsOnRecord):
     """Runs that wait in the store, and who works on them."""
 
-    _store: Library
+    _store: Store
     _tools: Tools
     _clock: Clock
     _stopping: asyncio.Event

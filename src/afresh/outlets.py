@@ -28,7 +28,7 @@ from afresh.engine.patience import Patience, patient
 from afresh.engine.postman import Postman
 from afresh.engine.sync import Syncs, is_attached
 from afresh.engine.sync_work import Outlet
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
 from afresh.ports.sinks import Sink
 from afresh.store.store import Store
 
@@ -53,7 +53,7 @@ class Outlets(ABC):
     clock: Clock
 
     @abstractmethod
-    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
 
     def sinks_of(self, source: Source) -> dict[str, str]:

@@ -4,11 +4,11 @@ from afresh.core.asking import Asked, Narrowed
 from afresh.core.model import SourceId
 from afresh.core.views import Hit
 from afresh.engine.search import answer
-from afresh.ports import Library
+from afresh.store.store import Store
 
 
 async def search(
-    store: Library,
+    store: Store,
     query: str,
     *,
     source: SourceId | None = None,

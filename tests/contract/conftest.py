@@ -9,12 +9,11 @@ from tests.contract.desk import Desk
 from tests.postgres import Postgres
 from tests.quick import DURABLE
 
-from afresh.ports import Library
 from afresh.store.open import open_store
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
-Open = Callable[[], Awaitable[Library]]  # every call is one more process on the same store
+Open = Callable[[], Awaitable[Store]]  # every call is one more process on the same store
 
 
 @asynccontextmanager
@@ -45,7 +44,7 @@ async def open_another(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
     """Opens the store under test, each time as another process would."""
     async with STORES[request.param](request) as opener, AsyncExitStack() as opened:
 
-        async def one_more() -> Library:
+        async def one_more() -> Store:
             store = await opener()
             opened.push_async_callback(store.close)
             return store
@@ -54,13 +53,13 @@ async def open_another(request: pytest.FixtureRequest) -> AsyncIterator[Open]:
 
 
 @pytest.fixture
-async def store(open_another: Open) -> Library:
+async def store(open_another: Open) -> Store:
     """The store under test."""
     return await open_another()
 
 
 @pytest.fixture
-async def desk(store: Library, clock: FrozenClock) -> Desk:
+async def desk(store: Store, clock: FrozenClock) -> Desk:
     """One source in the store under test, walked by hand."""
     return await Desk.at(store, clock)
 

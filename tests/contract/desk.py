@@ -29,7 +29,7 @@ from afresh.core.sweep import decide_missing, may_drop
 from afresh.core.targets import without_targets
 from afresh.core.text import content_hash, links_hash, text_hash, with_terms
 from afresh.core.views import ChangeView
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 ROOT = "https://docs.example.org/"
@@ -80,7 +80,7 @@ def chunks_of(document: Document) -> tuple[Chunk, ...]:
 class Desk:
     """One source in a store, and the run and worker that look at it."""
 
-    store: Library
+    store: Store
     clock: FrozenClock
     source: Source
     policy: Policy = POLICY
@@ -91,7 +91,7 @@ class Desk:
 
     @classmethod
     async def at(
-        cls, store: Library, clock: FrozenClock, name: str = "docs", version: str | None = None
+        cls, store: Store, clock: FrozenClock, name: str = "docs", version: str | None = None
     ) -> "Desk":
         """A desk for a source of this name."""
         source = await store.add_source(
@@ -99,7 +99,7 @@ class Desk:
         )
         return cls(store, clock, source)
 
-    def beside(self, store: Library, worker: str) -> "Desk":
+    def beside(self, store: Store, worker: str) -> "Desk":
         """Another worker on the same run, perhaps in another process."""
         return replace(self, store=store, worker=worker)
 

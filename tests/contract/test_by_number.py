@@ -14,7 +14,7 @@ from afresh.core.looks import WORST_FIRST, Failed, Gone, Outcome, Seen
 from afresh.core.model import ChangeKind, Listed, PageId, PageStatus, RunId, RunMode, RunState, SourceId
 from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
 from afresh.engine.answering import Turn, begin
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 SITE: dict[str, Seen] = {
@@ -300,7 +300,7 @@ async def test_rules_are_replaced_whole(desk: Desk) -> None:
     assert await desk.store.replace_rules(SourceId(999), {}, {}, desk.clock()) is None
 
 
-async def test_an_answer_is_given_again_for_a_day(store: Library, clock: FrozenClock) -> None:
+async def test_an_answer_is_given_again_for_a_day(store: Store, clock: FrozenClock) -> None:
     begin = store.begin_answer
     assert await begin("me", "key", "asked", clock()) is None
     assert await begin("me", "key", "asked", clock()) == KeptAnswer("asked")
@@ -331,7 +331,7 @@ async def test_an_answer_is_given_again_for_a_day(store: Library, clock: FrozenC
     assert await begin("me", "key", "asked", clock()) is None
 
 
-async def test_an_answer_that_takes_long_stays_its_own(store: Library, clock: FrozenClock) -> None:
+async def test_an_answer_that_takes_long_stays_its_own(store: Store, clock: FrozenClock) -> None:
     async def asked_again() -> KeptAnswer | Turn:
         clock.advance(seconds=50)
         return await begin(store, clock, "me", "key", "asked")

@@ -7,7 +7,7 @@ from tests.contract.desk import LEASE, ROOT, Desk, at, read
 
 from afresh.core.looks import Failed, Outcome
 from afresh.core.model import Limits, RunState
-from afresh.ports import Library
+from afresh.store.store import Store
 
 OTHER = "https://api.example.org/"
 
@@ -318,7 +318,7 @@ async def test_a_pause_survives_the_worker_that_asked_for_it(desk: Desk) -> None
     assert await _addresses(desk.beside(desk.store, "w2")) == []
 
 
-async def test_an_empty_store_has_nothing_to_claim(store: Library, desk: Desk) -> None:
+async def test_an_empty_store_has_nothing_to_claim(store: Store, desk: Desk) -> None:
     desk.limits = Limits(max_pages=0, max_depth=0)
     await desk.begin()
     assert await desk.enqueue("") == 0

@@ -10,7 +10,6 @@ from tests.contract.desk import ROOT, Desk, at, read
 from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.core.model import Limits, PageId, RunState, SourceId
 from afresh.core.records import ALL_PAGES
-from afresh.ports import Library
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -79,7 +78,7 @@ async def _told(desk: Desk) -> dict[str, object]:
 @pytest.mark.parametrize("open_another", ["postgres"], indirect=True)
 @pytest.mark.parametrize("seed", range(25))
 async def test_postgres_tells_of_a_history_what_sqlite_tells(
-    sqlite_store: Store, store: Library, seed: int
+    sqlite_store: Store, store: Store, seed: int
 ) -> None:
     dice = Random(seed)
     desks = [await Desk.at(each, FrozenClock()) for each in (sqlite_store, store)]

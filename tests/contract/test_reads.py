@@ -10,7 +10,7 @@ from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
 from afresh.core.model import ChangeKind, PageId, PageStatus
 from afresh.core.records import PageFilter
 from afresh.core.store_views import Workload
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 SITE: dict[str, Seen] = {
@@ -102,7 +102,7 @@ async def test_a_page_that_waits_for_its_first_look_has_no_evidence(desk: Desk) 
     assert (latest, following, linked, attempts) == (None, desk.clock(), (), 0)
 
 
-async def test_an_address_without_history_has_none(store: Library) -> None:
+async def test_an_address_without_history_has_none(store: Store) -> None:
     assert await store.history_by_url(at("nowhere")) == []
     assert await store.history(PageId(99)) == []
 
@@ -190,7 +190,7 @@ async def test_the_numbers_of_the_whole_store(desk: Desk) -> None:
     assert (load.waiting, load.held, load.oldest) == (1, 1, before)
 
 
-async def test_an_empty_store_has_numbers_too(store: Library) -> None:
+async def test_an_empty_store_has_numbers_too(store: Store) -> None:
     totals = await store.totals()
     assert set(totals.values()) == {0}
     assert await store.workload(["w1"]) == Workload()

@@ -11,13 +11,13 @@ from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.model import Listed, RunMode, RunState, Worker
 from afresh.core.store_views import Workload
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 # ---- sources
 
 
-async def test_A9_a_source_is_one_name_and_version(store: Library, clock: FrozenClock) -> None:
+async def test_A9_a_source_is_one_name_and_version(store: Store, clock: FrozenClock) -> None:
     """The same label is the same source; another version is another source."""
     first = await Desk.at(store, clock, "react", "18")
     again = await Desk.at(store, clock, "react", "18")
@@ -28,7 +28,7 @@ async def test_A9_a_source_is_one_name_and_version(store: Library, clock: Frozen
     assert await store.sources("vue") == []
 
 
-async def test_new_rules_are_merged_over_the_old(store: Library, clock: FrozenClock) -> None:
+async def test_new_rules_are_merged_over_the_old(store: Store, clock: FrozenClock) -> None:
     key = {"name": "docs", "version": None, "kind": "web", "url": ROOT}
     rules = {"max_depth": 3, "exclude": ["*/old/*"]}
     made = await store.add_source(**key, rules=rules, policy={"body": "none"}, now=clock())  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from tests.contract.desk import Desk, at, read
 from afresh.core.asking import Asked, Mode, Narrowed
 from afresh.core.looks import Seen
 from afresh.engine.search import answer
-from afresh.ports import Library
+from afresh.store.store import Store
 
 SITE: dict[str, Seen] = {
     "": read(
@@ -32,7 +32,7 @@ async def filled(desk: Desk) -> Desk:
     return desk
 
 
-async def _urls(store: Library, query: str, **filters: object) -> list[str]:
+async def _urls(store: Store, query: str, **filters: object) -> list[str]:
     return [hit.url for hit in await search(store, query, **filters)]  # type: ignore[arg-type]
 
 
@@ -146,7 +146,7 @@ async def test_operators_are_words(filled: Desk) -> None:
     assert at("retries") in await _urls(filled.store, "retries NOT retries")
 
 
-async def test_nothing_is_found_where_nothing_is(store: Library) -> None:
+async def test_nothing_is_found_where_nothing_is(store: Store) -> None:
     assert await search(store, "anything") == []
 
 

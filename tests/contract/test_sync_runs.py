@@ -9,9 +9,8 @@ from tests.contract.test_copies import SITE, hold_all, to_do
 from afresh.core.copies import Copy
 from afresh.core.model import Run, RunId, RunMode, RunState
 from afresh.core.retention import Prunable
-from afresh.core.sync_views import DocumentOutcome, SyncedDocument
+from afresh.core.sync_views import DocumentNote, DocumentOutcome, SyncedDocument
 from afresh.engine.endings import Endings
-from afresh.ports.sync_runs import DocumentNote
 
 D = DocumentOutcome
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from afresh.core.access import Scope, digest_of
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
 
 async def test_F102_a_token_is_found_by_its_digest_until_it_is_revoked(
-    store: Library, clock: FrozenClock
+    store: Store, clock: FrozenClock
 ) -> None:
     assert not await store.has_tokens()
     until = clock() + timedelta(days=90)
@@ -45,7 +45,7 @@ async def test_F102_a_token_is_found_by_its_digest_until_it_is_revoked(
 
 
 async def test_F102_a_login_stands_for_its_token_until_it_ends(
-    store: Library, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = [
         await store.add_token(

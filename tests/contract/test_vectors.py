@@ -15,7 +15,7 @@ from afresh.core.embedding import Cut, Lack
 from afresh.core.errors import EmbedError
 from afresh.core.looks import Chunk, Seen
 from afresh.core.text import text_hash, with_terms
-from afresh.ports import Library
+from afresh.store.store import Store
 from afresh.testing import FakeEmbedder
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def filled(desk: Desk, model: str = ONE) -> Desk:
     return desk
 
 
-async def serving(store: Library) -> str | None:
+async def serving(store: Store) -> str | None:
     model = await store.serving_model()
     return model.name if model else None
 
@@ -230,7 +230,7 @@ async def test_filters_hold_for_words_and_for_meanings(desk: Desk) -> None:
         assert await _places(store, [each.chunk for each in near.chunks]) == expected, within
 
 
-async def _places(store: Library, chunks: list[int]) -> set[tuple[str, str]]:
+async def _places(store: Store, chunks: list[int]) -> set[tuple[str, str]]:
     return {(passage.source, passage.url) for passage in await store.passages(chunks)}
 
 

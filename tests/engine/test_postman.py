@@ -11,7 +11,6 @@ from afresh.core.model import RunMode, RunState
 from afresh.core.outbox import Letter, LetterState, Target
 from afresh.engine.carriers import Outcome, Told
 from afresh.engine.postman import Postman
-from afresh.ports import Library
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -49,7 +48,7 @@ class Down:
         return ("it is down", False) if self.down else (None, False)
 
 
-async def filled(store: Library, now: datetime, letters: Sequence[tuple[str, str]] = LETTERS) -> None:
+async def filled(store: Store, now: datetime, letters: Sequence[tuple[str, str]] = LETTERS) -> None:
     source = await store.add_source(
         name="docs", version=None, kind="web", url="https://x.example/", rules={}, policy={}, now=now
     )

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from afresh.core.model import PageId, PageStatus
+from afresh.core.copies import Copy
+from afresh.core.model import PageId, PageStatus, RunId
 
 DOCUMENTS = "documents_"  # before the counts of a sync among those of its run
 SYNC_INTERRUPTED = "interrupted; the next sync goes on where it was"
@@ -137,3 +138,12 @@ class SinkView:
     synced_at: datetime | None = None
     error: str | None = None
     failing_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentNote:
+    """What a sync did about a copy, and how that stands now."""
+
+    run: RunId
+    copy: Copy
+    outcome: DocumentOutcome

@@ -8,7 +8,7 @@ from afresh.core.errors import AlreadyKept, UsageError
 from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.labels import check_name, check_version, name_for
 from afresh.core.model import Source
-from afresh.ports import Library
+from afresh.store.store import Store
 
 KB_OWNS = "belongs to the knowledge base of files and links, which `afresh init-kb` keeps"
 # Refuses rules and policy that a source cannot have together.
@@ -16,7 +16,7 @@ Check: TypeAlias = Callable[[Mapping[str, object], Mapping[str, object]], None]
 
 
 async def add_source(
-    store: Library,
+    store: Store,
     kind: str,
     url: str,
     name: str | None,
@@ -63,7 +63,7 @@ async def add_source(
     )
 
 
-async def refuse_twice(store: Library, url: str) -> None:
+async def refuse_twice(store: Store, url: str) -> None:
     """Refuse a URL that a source has already."""
     for source in await store.sources():
         if source.url == url:

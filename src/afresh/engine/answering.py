@@ -10,7 +10,8 @@ from typing import Self
 from afresh.core.answers import RENEWED, KeptAnswer
 from afresh.core.errors import AfreshError
 from afresh.engine.pause import heard
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 class Turn:
     """Ours from `began` on, which is renewed; what comes to nothing is forgotten."""
 
-    def __init__(self, store: Library, clock: Clock, caller: str, name: str, began: datetime) -> None:
+    def __init__(self, store: Store, clock: Clock, caller: str, name: str, began: datetime) -> None:
         self._store = store
         self._clock = clock
         self._key = caller, name
@@ -84,7 +85,7 @@ async def _to_its_end(work: Coroutine[None, None, None]) -> None:
     task.result()
 
 
-async def begin(store: Library, clock: Clock, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
+async def begin(store: Store, clock: Clock, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
     """What was answered to a request with this name, or the turn to answer it."""
     now = clock()
     known = await store.begin_answer(caller, name, asked, now)

@@ -21,7 +21,7 @@ from afresh.core.timing import Appointment
 from afresh.core.views import ChangeView, PageView
 from afresh.engine.settled import if_settled
 from afresh.engine.tools import Tools
-from afresh.ports import Library
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.core.glimpse import Glimpse
@@ -72,7 +72,7 @@ _OF_THE_TOOLS = {
 class BoundedStore:
     """A store without the sources that are not open."""
 
-    def __init__(self, store: Library, allowed: Allowed) -> None:
+    def __init__(self, store: Store, allowed: Allowed) -> None:
         self._store = store
         self._allowed = allowed
 
@@ -242,7 +242,7 @@ class ReadersTools:
 
     refusal = "is no part of any source, and this token may only read what is kept"
 
-    def __init__(self, tools: Tools, store: "BoundedStore | Library") -> None:
+    def __init__(self, tools: Tools, store: "BoundedStore | Store") -> None:
         self._tools = tools
         self._store = store
 

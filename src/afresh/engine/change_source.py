@@ -10,7 +10,7 @@ from afresh.core.kb_pages import FILES, LINKS
 from afresh.core.labels import check_name, check_version
 from afresh.core.model import Source
 from afresh.engine.adding import KB_OWNS, refuse_twice
-from afresh.ports import Library
+from afresh.store.store import Store
 
 
 def check_label(source: Source, name: str, version: str | None) -> None:
@@ -28,7 +28,7 @@ def check_label(source: Source, name: str, version: str | None) -> None:
 
 
 async def checked_url(
-    store: Library, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
+    store: Store, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
 ) -> str:
     """Return the root that is meant, if a source may have it; UsageError names the field."""
     try:
@@ -62,7 +62,7 @@ def check_tokens(
 
 
 async def change_source(
-    store: Library,
+    store: Store,
     source: Source,
     name: str,
     version: str | None,

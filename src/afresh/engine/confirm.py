@@ -11,7 +11,7 @@ from afresh.core.sweep import count_moves, may_drop
 from afresh.core.views import RunReport
 from afresh.engine.report import report_of
 from afresh.failpoints import failpoint
-from afresh.ports import Store
+from afresh.store.store import Store
 
 
 async def confirm_run(

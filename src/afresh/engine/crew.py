@@ -19,7 +19,7 @@ from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.listening import Ear
 from afresh.engine.run import run_source
 from afresh.engine.tools import Tools
-from afresh.ports import Library
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Crew:
                 finally:
                     await self._dismiss()
 
-    async def _look_around(self, store: Library, vigil: Vigil, ear: Ear) -> bool:
+    async def _look_around(self, store: Store, vigil: Vigil, ear: Ear) -> bool:
         """Take up what there is to do; False if there is nothing and nothing is waited for."""
         ear.look()
         before = len(self._hands)
@@ -109,7 +109,7 @@ class Crew:
             ear.found()
         return bool(self._hands) or not self._once
 
-    async def _open_runs(self, store: Library, alive: set[str]) -> list[tuple[Run, Source]]:
+    async def _open_runs(self, store: Store, alive: set[str]) -> list[tuple[Run, Source]]:
         """Runs that this process may work on and does not, oldest first."""
         sources = {source.id: source for source in await store.sources()}
         found, live = [], await store.live_runs()
@@ -124,7 +124,7 @@ class Crew:
                 found.append((run, source))
         return found
 
-    async def _drop_cancelled(self, store: Library, live: Sequence[Run]) -> None:
+    async def _drop_cancelled(self, store: Store, live: Sequence[Run]) -> None:
         """Let go of runs that were cancelled or removed, or queued anew since then, whatever they are at."""
         for run in live:
             hand = self._hands.get(run.id)
@@ -161,7 +161,7 @@ class Crew:
             return False
         return not self._labels or not self._labels.isdisjoint((source.label, source.name))
 
-    async def _needs_a_hand(self, store: Library, vigil: Vigil, run: Run, source: Source) -> bool:
+    async def _needs_a_hand(self, store: Store, vigil: Vigil, run: Run, source: Source) -> bool:
         if source.kind != SHARED:
             return False
         backlog = await store.backlog(run.id)
@@ -179,11 +179,11 @@ class Crew:
                 hand.stop()
                 return
 
-    def _take(self, store: Library, vigil: Vigil, run: Run, source: Source, *, leads: bool) -> None:
+    def _take(self, store: Store, vigil: Vigil, run: Run, source: Source, *, leads: bool) -> None:
         hand = self._hands[run.id] = _Hand(leads)
         hand.task = asyncio.create_task(self._hold(store, vigil, hand, run, source))
 
-    async def _hold(self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
+    async def _hold(self, store: Store, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
         try:
             try:
                 await self._work_on(store, vigil, hand, run, source)
@@ -199,7 +199,7 @@ class Crew:
             self._hands.pop(run.id, None)
             self._moved.set()
 
-    async def _work_on(self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
+    async def _work_on(self, store: Store, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
         opened = self._tools.open(source, run.full, False, False, self._listener, hand.stopping)
         async with opened as (kit, rules):
             if not hand.leads:
@@ -219,7 +219,7 @@ class Crew:
             self._tell(report)
 
     async def _fail(
-        self, store: Library, vigil: Vigil, hand: _Hand, run: Run, source: Source, wrong: ConfigError
+        self, store: Store, vigil: Vigil, hand: _Hand, run: Run, source: Source, wrong: ConfigError
     ) -> None:
         """End a run that the settings do not allow: trying again would change nothing."""
         if hand.leads:

@@ -10,7 +10,8 @@ from afresh.core.embedding import Wanting
 from afresh.core.errors import EmbedderDown, EmbedError, StoreError
 from afresh.core.looks import Chunk, embedded_text
 from afresh.failpoints import failpoint
-from afresh.ports import Clock, Embedder, Store
+from afresh.ports import Clock, Embedder
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from afresh.core.model import Run, RunId, RunMode, RunState, SourceId
-from afresh.ports import Library
+from afresh.store.store import Store
 
 RECENT = 100  # runs that may begin and end between two looks
 GOING = (RunState.QUEUED, RunState.RUNNING)
@@ -12,7 +12,7 @@ GOING = (RunState.QUEUED, RunState.RUNNING)
 class Endings:
     """Tells, look by look, which sources had a run that ended."""
 
-    def __init__(self, store: Library) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._seen: Mapping[RunId, Run] | None = None
 

@@ -6,11 +6,11 @@ from afresh.core.history import HistoryEntry, history_entry, recency
 from afresh.core.model import Attempt, ChangeKind, Page, PageId, PageStatus, SourceId
 from afresh.core.retention import REMOVED
 from afresh.core.views import PageView, Why
-from afresh.ports import Library
+from afresh.store.store import Store
 
 
 async def explain(
-    store: Library, page: Page, view: PageView, name: str, version: str | None, keep: timedelta | None
+    store: Store, page: Page, view: PageView, name: str, version: str | None, keep: timedelta | None
 ) -> Why:
     """The evidence behind the state of a page; former texts stay as long as `keep`."""
     held = await store.held(page.id)
@@ -47,7 +47,7 @@ def _summary(page: Page, latest: Attempt | None) -> str:
     return "; ".join(parts)
 
 
-async def history_of(store: Library, url: str, source: SourceId | None) -> list[HistoryEntry]:
+async def history_of(store: Store, url: str, source: SourceId | None) -> list[HistoryEntry]:
     """Return the attempts at an address, source by source, newest first; those at former addresses of its
     page included."""
     found = {entry.id: entry for entry in await store.history_by_url(url, source)}
@@ -63,7 +63,7 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
     return entry.source, entry.version
 
 
-async def explain_removed(store: Library, url: str, source: SourceId | None) -> Why | None:
+async def explain_removed(store: Store, url: str, source: SourceId | None) -> Why | None:
     """Explain an address whose page is no longer on record, from its attempts and changes."""
     done = [each for each in await store.history_by_url(url, source) if each.outcome is not None]
     owned = [each for each in done if each.source is not None]

@@ -9,7 +9,7 @@ from afresh.core.outbox import Target, letters
 from afresh.core.views import RunReport
 from afresh.engine import journal
 from afresh.engine.report import report_of
-from afresh.ports import Store
+from afresh.store.store import Store
 
 
 async def fail_run(

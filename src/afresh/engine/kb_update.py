@@ -23,7 +23,8 @@ from afresh.core.masking import one_line
 from afresh.core.model import Listed, RunMode, RunState, Source
 from afresh.core.urls import canonical
 from afresh.core.views import BackingOff, KbReport, RunReport
-from afresh.ports import Clock, Library, Shelf
+from afresh.ports import Clock, Shelf
+from afresh.store.store import Store
 
 Look = Callable[[Source, RunMode, Sequence[Listed], int | None], Awaitable[RunReport]]
 KINDS = {FILES: "folder", LINKS: "links"}
@@ -56,7 +57,7 @@ class Part:
 class KbUpdate:
     """Updates cache and index, one update at a time."""
 
-    def __init__(self, store: Library, desk: Desk, look: Look, clock: Clock) -> None:
+    def __init__(self, store: Store, desk: Desk, look: Look, clock: Clock) -> None:
         self._store = store
         self._desk = desk
         self._look = look

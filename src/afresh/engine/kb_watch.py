@@ -13,7 +13,8 @@ from afresh.core.watching import Sights, WatchTimes
 from afresh.engine.kb_update import KbUpdate, Part
 from afresh.engine.pause import heard
 from afresh.engine.watch import Watch
-from afresh.ports import Clock, Library, Lookout
+from afresh.ports import Clock, Lookout
+from afresh.store.store import Store
 
 
 class KbWatch:
@@ -23,7 +24,7 @@ class KbWatch:
         self,
         update: KbUpdate,
         settings: KbSettings,
-        store: Library,
+        store: Store,
         lookout: Callable[[Source], Lookout],
         stopping: asyncio.Event,
         clock: Clock,

@@ -20,7 +20,8 @@ from afresh.core.events import Notice
 from afresh.core.model import Listed, RunMode, Source
 from afresh.core.views import RunReport
 from afresh.core.watching import Sights, WatchTimes
-from afresh.ports import Library, Lookout
+from afresh.ports import Lookout
+from afresh.store.store import Store
 
 Look = Callable[[Source, RunMode, Sequence[Listed]], Awaitable[RunReport | None]]
 RETRIES = (1.0, 2.0, 5.0, 15.0)  # seconds until another try where a look could not be had; the last repeats
@@ -32,7 +33,7 @@ class Keeper:
     def __init__(
         self,
         source: Source,
-        store: Library,
+        store: Store,
         lookout: Callable[[Source], Lookout],
         look: Look,
         stopping: asyncio.Event,

@@ -12,7 +12,7 @@ from afresh.core.model import Source, SourceId
 from afresh.core.pictures import DayCount
 from afresh.core.schedule import DueTally
 from afresh.core.views import SourceView
-from afresh.ports import Library
+from afresh.store.store import Store
 
 T = TypeVar("T")
 LARGE = 10_000  # pages, from which on counting takes longer than people wait
@@ -31,7 +31,7 @@ class _Number(NamedTuple):
 class KeptNumbers:
     """A store whose numbers may be some seconds old where a source is large; all else is as it is."""
 
-    def __init__(self, store: Library, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._sizes: dict[SourceId, int] = {}  # pages of sources
@@ -185,6 +185,6 @@ class KeptNumbers:
             self._numbers.pop(key, None)
 
 
-def keeping(store: Library) -> Library:
+def keeping(store: Store) -> Store:
     """A store that counts large sources less often than it is asked."""
-    return cast("Library", KeptNumbers(store))
+    return cast("Store", KeptNumbers(store))

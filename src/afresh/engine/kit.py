@@ -20,7 +20,8 @@ from afresh.engine.offload import Offload
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.engine.telling import Telling
-from afresh.ports import Clock, Lister, Store
+from afresh.ports import Clock, Lister
+from afresh.store.store import Store
 
 
 class Web(Protocol):

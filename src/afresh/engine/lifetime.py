@@ -13,7 +13,8 @@ from pathlib import Path
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Run, RunId, Worker
 from afresh.engine.pause import heard
-from afresh.ports import Clock, Library, Store
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ async def _beat(vigil: Vigil) -> None:
             log.info("the heart missed a beat: %s", error)
 
 
-async def release_gone(store: Library, me: Worker, now: datetime) -> None:
+async def release_gone(store: Store, me: Worker, now: datetime) -> None:
     """Put back what processes of this machine held that are gone."""
     workers = await store.workers()
     gone = {each.name: each.heartbeat_at for each in workers if _is_gone(each, me)}

@@ -12,7 +12,8 @@ from afresh.core.link_score import Answered, AskedLink, Unasked, Weighing, usual
 from afresh.core.model import Run, RunMode, SourceId, Visit
 from afresh.engine.link_guesses import LinkGuesses
 from afresh.failpoints import failpoint
-from afresh.ports import Clock, LinkScorer, Store
+from afresh.ports import Clock, LinkScorer
+from afresh.store.store import Store
 
 T = TypeVar("T")
 REMEMBERED = 200_000  # links with texts that were met in a run; more are looked up once more

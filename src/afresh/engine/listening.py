@@ -2,7 +2,7 @@
 
 import asyncio
 
-from afresh.ports import Store
+from afresh.store.store import Store
 
 FIRST_DEAF, LONGEST_DEAF = 0.05, 1.0  # seconds without an ear for news after having been woken in vain
 

@@ -7,12 +7,12 @@ from afresh.core.freshness import NO_SIGNALS, Signals, plan_looks
 from afresh.core.model import Policy, Source
 from afresh.core.timing import Schedule
 from afresh.core.urls import domain_of
-from afresh.ports import Library
+from afresh.store.store import Store
 
 RUNS = 200  # whose looks tell what the hints of a site are worth
 
 
-async def with_plan(policy: Policy, store: Library, source: Source, schedule: Schedule | None) -> Policy:
+async def with_plan(policy: Policy, store: Store, source: Source, schedule: Schedule | None) -> Policy:
     """The policy of a source; with `auto` each page is looked at as often as it is worth, in the budget."""
     if schedule is None or schedule.budget is None:
         return policy
@@ -29,7 +29,7 @@ async def with_plan(policy: Policy, store: Library, source: Source, schedule: Sc
     return replace(policy, looks=plan, budget_per_run=policy.budget_per_run or looks)
 
 
-async def _signals(store: Library, source: Source) -> Signals:
+async def _signals(store: Store, source: Source) -> Signals:
     """What the dates of sitemaps and feeds were worth in the last runs."""
     counts = [run.counts for run in await store.last_runs(source.id, RUNS)]
     told, told_changes, looks, changes = (

@@ -9,7 +9,7 @@ from afresh.core.model import SourceId
 from afresh.core.scope import Rules
 from afresh.core.traps import ENDLESS, is_vouched_for, pattern_of, shown
 from afresh.core.wording import count
-from afresh.ports import Store
+from afresh.store.store import Store
 
 NOTES = 5  # traps that are named one by one
 

@@ -20,7 +20,7 @@ from afresh.core.pictures import (
 from afresh.core.urls import domain_of
 from afresh.core.views import HostQueue, RunReport, SourceView
 from afresh.engine.report import report_of
-from afresh.ports import Library
+from afresh.store.store import Store
 
 ENDED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
 LAST = 20  # runs among which one that ended is looked for, and one that read everything
@@ -40,7 +40,7 @@ OUTCOMES = (
 )
 
 
-async def calendar(store: Library, sources: Sequence[SourceId], days: int, now: datetime) -> Calendar:
+async def calendar(store: Store, sources: Sequence[SourceId], days: int, now: datetime) -> Calendar:
     """The changes of the last days, day by day."""
     through = now.astimezone(UTC).date()
     since = through - timedelta(days=days - 1)
@@ -48,21 +48,21 @@ async def calendar(store: Library, sources: Sequence[SourceId], days: int, now: 
 
 
 async def recent_changes(
-    store: Library, sources: Sequence[SourceId], days: int, now: datetime
+    store: Store, sources: Sequence[SourceId], days: int, now: datetime
 ) -> dict[SourceId, tuple[int, ...]]:
     """For each source the number of changes on each of the last days."""
     since = now.astimezone(UTC).date() - timedelta(days=days - 1)
     return by_source(await store.changes_by_day(sources, since), sources, since, days)
 
 
-async def site_map(store: Library, source: SourceId, limit: int) -> SiteMap:
+async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
     """The pages nearest to the root, and the links between them."""
     pages, there = await store.map_pages(source, limit)
     links = await store.map_links(source, [page.id for page in pages])
     return map_of(pages, links, there, LINKS)
 
 
-async def hosts_of(store: Library, source: Source | None, now: datetime) -> tuple[HostView, ...]:
+async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
     """The hosts that open runs wait for, of one source or all, and those that rest."""
     runs = [run for run in await store.live_runs() if source is None or run.source_id == source.id]
     queues = list(await store.host_queues([run.id for run in runs], HOSTS))
@@ -93,7 +93,7 @@ def _host(name: str, queue: HostQueue | None, state: HostState | None, now: date
     )
 
 
-async def looks_ahead(store: Library, source: SourceId, now: datetime) -> LooksAhead:
+async def looks_ahead(store: Store, source: SourceId, now: datetime) -> LooksAhead:
     """How many pages are looked at in each of the next hours."""
     return ahead_of(*await store.looks_by_hour(source, now), now.astimezone(UTC), HOURS)
 

@@ -9,13 +9,13 @@ from afresh.core.scope import Rules
 from afresh.core.states import UNFINISHED
 from afresh.core.views import Plan
 from afresh.engine.report import seconds_of
-from afresh.ports import Library
+from afresh.store.store import Store
 
 FINISHED = (RunState.COMPLETED, RunState.PARTIAL, RunState.NEEDS_CONFIRMATION)
 
 
 async def plan_of(
-    store: Library, source: Source, rules: Rules, policy: Policy, now: datetime, wanted_model: str | None
+    store: Store, source: Source, rules: Rules, policy: Policy, now: datetime, wanted_model: str | None
 ) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages_to_look_at(source.id)
@@ -48,7 +48,7 @@ async def plan_of(
     )
 
 
-async def _notes(store: Library, source: Source, others: int) -> tuple[str, ...]:
+async def _notes(store: Store, source: Source, others: int) -> tuple[str, ...]:
     notes = []
     if others:
         addresses = "address without content is" if others == 1 else "addresses without content are"
@@ -61,7 +61,7 @@ async def _notes(store: Library, source: Source, others: int) -> tuple[str, ...]
     return tuple(notes)
 
 
-async def _models(store: Library, wanted: str | None) -> tuple[str, ...]:
+async def _models(store: Store, wanted: str | None) -> tuple[str, ...]:
     """Who makes the vectors of changed text, if that is not the model that is set."""
     serving = await store.serving_model()
     if wanted is None or serving is None or serving.name == wanted:

@@ -22,7 +22,8 @@ from afresh.core.outbox import (
 )
 from afresh.engine.carriers import Carrier
 from afresh.engine.report import report_of
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ LEASE = timedelta(seconds=120)  # after which another takes up what someone was 
 class Postman:
     """Sends what is due."""
 
-    store: Library
+    store: Store
     carriers: Mapping[str, Carrier]
     clock: Clock
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from afresh.core.events import Listener, Remaking, ignore
 from afresh.core.model import SourceId
 from afresh.core.retention import PruneCounts, Retention
-from afresh.ports import Clock, Library, Store
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 PAGES_AT_ONCE = 200  # each with its attempts and changes
 ROWS_AT_ONCE = 2_000
@@ -32,7 +33,7 @@ class Prune:
 
     def __init__(
         self,
-        store: Library,
+        store: Store,
         retention: Retention,
         clock: Clock,
         stopping: asyncio.Event,

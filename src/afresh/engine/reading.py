@@ -14,7 +14,7 @@ from afresh.core.views import OpenedPage, PageView
 from afresh.core.wording import count
 from afresh.engine.settled import if_settled, trouble_with
 from afresh.engine.tools import Tools
-from afresh.ports import Library
+from afresh.store.store import Store
 
 _MAX_MOVES = 10
 Found = tuple[Page, PageView, str, str | None]  # with the name and the version of its source
@@ -31,7 +31,7 @@ def _preferred(found: Sequence[Found]) -> Found:
 
 
 async def open_page(
-    store: Library, url: str, source: SourceId | None, *, former: bool = False
+    store: Store, url: str, source: SourceId | None, *, former: bool = False
 ) -> OpenedPage | None:
     """The page at an address or where it moved to; None if the address is not on record."""
     moves: list[str] = []
@@ -66,7 +66,7 @@ async def open_page(
     )
 
 
-async def near_addresses(store: Library, url: str, source: SourceId | None) -> tuple[str, ...]:
+async def near_addresses(store: Store, url: str, source: SourceId | None) -> tuple[str, ...]:
     """Addresses on record that may be meant instead of one that is not."""
     for clue in clues(url):
         if near := nearest(url, await store.addresses_with(clue, source, limit=_LOOKED_AT)):
@@ -75,7 +75,7 @@ async def near_addresses(store: Library, url: str, source: SourceId | None) -> t
 
 
 async def why_unknown(
-    store: Library,
+    store: Store,
     tools: Tools,
     url: str,
     within: SourceId | None,
@@ -105,7 +105,7 @@ async def why_unknown(
     return f"{url} is linked from {page} but was left out: {reason}"
 
 
-async def _text(store: Library, page: Page, label: str, *, former: bool) -> str:
+async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
     held = await store.held(page.id)
     if former:
         if held.former is None:

@@ -10,7 +10,7 @@ from afresh.core.scope import Rules
 from afresh.core.views import PageView
 from afresh.engine.adding import Check
 from afresh.engine.lifetime import LiveWorkers
-from afresh.ports import Library
+from afresh.store.store import Store
 
 # The keys of a source's settings that are rules; all others are policy.
 RULES = (
@@ -25,7 +25,7 @@ def split(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, 
     return rules, {key: value for key, value in settings.items() if key not in RULES}
 
 
-async def source_of(store: Library, number: int) -> Source:
+async def source_of(store: Store, number: int) -> Source:
     """The source with this number."""
     source = await store.source_by_id(SourceId(number))
     if source is None:
@@ -33,7 +33,7 @@ async def source_of(store: Library, number: int) -> Source:
     return source
 
 
-async def page_of(store: Library, number: int) -> PageView:
+async def page_of(store: Store, number: int) -> PageView:
     """The page with this number."""
     page = await store.page_record(PageId(number))
     if page is None:
@@ -41,7 +41,7 @@ async def page_of(store: Library, number: int) -> PageView:
     return page
 
 
-async def link_of(store: Library, number: int) -> LinkRecord:
+async def link_of(store: Store, number: int) -> LinkRecord:
     """The link with this number."""
     link = await store.link_record(number)
     if link is None:
@@ -49,7 +49,7 @@ async def link_of(store: Library, number: int) -> LinkRecord:
     return link
 
 
-async def check_idle(store: Library, source: Source, alive: LiveWorkers) -> None:
+async def check_idle(store: Store, source: Source, alive: LiveWorkers) -> None:
     """RunBusy, if a run of the source waits for a worker or is under way."""
     for run in await store.live_runs():
         busy = run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.work_on(run))
@@ -59,7 +59,7 @@ async def check_idle(store: Library, source: Source, alive: LiveWorkers) -> None
 
 
 async def change_settings(
-    store: Library,
+    store: Store,
     source: Source,
     settings: Mapping[str, object],
     reset: Sequence[str],
@@ -84,7 +84,7 @@ def checked_settings(
     return rules, policy
 
 
-async def add_page(store: Library, source: Source, rules: Rules, url: str, now: datetime) -> PageView:
+async def add_page(store: Store, source: Source, rules: Rules, url: str, now: datetime) -> PageView:
     """Make an address of a source known, to be looked at when what is due is."""
     why = rules.refusal(url, 1)
     if why is not None:

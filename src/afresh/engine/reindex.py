@@ -14,7 +14,8 @@ from afresh.engine.embedding import Embedding
 from afresh.engine.kit import Chunking
 from afresh.engine.offload import Offload
 from afresh.failpoints import failpoint
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 PAGES = 50  # cut anew in one transaction
 CHUNKS = 512  # embedded at most before the next are read
@@ -27,7 +28,7 @@ ROUNDS = 3  # times that chunks are looked for which runs beside this one brough
 class Remake:
     """The tools to make an index anew: what cuts, what answers now, and what is to answer."""
 
-    store: Library
+    store: Store
     offload: Offload
     chunk: Chunking
     chunker: str  # the version that cuts

@@ -9,13 +9,13 @@ from afresh.core.views import RunReport
 from afresh.engine.lifetime import LiveWorkers
 from afresh.engine.report import report_of
 from afresh.engine.status import live_report
-from afresh.ports import Library
+from afresh.store.store import Store
 
 LISTED = 200  # runs of one source that are looked through
 
 
 async def runs_of(
-    store: Library, sources: Sequence[Source], alive: LiveWorkers, now: datetime
+    store: Store, sources: Sequence[Source], alive: LiveWorkers, now: datetime
 ) -> list[RunReport]:
     """The runs of some sources, newest first."""
     found = [
@@ -26,7 +26,7 @@ async def runs_of(
     return [report for _, report in sorted(found, key=lambda each: each[0], reverse=True)]
 
 
-async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
+async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
     """One run with its source."""
     run = await store.run_by_id(RunId(number))
     source = await store.source_by_id(run.source_id) if run else None
@@ -37,7 +37,7 @@ async def run_and_source(store: Library, number: int) -> tuple[Run, Source]:
     return run, source
 
 
-async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
+async def cancel_run(store: Store, number: int, now: datetime) -> RunReport:
     """Stop a run that waits or is under way, in whatever process; what it has read stays."""
     run, source = await run_and_source(store, number)
     if run.mode is RunMode.SYNC:
@@ -48,7 +48,7 @@ async def cancel_run(store: Library, number: int, now: datetime) -> RunReport:
     return report_of(cancelled, source)
 
 
-async def waits_for_work(store: Library, alive: LiveWorkers) -> bool:
+async def waits_for_work(store: Store, alive: LiveWorkers) -> bool:
     """Whether a run is open that no process works on."""
     return any(
         run.state is RunState.QUEUED or (run.state is RunState.RUNNING and not alive.work_on(run))

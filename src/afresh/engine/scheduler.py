@@ -19,7 +19,8 @@ from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.timetable import next_time
 from afresh.engine.tools import Tools
-from afresh.ports import Clock, Library
+from afresh.ports import Clock
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class Scheduler:
                     if self._syncs is not None:
                         await self._syncs.drain()
 
-    async def _catch_up(self, store: Library) -> None:
+    async def _catch_up(self, store: Store) -> None:
         """Have the external stores of our sources synced, as the last scheduler may have left some undone."""
         if not self._once:
             for source, _ in await scheduled(store, self._tools):
@@ -111,7 +112,7 @@ class Scheduler:
         if self._syncs is not None:
             self._syncs.want(self._tools.sinks_of(source))
 
-    async def _look_around(self, store: Library, vigil: Vigil) -> datetime | None:
+    async def _look_around(self, store: Store, vigil: Vigil) -> datetime | None:
         """Start what is due; when the next time comes."""
         await vigil.reclaim()
         planned = await plan(store, self._tools, self._clock(), self._tell_wrong)
@@ -132,7 +133,7 @@ class Scheduler:
     def _is_ours(self, source: Source) -> bool:
         return not self._labels or not self._labels.isdisjoint((source.label, source.name))
 
-    async def _busy(self, store: Library) -> set[SourceId]:
+    async def _busy(self, store: Store) -> set[SourceId]:
         """Sources with a run that somebody works on, or that was left to workers."""
         alive = {worker.name for worker in await store.workers()}
         return {
@@ -153,13 +154,13 @@ class Scheduler:
             self._waits_for[each.source.id] = each.appointment.slot
             self._listener(Notice(text=f"{each.source.label} is due, but a run of it is still open"))
 
-    async def _start(self, store: Library, vigil: Vigil, each: _Planned) -> None:
+    async def _start(self, store: Store, vigil: Vigil, each: _Planned) -> None:
         held = await store.hold_appointment(each.source.id, each.appointment.next_at, vigil.me.name)
         if held:
             task = asyncio.create_task(self._use(store, vigil.me.name, each))
             self._going[each.source.id] = task
 
-    async def _use(self, store: Library, worker: str, each: _Planned) -> None:
+    async def _use(self, store: Store, worker: str, each: _Planned) -> None:
         """Use the time of a source, whatever comes of it."""
         try:
             await self._run(store, worker, each)
@@ -169,7 +170,7 @@ class Scheduler:
             self._going.pop(each.source.id, None)
             self._moved.set()
 
-    async def _run(self, store: Library, worker: str, each: _Planned) -> None:
+    async def _run(self, store: Store, worker: str, each: _Planned) -> None:
         """Look at a source for its time, and plan the next one; a run that was stopped keeps its time."""
         used = replace(each.appointment, fired_at=self._clock(), outcome=FAILED)
         try:
@@ -222,7 +223,7 @@ class Scheduler:
 
 
 async def plan(
-    store: Library, tools: Tools, now: datetime, wrong: Callable[[Source, str], None]
+    store: Store, tools: Tools, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
     """The sources with a schedule, each with its next time, soonest first; what is not planned yet is."""
     chosen = await scheduled(store, tools, wrong)
@@ -260,7 +261,7 @@ def _untold(source: Source, why: str) -> None:
 
 
 async def scheduled(
-    store: Library, tools: Tools, wrong: Callable[[Source, str], None] = _untold
+    store: Store, tools: Tools, wrong: Callable[[Source, str], None] = _untold
 ) -> list[tuple[Source, Schedule]]:
     """The sources that are looked at by themselves, by label; those with `wrong` settings wait."""
     found = []

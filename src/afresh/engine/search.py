@@ -17,7 +17,8 @@ from afresh.core.query import parse, unquoted, words_of
 from afresh.core.ranking import LEADERS, PULL, fuse, meaning_of, title_bonus
 from afresh.core.versions import is_newer
 from afresh.core.views import Answer, Hit, RunReport
-from afresh.ports import Embedder, Library
+from afresh.ports import Embedder
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -31,7 +32,7 @@ Shown = tuple[Passage, float]  # with its score
 
 
 async def answer(
-    store: Library,
+    store: Store,
     asked: Asked,
     embedder: Embedder | None = None,
     notes: Sequence[str] = (),
@@ -79,7 +80,7 @@ def told_of_check(label: str, report: RunReport) -> list[str]:
     return notes
 
 
-async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
+async def _held(store: Store, asked: Asked) -> Sequence[Match] | None:
     """The chunks that hold what is in quotes; None if nothing is, or words do not count."""
     if asked.mode is Mode.VECTOR or not parse(asked.query).phrases:
         return None
@@ -87,7 +88,7 @@ async def _held(store: Library, asked: Asked) -> Sequence[Match] | None:
 
 
 async def _ranked(
-    store: Library, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
+    store: Store, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
 ) -> Sequence[Match]:
     if held:
         return held if embedder is None else await _fused_with_held(store, asked, embedder, held)
@@ -101,13 +102,13 @@ async def _ranked(
 
 
 async def _fused_with_held(
-    store: Library, asked: Asked, embedder: Embedder, held: Sequence[Match]
+    store: Store, asked: Asked, embedder: Embedder, held: Sequence[Match]
 ) -> Sequence[Match]:
     vector = await embedder.embed_query(asked.query)
     return fuse(held, await store.likeness(embedder.model, vector, [match.chunk for match in held]))
 
 
-async def _fused(store: Library, asked: Asked, embedder: Embedder) -> Sequence[Match]:
+async def _fused(store: Store, asked: Asked, embedder: Embedder) -> Sequence[Match]:
     """Both halves together, twice: the first order tells the second what else the question may mean."""
     found, (vector, near, scored) = await asyncio.gather(
         store.matches(asked.query, asked.within, _width(asked)), _near(store, asked, embedder)
@@ -122,15 +123,13 @@ async def _fused(store: Library, asked: Asked, embedder: Embedder) -> Sequence[M
     return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates), meaning)
 
 
-async def _near(
-    store: Library, asked: Asked, embedder: Embedder
-) -> tuple["Matrix", Nearest, Sequence[Match]]:
+async def _near(store: Store, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest, Sequence[Match]]:
     """The nearest chunks, and how well they match: there may be too many matches to find them that way."""
     vector, near = await _nearest(store, asked, embedder)
     return vector, near, await store.scores(asked.query, [each.chunk for each in near.chunks])
 
 
-async def _nearest(store: Library, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest]:
+async def _nearest(store: Store, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest]:
     vector = await embedder.embed_query(asked.query)
     return vector, await store.nearest(embedder.model, vector, asked.within, _width(asked))
 
@@ -151,7 +150,7 @@ def _width(asked: Asked) -> int:
 
 
 async def _passages(
-    store: Library, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
+    store: Store, asked: Asked, embedder: Embedder | None, held: Sequence[Match] | None
 ) -> list[Shown]:
     """What is shown; asked for again where a page was cut anew between the ranking and the reading."""
     for _ in range(TRIES):
@@ -163,9 +162,7 @@ async def _passages(
     return found
 
 
-async def _best_of_each_page(
-    store: Library, ranked: Sequence[Match], asked: Asked
-) -> tuple[list[Shown], bool]:
+async def _best_of_each_page(store: Store, ranked: Sequence[Match], asked: Asked) -> tuple[list[Shown], bool]:
     """The best passage of each page, or every one if asked for, and whether all that was ranked is there."""
     words, all_there = words_of(asked.query), True
     best: dict[object, Shown] = {}
@@ -191,7 +188,7 @@ def _better(one: Shown, other: Shown) -> Shown:
     return newer[0], max(one[1], other[1])
 
 
-async def _with_context(store: Library, passages: Sequence[Shown], hits: Sequence[Hit]) -> list[Hit]:
+async def _with_context(store: Store, passages: Sequence[Shown], hits: Sequence[Hit]) -> list[Hit]:
     """The hits with what stands around them."""
     chunks = await store.page_chunks(list({passage.page for passage, _ in passages}))
     return [

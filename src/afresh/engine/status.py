@@ -14,13 +14,13 @@ from afresh.engine.lifetime import LiveWorkers, live_workers
 from afresh.engine.report import report_of
 from afresh.engine.settled import max_age_of, trouble_with
 from afresh.engine.tools import Tools
-from afresh.ports import Library
+from afresh.store.store import Store
 
 HOSTS = 10  # whose queues are told one by one
 NAMED = 5  # pages of a source that back off and are told one by one
 
 
-async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: str | None) -> StoreStatus:
+async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str | None) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
     serving = await store.serving_model()
     totals = await store.totals()
@@ -53,7 +53,7 @@ async def status_of(store: Library, tools: Tools, now: datetime, wanted_model: s
     )
 
 
-async def _workers(store: Library, alive: LiveWorkers) -> tuple[WorkerView, ...]:
+async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
     """The processes at work, the oldest first: each is known by a name for every run it works on."""
     held, led = await store.held_by(), defaultdict(list)
     for run in await store.live_runs():
@@ -81,7 +81,7 @@ def _rate(report: RunReport) -> float:
     return report.checked / report.seconds if report.state == RunState.RUNNING and report.seconds else 0.0
 
 
-async def _freshness(store: Library, tools: Tools, now: datetime) -> tuple[Freshness, ...]:
+async def _freshness(store: Store, tools: Tools, now: datetime) -> tuple[Freshness, ...]:
     """How old each source is, what is due in it, and what backs off."""
     sources, oldest = await store.sources(), await store.oldest_checks()
     due = await due_of(store, tools, sources, now)
@@ -92,7 +92,7 @@ async def _freshness(store: Library, tools: Tools, now: datetime) -> tuple[Fresh
 
 
 async def due_of(
-    store: Library, tools: Tools, sources: Sequence[Source], now: datetime
+    store: Store, tools: Tools, sources: Sequence[Source], now: datetime
 ) -> dict[SourceId, DueTally]:
     """For each of some sources how many pages are due, and when the next one will be."""
     tallies = await store.due_tallies(now)
@@ -104,7 +104,7 @@ async def due_of(
 
 
 async def _fresh(
-    store: Library,
+    store: Store,
     source: Source,
     now: datetime,
     oldest: datetime | None,
@@ -123,12 +123,12 @@ async def _fresh(
     )
 
 
-async def alive_workers(store: Library, me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
+async def alive_workers(store: Store, me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
     """Those who really work."""
     return live_workers(await store.workers(), me, lease_seconds, now)
 
 
-async def view_of(store: Library, tools: Tools, source: Source, alive: LiveWorkers) -> SourceView:
+async def view_of(store: Store, tools: Tools, source: Source, alive: LiveWorkers) -> SourceView:
     """A source with its numbers; a run whose process is gone is not shown as running."""
     view = replace(await store.source_view(source), trouble=trouble_with(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
@@ -140,7 +140,7 @@ async def view_of(store: Library, tools: Tools, source: Source, alive: LiveWorke
 
 
 async def whole_view_of(
-    store: Library, tools: Tools, source: Source, alive: LiveWorkers, serving: Model | None
+    store: Store, tools: Tools, source: Source, alive: LiveWorkers, serving: Model | None
 ) -> SourceView:
     """The same with what takes longer to count: chunks that lack vectors of the serving model."""
     view = await view_of(store, tools, source, alive)

@@ -25,7 +25,7 @@ from afresh.engine.sync_runs import SyncRuns
 from afresh.engine.sync_tally import Tally
 from afresh.engine.sync_work import Outlet, SyncWork
 from afresh.failpoints import failpoint
-from afresh.ports import Library
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 class Syncs:
     """What is needed to sync: the store, a worker's life, and someone to tell."""
 
-    store: Library
+    store: Store
     vigil: Vigil
     stopping: asyncio.Event
     listener: Listener

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 
 from afresh.core.copies import Copy
 from afresh.core.model import Run, RunState, SourceId
-from afresh.core.sync_views import DOCUMENTS, DocumentOutcome
+from afresh.core.sync_views import DOCUMENTS, DocumentNote, DocumentOutcome
 from afresh.ports import Clock
-from afresh.ports.sync_runs import DocumentNote, SyncRecords
+from afresh.store.store import Store
 
 
 @dataclass(slots=True, kw_only=True)
 class SyncRuns:
     """Writes down what a sync does, document by document."""
 
-    store: SyncRecords
+    store: Store
     worker: str
     clock: Clock
     sources: frozenset[SourceId]  # that there are: documents of others belong to no run

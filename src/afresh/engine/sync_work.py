@@ -38,8 +38,9 @@ from afresh.engine.sync_listing import Audit, listed
 from afresh.engine.sync_runs import SyncRuns
 from afresh.engine.sync_tally import Tally, is_failed, is_replaced
 from afresh.failpoints import failpoint
-from afresh.ports import Clock, Copies
+from afresh.ports import Clock
 from afresh.ports.sinks import Sink
+from afresh.store.store import Store
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class Outlet:
 class SyncWork:
     """One sync of one store, by the worker that has taken it."""
 
-    store: Copies
+    store: Store
     outlet: Outlet
     worker: str
     store_id: str

@@ -6,7 +6,8 @@ from afresh.core.kb_pages import Told, status_of
 from afresh.core.looks import Body, Gone, Moved, Outcome, Read, Seen
 from afresh.core.model import Claim, Decision
 from afresh.core.text import content_hash
-from afresh.ports import Store, Summarizer
+from afresh.ports import Summarizer
+from afresh.store.store import Store
 
 AT_A_TIME = 4  # summaries that are asked for side by side
 OFFLINE = "offline"

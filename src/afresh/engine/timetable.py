@@ -5,11 +5,11 @@ from datetime import datetime
 from afresh.core.model import Source
 from afresh.core.states import UNFINISHED
 from afresh.core.timing import Schedule
-from afresh.ports import Library
+from afresh.store.store import Store
 
 
 async def next_time(
-    store: Library, source: Source, schedule: Schedule | None, now: datetime
+    store: Store, source: Source, schedule: Schedule | None, now: datetime
 ) -> datetime | None:
     """The next time, overdue or not: now for what never ran or was interrupted, None without a schedule."""
     if schedule is None:

@@ -14,7 +14,8 @@ from afresh.engine.kb_update import Desk
 from afresh.engine.kit import Kit
 from afresh.engine.lifetime import Vigil
 from afresh.engine.reindex import Remake
-from afresh.ports import Embedder, Library, Lookout
+from afresh.ports import Embedder, Lookout
+from afresh.store.store import Store
 
 if TYPE_CHECKING:
     from afresh.config.kb import KbSettings
@@ -96,7 +97,7 @@ class Tools(Protocol):
         """Who this process is as a worker, and how long a silent one counts as alive."""
         ...
 
-    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Library, Vigil]:
+    def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
         ...
 

@@ -9,7 +9,8 @@ from afresh.core.model import Listed, RunMode, Source
 from afresh.core.views import RunReport
 from afresh.core.watching import Sights, WatchTimes
 from afresh.engine.keeper import Keeper, Look
-from afresh.ports import Library, Lookout
+from afresh.ports import Lookout
+from afresh.store.store import Store
 
 AT_A_TIME = 3  # runs side by side, so that a slow list of links holds up no folder
 
@@ -38,7 +39,7 @@ class Watch:
 
     def __init__(
         self,
-        store: Library,
+        store: Store,
         lookout: Callable[[Source], Lookout],
         look: Look,
         stopping: asyncio.Event,

@@ -11,12 +11,12 @@ from afresh.core.labels import parse_label
 from afresh.core.model import Source
 from afresh.core.versions import choose, newest_first
 from afresh.core.views import FoundVersion
-from afresh.ports import Library
+from afresh.store.store import Store
 
 MANY_VERSIONS = 2
 
 
-async def exact_source(store: Library, label: str, *, only: bool = False) -> Source:
+async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
     """The source with this name and version; without a version the newest, or the `only` one there is."""
     name, version = parse_label(label)
     source = await store.find_source(name, version)
@@ -27,7 +27,7 @@ async def exact_source(store: Library, label: str, *, only: bool = False) -> Sou
     return source
 
 
-async def exact_sources(store: Library, label: str) -> list[Source]:
+async def exact_sources(store: Store, label: str) -> list[Source]:
     """The source with this name and version, and all of the library of that name; without one the newest."""
     name, version = parse_label(label)
     library = await _library(store, name)
@@ -40,7 +40,7 @@ async def exact_sources(store: Library, label: str) -> list[Source]:
     return found
 
 
-async def version_note(store: Library, label: str) -> str | None:
+async def version_note(store: Store, label: str) -> str | None:
     """Say which version a name without one means; None where it has just one, or names it."""
     name, _, version = label.partition("@")
     library = [] if version else await _library(store, name)
@@ -60,7 +60,7 @@ def _newest(sources: Sequence[Source], *, only: bool = False) -> Source | None:
     return next((source for source in sources if choice and source.version == choice.version), None)
 
 
-async def best_sources(store: Library, label: str) -> tuple[list[Source], FoundVersion]:
+async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVersion]:
     """The sources that are meant by `react`, `react@18` or `react@^18.2`, and how the version was chosen."""
     name, wanted = parse_label(label)
     sources = await _library(store, name)
@@ -81,7 +81,7 @@ async def best_sources(store: Library, label: str) -> tuple[list[Source], FoundV
     return chosen, found
 
 
-async def _library(store: Library, name: str) -> list[Source]:
+async def _library(store: Store, name: str) -> list[Source]:
     """The sources of one name, and those whose name begins with it and a slash."""
     sources = await store.sources()
     return [source for source in sources if source.name == name or source.name.startswith(f"{name}/")]
@@ -97,7 +97,7 @@ def stand_in_note(found: FoundVersion) -> str | None:
     return f"there is no {asked}: the answer is from {found.source}@{found.version}, the nearest lower"
 
 
-async def _unknown(store: Library, label: str, name: str, version: str | None) -> Unknown:
+async def _unknown(store: Store, label: str, name: str, version: str | None) -> Unknown:
     """What to type instead of a label that names nothing."""
     others = labels_of(await store.sources(name))
     if others:

@@ -1,11 +1,9 @@
-"""What scores links, and what a store keeps of it."""
+"""What scores links."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Protocol
 
-from afresh.core.link_score import Answered, AskedLink, Unasked, Verdict, Weighing
-from afresh.core.model import Run, SourceId
+from afresh.core.link_score import AskedLink, Verdict
 
 
 class LinkScorer(Protocol):
@@ -26,29 +24,3 @@ class LinkScorer(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-class LinkAnswers(Protocol):
-    """What a store keeps of scored links: answers by target and text, and the worth that follows."""
-
-    async def links_seal(self, source: SourceId) -> str | None: ...
-    async def unasked_links(
-        self,
-        source: SourceId,
-        recipe: str,
-        keywords: Sequence[str],
-        among: Sequence[AskedLink] | None = None,
-    ) -> Sequence[Unasked]: ...
-    async def unasked_count(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int: ...
-    async def asked_count(self, source: SourceId) -> int: ...
-    async def keep_answers(
-        self,
-        run: Run,
-        answers: Sequence[Answered],
-        weighing: Weighing,
-        counts: Mapping[str, int],
-        now: datetime,
-    ) -> None: ...
-    async def weigh_links(self, source: SourceId, weighing: Weighing, seal: str | None) -> None: ...
-    async def link_scores(self, source: SourceId) -> Mapping[str, float]: ...
-    async def calls_since(self, moment: datetime) -> int: ...

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from afresh.core.model import Run, RunId, RunMode, RunState, SourceId
 from afresh.core.shown import synced_document
-from afresh.core.sync_views import SYNC_INTERRUPTED, DocumentOutcome, SyncedDocument
-from afresh.ports.sync_runs import DocumentNote
+from afresh.core.sync_views import SYNC_INTERRUPTED, DocumentNote, DocumentOutcome, SyncedDocument
 from afresh.store.copies import wanted_from
 from afresh.store.dialect import Database, Row
 from afresh.store.records import certain, run_from
