@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from bench.freshness import MIXES, fresh_share
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.core.strategies import NOON, law
 
@@ -90,6 +90,8 @@ def test_A28_a_rate_is_found_again_from_irregular_looks_and_the_host_helps_a_new
 
 @law
 @given(st.lists(st.tuples(st.sampled_from("ab"), rhythms), min_size=1, max_size=8), st.floats(1e-6, 1e-2))
+@example([("a", Rhythm(2, 0.0, 1399.0))], 1e-6)
+@example([("a", Rhythm(2, 0.0, 120.0))], 1e-6)
 def test_A28_a_plan_spends_its_budget_and_no_more_unless_pages_would_wait_too_long(
     pages: list[tuple[str, Rhythm]], looks: float
 ) -> None:
