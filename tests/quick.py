@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -26,27 +27,26 @@ IDLE = ("pragma synchronous = off", *DURABLE[1:])  # a process that is killed lo
 def quick() -> Iterator[None]:
     """While stores are made in a moment."""
     with tempfile.TemporaryDirectory(prefix="afresh-quick-") as folder, pytest.MonkeyPatch.context() as patch:
-        empty = Path(folder) / "empty.db"
+        empty, numbers = Path(folder) / "empty.db", count()
         with closing(sqlite3.connect(empty, isolation_level=None)) as connection:
             connection.execute("pragma journal_mode = wal")
             migrate(connection)
+        empty.chmod(0o600)
 
         def ways(path: Path, access: Access) -> tuple[str, ...]:
-            found = ways_in(path, access)
-            if found[0].endswith("mode=rwc"):
-                _place(empty, path)
+            if path.exists():
+                return ways_in(path, access)
+            copy = empty.with_name(f"{os.getpid()}-{next(numbers)}.db")
+            shutil.copy(empty, copy)
+            try:
+                found = ways_in(path, access)
+                if found[0].endswith("mode=rwc"):  # it has just made an empty file
+                    with suppress(OSError):  # on another disk it is filled by migrations
+                        copy.replace(path.resolve())
+            finally:
+                copy.unlink(missing_ok=True)
             return found
 
         patch.setattr(sqlite, "ways_in", ways)
         patch.setattr(sqlite, "PRAGMAS", IDLE)
         yield
-
-
-def _place(empty: Path, path: Path) -> None:
-    """A copy under the name of the new store, at once whole; who was faster has made it."""
-    copy = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with suppress(OSError):
-        shutil.copy(empty, copy)
-        with suppress(FileExistsError):
-            os.link(copy, path)
-    copy.unlink(missing_ok=True)
