@@ -144,10 +144,11 @@ async def live(store: Store, order: Replace, story: list[tuple[str, object, obje
 
 @pytest.fixture
 def _in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the store work in the thread of the test: the examples take a third of the time."""
+    """Let the store work in the thread of the test: it takes half of the time."""
     monkeypatch.setattr(SqliteDatabase, "_on", lambda self, role, work: _at_once(work))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_in_one_thread")
 @pytest.mark.parametrize("order", Replace)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
