@@ -9,6 +9,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from afresh.aio import cancel_late, heard
 from afresh.core.errors import AfreshError, RunBusy, StoreError, UsageError
 from afresh.core.events import Listener, ignore
 from afresh.core.git_address import parse_git
@@ -21,7 +22,6 @@ from afresh.core.states import UNFINISHED
 from afresh.core.views import RunReport
 from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import release_gone
-from afresh.engine.pause import cancel_late, heard
 from afresh.engine.report import report_of
 from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
+from afresh.aio import heard
 from afresh.core.errors import AfreshError, StoreWaits
 from afresh.core.events import Listener, ignore
 from afresh.core.glimpse import Glimpse
@@ -15,7 +16,6 @@ from afresh.core.retention import PruneReport
 from afresh.core.sync_views import DocumentCounts
 from afresh.core.views import RunReport
 from afresh.engine.lifetime import LiveWorkers
-from afresh.engine.pause import heard
 from afresh.engine.prune import Prune
 from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
 from afresh.engine.status import alive_workers, awaited_report

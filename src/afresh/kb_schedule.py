@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
+from afresh.aio import heard
 from afresh.core.cron import Cron
 from afresh.core.errors import StoreWaits, Unknown, UsageError
 from afresh.core.events import Listener, ignore
@@ -18,7 +19,6 @@ from afresh.core.views import NextLook, RunReport, ScheduleView
 from afresh.engine.endings import Endings
 from afresh.engine.following import Following
 from afresh.engine.kb_update import KINDS
-from afresh.engine.pause import heard
 from afresh.engine.records import change_settings
 from afresh.engine.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
 from afresh.engine.timetable import next_time

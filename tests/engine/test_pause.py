@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from afresh.engine.pause import heard
+from afresh.aio import heard
 
 
 @pytest.mark.parametrize("ticks", range(5))

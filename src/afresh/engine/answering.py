@@ -7,9 +7,9 @@ from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from afresh.aio import heard
 from afresh.core.answers import RENEWED, KeptAnswer
 from afresh.core.errors import AfreshError
-from afresh.engine.pause import heard
 from afresh.ports import Clock
 from afresh.store.store import Store
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from afresh.aio import heard
 from afresh.config.kb import KbSettings
 from afresh.core.errors import AfreshError, StoreError, StoreWaits
 from afresh.core.events import Notice
@@ -11,7 +12,6 @@ from afresh.core.model import Listed, RunMode, Source
 from afresh.core.views import RunReport
 from afresh.core.watching import Sights, WatchTimes
 from afresh.engine.kb_update import KbUpdate, Part
-from afresh.engine.pause import heard
 from afresh.engine.watch import Watch
 from afresh.ports import Clock, Lookout
 from afresh.store.store import Store

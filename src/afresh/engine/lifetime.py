@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from afresh.aio import heard
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.model import Run, RunId, Worker
-from afresh.engine.pause import heard
 from afresh.ports import Clock
 from afresh.store.store import Store
 

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from afresh.aio import heard
 from afresh.core.errors import StoreDown, StoreFull, StoreWaits
 from afresh.core.events import Listener, Notice, ignore
-from afresh.engine.pause import heard
 
 T = TypeVar("T")
 FOREVER = float("inf")

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from afresh.aio import heard
 from afresh.core.errors import SinkBusy
-from afresh.engine.pause import heard
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

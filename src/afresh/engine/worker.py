@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from afresh.aio import heard
 from afresh.core.errors import StoreError, StoreWaits
 from afresh.core.events import Notice, Progress, Step
 from afresh.core.looks import Body
@@ -14,7 +15,6 @@ from afresh.engine import journal
 from afresh.engine.kit import Kit
 from afresh.engine.lineup import Lineup
 from afresh.engine.listening import Ear
-from afresh.engine.pause import heard
 from afresh.engine.visit import Waiting, broken_visit, conclude, conclude_last, look
 from afresh.failpoints import failpoint
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
+from afresh.aio import heard
 from afresh.config import Config
 from afresh.core.errors import AfreshError
 from afresh.core.events import Event, Notice
 from afresh.core.sync_views import SyncReport
 from afresh.core.watching import Sight
-from afresh.engine.pause import heard
 from afresh.faces.cli.sync_command import line
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.wire import App

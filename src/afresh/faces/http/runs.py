@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
+from afresh.aio import heard
 from afresh.core.errors import StoreError, Unknown
 from afresh.core.looks import Outcome
 from afresh.core.model import Attempt, RunMode, RunState
 from afresh.core.overview import Held
 from afresh.core.sync_views import DocumentOutcome, SyncedDocument
 from afresh.core.views import RunReport
-from afresh.engine.pause import heard
 from afresh.faces.http.cursors import attempt_cursor, number_cursor, read_attempt, read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute

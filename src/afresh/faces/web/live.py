@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import StreamingResponse
 
+from afresh.aio import heard
 from afresh.core.errors import StoreError
 from afresh.core.model import RunState, Source
 from afresh.core.views import RunReport
-from afresh.engine.pause import heard
 from afresh.faces.http.parts import LARGEST
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.streams import streamed
