@@ -22,9 +22,9 @@ from tests.postgres import Postgres, running
 from afresh.core.decide import decide
 from afresh.core.looks import NotModified
 from afresh.core.model import Claim, Harvest, Run, RunMode, Visit, Worker
-from afresh.engine.patience import Patience, patient
 from afresh.engine.worker import BATCH, TURN
 from afresh.store.open import open_store
+from afresh.store.retry import RetryPolicy
 
 ROOT = "https://h0.example.org/"
 NUMBERS = "with recursive n (i) as (select 1 union all select i + 1 from n where i < {count})"
@@ -77,10 +77,10 @@ async def site_at(url: str, pages: int, hosts: int) -> Site:
     """A new store with a run whose pages all wait."""
     store = await open_store(url)
     now = datetime.now(UTC)
-    source = await store.add_source(
+    source = await store.sources.add(
         name="docs", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now
     )
-    run, _ = await store.start_run(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
+    run, _ = await store.runs.start(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
     await store.close()
     site = Site(url, run)
     await site.fill(pages, hosts)
@@ -95,19 +95,19 @@ def unchanged(claim: Claim) -> Visit:
 
 async def work(site: Site, name: str, barrier: Barrier) -> tuple[int, float]:
     """Claim and commit until nothing is left; how many pages it were, and the processor's time."""
-    store, done = patient(await open_store(site.url), Patience()), 0
+    store, done = (await open_store(site.url)).with_retries(RetryPolicy()), 0
     me = Worker(name=name, host="here", pid=1, heartbeat_at=datetime.now(UTC))
-    await store.join(me)
+    await store.workers.join(me)
     await asyncio.to_thread(barrier.wait)
     began = time.process_time()
     while True:
-        claims = await store.claim(site.run.id, name, datetime.now(UTC), limit=BATCH)
+        claims = await store.queue.claim(site.run.id, name, datetime.now(UTC), limit=BATCH)
         visits = [unchanged(claim) for claim in claims]
         if visits:
             now = datetime.now(UTC)
-            await store.commit(site.run, visits, name, now, limits=LIMITS, keep_body=True)
+            await store.visits.commit(site.run, visits, name, now, limits=LIMITS, keep_body=True)
             done += len(visits)
-        elif (await store.backlog(site.run.id)).open == 0:
+        elif (await store.queue.backlog(site.run.id)).open == 0:
             break
         else:
             await asyncio.sleep(TURN)
@@ -143,11 +143,11 @@ async def claim_times(sites: Sequence[Site]) -> list[float]:
     for _ in range(TIMES):
         for site, store, times in zip(sites, stores, taken, strict=True):
             began = time.perf_counter()
-            claims = await store.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH)
+            claims = await store.queue.claim(site.run.id, "w", datetime.now(UTC), limit=BATCH)
             times.append(1000 * (time.perf_counter() - began))
             assert len(claims) == BATCH, "the queue is long enough"
             visits = [unchanged(claim) for claim in claims]
-            await store.commit(site.run, visits, "w", datetime.now(UTC), limits=LIMITS, keep_body=True)
+            await store.visits.commit(site.run, visits, "w", datetime.now(UTC), limits=LIMITS, keep_body=True)
     for store in stores:
         await store.close()
     return [median(times) for times in taken]

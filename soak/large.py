@@ -90,10 +90,10 @@ def statements(size: Size, source: int, dialect: str) -> Mapping[str, str]:
 async def fill(url: str, size: Size) -> int:
     """Make the source in an empty store; its number."""
     store, now = await open_store(url), datetime.now(UTC)
-    source = await store.add_source(
+    source = await store.sources.add(
         name="large", version=None, kind="web", url=ROOT, rules={}, policy={}, now=now
     )
-    await store.keep_vectors(MODEL, {"none": b"\0\0\0\x3c"}, now)
+    await store.vectors.keep(MODEL, {"none": b"\0\0\0\x3c"}, now)
     await store.close()
     dialect = "sqlite" if url.startswith("sqlite") else "postgres"
     steps = statements(size, source.id, dialect)

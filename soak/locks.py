@@ -16,8 +16,8 @@ from afresh.app import TRY_SECONDS
 from afresh.core.asking import Narrowed
 from afresh.core.errors import StoreError
 from afresh.core.model import Limits
-from afresh.engine.patience import Patience, patient
 from afresh.store.open import open_store
+from afresh.store.retry import RetryPolicy
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -86,8 +86,8 @@ async def search(url: str, number: int, seconds: float) -> Tally:
     store = await _open(url)
     deadline = time.monotonic() + seconds
     while not tally.seconds or time.monotonic() < deadline:
-        await tally.time(store.matches(f"word{number}", Narrowed(), 5))
-        pages = (await store.totals())["pages"]
+        await tally.time(store.search.matches(f"word{number}", Narrowed(), 5))
+        pages = (await store.stats.totals())["pages"]
         if pages < before:
             tally.errors.append(f"{before} pages became {pages}")
         before = pages
@@ -98,7 +98,7 @@ async def search(url: str, number: int, seconds: float) -> Tally:
 
 async def _open(url: str) -> Store:
     store = await open_store(url, wait_seconds=TRY_SECONDS)
-    return patient(store, Patience())
+    return store.with_retries(RetryPolicy())
 
 
 def percentile(seconds: Sequence[float], share: float) -> float:

@@ -86,10 +86,10 @@ async def multiply(server: asyncpg.Connection, table: str, copies: int, hosts: i
 async def grow(url: str, copies: int, vectors: int, hosts: int) -> Site:
     """Fill a store that holds one crawl with many of its kind, all of whose pages wait for a look."""
     store, now = await open_store(url), datetime.now(UTC)
-    source = await store.add_source(
+    source = await store.sources.add(
         name="many", version=None, kind="web", url="https://h0.example.org/", rules={}, policy={}, now=now
     )
-    run, _ = await store.start_run(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
+    run, _ = await store.runs.start(source.id, RunMode.REFRESH, full=False, worker="lead", now=now)
     server = await asyncpg.connect(url)
     try:
         await server.execute("set session_replication_role = replica; set maintenance_work_mem = '512MB'")
@@ -99,7 +99,7 @@ async def grow(url: str, copies: int, vectors: int, hosts: int) -> Site:
             print(f"{table:12} filled in {time.monotonic() - began:5.1f} s", flush=True)
         began = time.monotonic()
         await server.execute("vacuum analyze")
-        await store.forget_vectors(datetime(2000, 1, 1, tzinfo=UTC))  # which makes their index
+        await store.vectors.forget(datetime(2000, 1, 1, tzinfo=UTC))  # which makes their index
         print(f"vectors are indexed after {time.monotonic() - began:5.1f} s", flush=True)
     finally:
         await server.close()

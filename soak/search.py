@@ -97,7 +97,7 @@ async def _fill(file: Path, texts: Sequence[str], number: int, embedder: Embedde
         part = made[at : at + 2_000]
         rows = (await embedder.embed([embedded_text(each.path, each.content) for each in part])).astype("<f2")
         kept = {each.text_hash: row.tobytes() for each, row in zip(part, rows, strict=True)}
-        await store.keep_vectors(FAST, kept, datetime.now(UTC))
+        await store.vectors.keep(FAST, kept, datetime.now(UTC))
     await store.close()
     with closing(sqlite3.connect(file)) as connection, connection:
         _insert(connection, made)

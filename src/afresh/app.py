@@ -39,7 +39,6 @@ from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.looks_plan import with_plan
 from afresh.engine.named import CHUNK, DIFF, EXTRACT, EXTRACT_VISIBLE
 from afresh.engine.offload import Offload
-from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.patterns import Patterns
 from afresh.engine.probe import Probe
 from afresh.engine.steady import Steady
@@ -53,6 +52,7 @@ from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Lister, Lookout
 from afresh.site_tools import aim, fit
 from afresh.store.open import open_store
+from afresh.store.retry import FOREVER, RetryPolicy
 from afresh.store.store import Store
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     arm()
     one_thread()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
-    models = Modelling(config, patient(store, Patience()), clock)
-    return KnowledgeBase(patient(store, Patience()), Workshop(config, store, models, clock), models, clock)
+    models = Modelling(config, store.with_retries(RetryPolicy()), clock)
+    return KnowledgeBase(
+        store.with_retries(RetryPolicy()), Workshop(config, store, models, clock), models, clock
+    )
 
 
 def one_thread() -> None:
@@ -139,8 +141,8 @@ class Workshop(Outlets, Naming):
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Vigil]:
         """The store and the life of a process that works until it is told to stop."""
-        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
-        store = patient(self.store, patience)
+        retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store = self.store.with_retries(retry)
         return store, _vigil(store, pace_for(self.config), Steady(self.clock))
 
     def sees(self, source: Source) -> bool:
@@ -168,10 +170,10 @@ class Workshop(Outlets, Naming):
         own = own.with_overrides({"doubt": False}) if trust else own
         listener = unfailing(listener)
         clock = Steady(self.clock)
-        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
-        store = patient(self.store, patience)
+        retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store = self.store.with_retries(retry)
         offload = self._warm or Offload()
-        current = await store.source_by_id(source.id)
+        current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         for_kb, rules = source.name in KINDS, await rules_at_root(source, own, store)
         reach = await self._reach(rules.root)
@@ -179,9 +181,9 @@ class Workshop(Outlets, Naming):
         looking = Looking(
             own, rules, clock, offload, mark, reach, anonymous=anonymous, full=full, for_kb=for_kb
         )
-        listed = source.kind in ("web", LINKS) and await store.lists_pages(source.id)
+        listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)
         if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
-            listed = listed or bool(await store.kb_pages(source.id))
+            listed = listed or bool(await store.digest.pages(source.id))
         web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
         kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)

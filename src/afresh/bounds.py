@@ -84,5 +84,5 @@ async def rules_at_root(source: Source, own: Config, store: Store) -> Rules:
     rules = rules_for(source, own)
     if source.kind != "web":
         return rules
-    former, aside = await store.root_places(source.id, source.url)
+    former, aside = await store.sources.root_places(source.id, source.url)
     return replace(rules, former=former, aside=aside if aside and rules.refusal(aside, 0) else None)

@@ -52,7 +52,7 @@ async def _sources(origin: str, labels: Sequence[str]) -> dict[str, int]:
     store = await open_store(origin, Access.READ)
     try:
         meant = [await exact_sources(store, label) for label in labels]
-        chosen = [source for sources in meant for source in sources] or await store.sources()
+        chosen = [source for sources in meant for source in sources] or await store.sources.all()
         return {source.label: int(source.id) for source in chosen}
     finally:
         await store.close()

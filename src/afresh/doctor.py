@@ -34,10 +34,10 @@ async def examine(
     config: Config, store: Store, me: Worker, lease_seconds: float, now: datetime
 ) -> list[Finding]:
     """Every check, the good ones too."""
-    workers = await store.workers()
+    workers = await store.workers.all()
     alive = live_workers(workers, me, lease_seconds, now)
     return [
-        *await asyncio.to_thread(_surroundings, config, await store.sources()),
+        *await asyncio.to_thread(_surroundings, config, await store.sources.all()),
         await _store(config, store),
         await _integrity(store),
         await _locks(store, [each.name for each in workers], alive.names),
@@ -124,9 +124,9 @@ def _room(path: Path) -> Finding:
 
 
 async def _store(config: Config, store: Store) -> Finding:
-    detail = f"{_place(config)}, {await store.size_bytes() / 2**20:.1f} MB"
+    detail = f"{_place(config)}, {await store.stats.size_bytes() / 2**20:.1f} MB"
     try:
-        await store.try_to_write()
+        await store.stats.try_to_write()
     except StoreError as trouble:
         fix = "reading goes on; crawl and refresh wait or stop until it can be written to"
         return Finding(check="store", ok=False, detail=f"{detail}: {trouble}", fix=fix)
@@ -135,7 +135,7 @@ async def _store(config: Config, store: Store) -> Finding:
 
 async def _integrity(store: Store) -> Finding:
     try:
-        trouble = await store.integrity()
+        trouble = await store.stats.integrity()
     except StoreDamaged as error:
         trouble = str(error)
     except StoreError as error:
@@ -147,7 +147,7 @@ async def _integrity(store: Store) -> Finding:
 
 
 async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> Finding:
-    gone = (set(known) | await store.lock_owners()) - alive
+    gone = (set(known) | await store.workers.lock_owners()) - alive
     if not gone:
         return Finding(check="workers", ok=True, detail=f"{len(alive)} at work")
     return Finding(
@@ -159,7 +159,7 @@ async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> F
 
 
 async def _doubts(store: Store) -> Finding:
-    views = [await store.source_view(source) for source in await store.sources()]
+    views = [await store.stats.source_view(source) for source in await store.sources.all()]
     odd = [view for view in views if view.doubtful]
     if not odd:
         return Finding(check="content", ok=True, detail="no page shows what is not believed")
@@ -175,9 +175,11 @@ async def _doubts(store: Store) -> Finding:
 
 
 async def _vectors(config: Config, store: Store) -> Finding:
-    if store.no_vectors is not None:
-        return Finding(check="vectors", ok=False, detail="search goes by words alone", fix=store.no_vectors)
-    settings, serving = config.embedding, await store.serving_model()
+    if store.vectors.no_vectors is not None:
+        return Finding(
+            check="vectors", ok=False, detail="search goes by words alone", fix=store.vectors.no_vectors
+        )
+    settings, serving = config.embedding, await store.vectors.serving_model()
     wanted = wanted_model(settings)
     try:
         check_installed(fingerprint(settings) if settings.provider != "none" else "")
@@ -185,7 +187,7 @@ async def _vectors(config: Config, store: Store) -> Finding:
         return Finding(check="vectors", ok=False, detail="search goes by words alone", fix=str(missing))
     if wanted is None:
         return Finding(check="vectors", ok=True, detail="search goes by words alone (embedding.provider)")
-    lack = await store.lack(serving.name if serving else wanted)
+    lack = await store.stats.lack(serving.name if serving else wanted)
     if serving is not None and serving.name != wanted:
         detail = f"{serving.name} answers, but {wanted} is set"
         return Finding(check="vectors", ok=False, detail=detail, fix=_REINDEX)
@@ -199,7 +201,7 @@ async def _vectors(config: Config, store: Store) -> Finding:
 
 
 async def _runs(store: Store, alive: LiveWorkers) -> Finding:
-    runs = await store.live_runs()
+    runs = await store.runs.live()
     waiting = [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]
     if waiting:
         return Finding(
@@ -211,7 +213,7 @@ async def _runs(store: Store, alive: LiveWorkers) -> Finding:
     interrupted = [run for run in runs if not _under_way(run, alive)]
     if not interrupted:
         return Finding(check="runs", ok=True, detail=f"{len(runs)} under way, none interrupted")
-    source = await store.source_by_id(interrupted[0].source_id)
+    source = await store.sources.get(interrupted[0].source_id)
     return Finding(
         check="runs",
         ok=False,
@@ -226,9 +228,9 @@ def _under_way(run: Run, alive: LiveWorkers) -> bool:
 
 async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
     """Whether an external store could be synced, and whether it holds what it is to hold."""
-    check, known = f"sink {name}", await store.sources()
+    check, known = f"sink {name}", await store.sources.all()
     idle = [each for each in settings.sources if not any(is_attached([each], source) for source in known)]
-    record = {each.name: each for each in await store.sink_records()}.get(name)
+    record = {each.name: each for each in await store.copies.sink_records()}.get(name)
     if record is not None and record.error is not None:
         since = f" since {record.failing_since:%Y-%m-%d %H:%M} UTC" if record.failing_since else ""
         fix = f"put that right, then `afresh sync --to {name}` goes on where it was"
@@ -238,13 +240,13 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
         detail = f"sinks.{name}.sources names what is not there: {', '.join(idle)}"
         return Finding(check=check, ok=False, detail=detail, fix=fix)
     attached = [source.id for source in known if is_attached(settings.sources, source)]
-    states = await store.count_copies(name, attached)
+    states = await store.stats.count_copies(name, attached)
     if states.get(PageStatus.ERROR):
         refused = states[PageStatus.ERROR]
         detail = f"{count(refused, 'page was', 'pages were')} refused"
         fix = "`afresh pages NAME --status error` lists them, `afresh why URL` tells the reason"
         return Finding(check=check, ok=False, detail=detail, fix=fix)
-    if stuck := await store.count_stuck(name, attached):
+    if stuck := await store.stats.count_stuck(name, attached):
         detail = f"{count(stuck, 'document is', 'documents are')} stuck"
         detail += f": processed for longer than sinks.{name}.deadline_seconds"
         fix = f"`afresh sync --to {name}` deletes and uploads again"
@@ -255,7 +257,7 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
 
 
 async def _clock(store: Store, now: datetime) -> Finding:
-    latest = await store.latest_moment()
+    latest = await store.workers.latest_moment()
     if latest is None or latest <= now + SKEW:
         return Finding(check="clock", ok=True, detail=f"{now:%Y-%m-%d %H:%M} UTC, not before the last run")
     return Finding(

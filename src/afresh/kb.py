@@ -126,7 +126,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         `follow_move` lets the root of a source lead to another site.
         """
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
-        chosen = [source for sources in meant for source in sources] or list(await self._store.sources())
+        chosen = [source for sources in meant for source in sources] or list(await self._store.sources.all())
         mode = RunMode.DUE if due else RunMode.REFRESH
 
         async def one(source: Source) -> RunReport | None:
@@ -157,7 +157,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     ) -> None:
         """Keep files on this machine fresh until `stop`: what changes is looked at when it changes."""
         meant = {label: await exact_sources(self._store, label) for label in labels}
-        sources = watched_of(meant, await self._store.sources())
+        sources = watched_of(meant, await self._store.sources.all())
 
         async def look(source: Source, mode: RunMode, pages: Sequence[Listed]) -> RunReport:
             return await self._run(source, mode, False, False, False, listener, pages=pages)
@@ -240,7 +240,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """What a search asks for that sources without text cannot give."""
         if not needs_text(query, context=context):
             return []
-        sources = chosen or await self._store.sources()
+        sources = chosen or await self._store.sources.all()
         keeps = self._tools.keeps_text
         return without_text([each.label for each in sources if if_settled(keeps, each) is False], query)
 
@@ -301,7 +301,9 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
         """The links of a source, or of one of its pages, those worth most first."""
         source, on = await self._source(label), page and self._tools.address(page)
         word = keyword and usual(keyword)
-        return await self._store.links(source.id, page=on, keyword=word, min_score=min_score, limit=limit)
+        return await self._store.links.of_source(
+            source.id, page=on, keyword=word, min_score=min_score, limit=limit
+        )
 
     async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]:
         """All attempts to look at an address, source by source, newest first."""
@@ -314,18 +316,18 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def why(self, url: str, *, within: str | None = None) -> Why:
         """The evidence behind the state of a page."""
         source = (await self._source(within)).id if within else None
-        found = await self._store.find_pages(self._tools.address(url), source)
+        found = await self._store.pages.find(self._tools.address(url), source)
         removed = None if found else await explain_removed(self._store, self._tools.address(url), source)
         if removed is not None:
             return removed
         page, view, name, version = found[0] if found else await self._page(url, within)
-        shown = await self._with_its_copies(await self._store.source_by_id(page.source_id), view)
+        shown = await self._with_its_copies(await self._store.sources.get(page.source_id), view)
         return await explain(self._store, page, shown, name, version, self._tools.retention().former_texts)
 
     async def status(self) -> StoreStatus:
         """The store at a glance."""
         status = await status_of(self._store, self._tools, self._clock(), self._models.wanted())
-        return replace(status, sinks=await self.sink_views(await self._store.sources()))
+        return replace(status, sinks=await self.sink_views(await self._store.sources.all()))
 
     async def plan(self, label: str) -> Plan:
         """What a refresh would look at and cost; writes and fetches nothing."""
@@ -337,8 +339,8 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
     async def remove(self, label: str) -> int:
         """Delete a source and its pages; the answer is how many had content. Several versions: name one."""
         source = await exact_source(self._store, label, only=True)
-        pages = await self._store.live_count(source.id)
-        await self._store.remove_source(source.id, self._clock())
+        pages = await self._store.pages.live_count(source.id)
+        await self._store.sources.remove(source.id, self._clock())
         return pages
 
     async def confirm(self, run: int) -> RunReport:
@@ -348,7 +350,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def ready(self) -> None:
         """Whether the store answers; it raises why not."""
-        await self._store.serving_model()
+        await self._store.vectors.serving_model()
 
     async def doctor(self) -> list[Finding]:
         """What is well and what is not, with what to do about it."""
@@ -390,7 +392,7 @@ class KnowledgeBase(Records, Glances, Hooks, Scheduling, Admission, Measures, Pi
 
     async def _page(self, url: str, within: str | None) -> tuple[Page, PageView, str, str | None]:
         source = (await self._source(within)).id if within else None
-        found = await self._store.find_pages(self._tools.address(url), source)
+        found = await self._store.pages.find(self._tools.address(url), source)
         if not found:
             raise UsageError(await self._why_not(self._tools.address(url), source))
         return found[0]

@@ -18,10 +18,11 @@ from afresh.core.access import (
 )
 from afresh.core.errors import UsageError
 from afresh.core.masking import one_line
-from afresh.engine.bounded import BoundedStore, BoundedTools, ReadersTools
+from afresh.engine.bounded import BoundedTools, ReadersTools
 from afresh.engine.tools import Tools
 from afresh.engine.which import exact_sources
 from afresh.ports import Clock
+from afresh.store.scoped import ScopedStore
 from afresh.store.store import Store
 
 RANDOM_BYTES = 32
@@ -49,8 +50,8 @@ class Admission:
         if allowed.everywhere:
             part._tools = cast("Tools", ReadersTools(self._tools, self._store))
         else:
-            store = BoundedStore(self._store, allowed)
-            part._store = cast("Store", store)
+            store = ScopedStore(self._store, allowed)
+            part._store = store
             part._tools = cast("Tools", BoundedTools(self._tools, store))
         return part
 
@@ -69,7 +70,7 @@ class Admission:
             raise UsageError(f"a name has at most {LONGEST_NAME} characters")
         now = self._clock()
         text = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
-        made = await self._store.add_token(
+        made = await self._store.access.add_token(
             name=one_line(name),
             digest=digest_of(text),
             scope=scope,
@@ -88,16 +89,16 @@ class Admission:
 
     async def tokens(self) -> list[Token]:
         """All tokens, in the order in which they were made."""
-        return list(await self._store.tokens())
+        return list(await self._store.access.tokens())
 
     async def revoke_token(self, token: int) -> None:
         """Make a token useless at once."""
-        if not await self._store.revoke_token(token, self._clock()):
+        if not await self._store.access.revoke_token(token, self._clock()):
             raise UsageError(f"there is no token {token}; `afresh token list` shows them")
 
     async def has_tokens(self) -> bool:
         """Whether a token was ever made: from then on one is asked for."""
-        return await self._store.has_tokens()
+        return await self._store.access.has_tokens()
 
     async def admitted(self, text: str) -> Allowed | None:
         """What the holder of a token may do; None if it is unknown, revoked or expired."""
@@ -109,21 +110,21 @@ class Admission:
         if token is None or self._as_far_as(token) is None:
             return None
         login, now = secrets.token_urlsafe(RANDOM_BYTES), self._clock()
-        await self._store.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
+        await self._store.access.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
         return login
 
     async def logged_in(self, login: str) -> Allowed | None:
         """What a login allows: as much as its token, and no longer."""
-        return self._as_far_as(await self._store.token_of_login(digest_of(login), self._clock()))
+        return self._as_far_as(await self._store.access.token_of_login(digest_of(login), self._clock()))
 
     async def log_out(self, login: str) -> None:
         """End a login."""
-        await self._store.end_login(digest_of(login))
+        await self._store.access.end_login(digest_of(login))
 
     async def _token(self, text: str) -> Token | None:
         if not text.startswith(PREFIX) or len(text) > LONGEST:
             return None
-        return await self._store.token_of(digest_of(text))
+        return await self._store.access.token_of(digest_of(text))
 
     def _as_far_as(self, token: Token | None) -> Allowed | None:
         """What a token allows, if it is good."""

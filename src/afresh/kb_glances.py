@@ -44,7 +44,7 @@ class Glances(Work):
     async def sources(self) -> list[SourceView]:
         """All sources with their numbers."""
         alive = await self._alive()
-        return await self._counted(await self._store.sources(), alive)
+        return await self._counted(await self._store.sources.all(), alive)
 
     async def version_note(self, label: str) -> str | None:
         """Say which version a name without one means, where there are several."""
@@ -62,7 +62,7 @@ class Glances(Work):
 
     async def shown(self, sources: Sequence[Source]) -> list[SourceView]:
         """Some sources with their numbers."""
-        alive, serving = await self._alive(), await self._store.serving_model()
+        alive, serving = await self._alive(), await self._store.vectors.serving_model()
         return [await self._shown(source, alive, serving) for source in sources]
 
     async def _shown(self, source: Source, alive: LiveWorkers, serving: Model | None) -> SourceView:
@@ -75,7 +75,7 @@ class Glances(Work):
     async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
-        serving = await self._store.serving_model()
+        serving = await self._store.vectors.serving_model()
         model = serving.name if serving else None
         due, views = await asyncio.gather(  # both count many rows: a store may do so at once
             due_of(self._store, self._tools, sources, now), self._counted(sources, alive)
@@ -90,15 +90,15 @@ class Glances(Work):
 
     async def sums(self) -> Mapping[str, int]:
         """How many pages and passages there are in all sources."""
-        totals = await self._store.totals()
+        totals = await self._store.stats.totals()
         return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
 
     async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
         """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
         alive, now = await self._alive(), self._clock()
         found = []
-        for run in await self._store.live_runs():
-            source = await self._store.source_by_id(run.source_id)
+        for run in await self._store.runs.live():
+            source = await self._store.sources.get(run.source_id)
             if source is not None and sees(source.label):
                 report = live_report(run, source, alive, now)
                 found += [(source, report)] if report.state in SHOWN else []
@@ -112,7 +112,7 @@ class Glances(Work):
     async def _glance(
         self, source: Source, alive: LiveWorkers, now: datetime, view: SourceView, tally: DueTally
     ) -> SourceGlance:
-        last = await self._store.last_runs(source.id, LAST)
+        last = await self._store.runs.last(source.id, LAST)
         if view.trouble is None:
             view = replace(view, next_time=await self._next_time(source))
         return SourceGlance(
@@ -133,7 +133,7 @@ class Glances(Work):
         kind, url = recognise(target)
         now, own = self._clock(), split(settings)
         self._tools.check_settings(*own)
-        known = await self._store.find_source_by_url(url, None)
+        known = await self._store.sources.find_by_url(url, None)
         source = known or Source(
             id=SourceId(0),
             name=name_for(url, kind),
@@ -201,7 +201,7 @@ class Glances(Work):
         brake = settled[1] if settled else Policy()
         if run.state is not RunState.NEEDS_CONFIRMATION:
             return Held(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
-        doomed = await self._store.doomed(source.id)
+        doomed = await self._store.pages.doomed(source.id)
         pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
         shown = tuple(
             HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
@@ -211,5 +211,5 @@ class Glances(Work):
 
     async def passages(self, page: int) -> list[PassageView]:
         """The pieces of a page that are searched, in the order of its text."""
-        found = (await self._store.page_chunks([PageId(page)])).get(PageId(page), ())
+        found = (await self._store.search.page_chunks([PageId(page)])).get(PageId(page), ())
         return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]

@@ -69,7 +69,7 @@ class Hooks(Work):
         """The sources that a webhook is for; those of files and links are looked at by whoever keeps them."""
         return [
             source
-            for source in await self._store.sources()
+            for source in await self._store.sources.all()
             if source.name not in KINDS and concerns(source.label)
         ]
 
@@ -98,7 +98,7 @@ class Hooks(Work):
             url = self._tools.web_address(typed)
         except AfreshError:
             return []
-        pages = await self._store.find_pages(url)
+        pages = await self._store.pages.find(url)
         known = [(sources[page.source_id], url) for page, *_ in pages if page.source_id in sources]
         return known or [(site, url) for site, rules in sites if rules.refusal(url, 1) is None]
 
@@ -106,7 +106,7 @@ class Hooks(Work):
         self, hook: str, delivery: str, wishes: Sequence[tuple[Source, str]], unknown: int = 0
     ) -> Heard:
         asked = list({(source.id, url) for source, url in wishes})
-        if not await self._store.take_delivery(hook, delivery, asked, self._clock()):
+        if not await self._store.messages.take_delivery(hook, delivery, asked, self._clock()):
             return Heard(state="known")
         labels = tuple(dict.fromkeys(source.label for source, _ in wishes))
         pages = len({url for _, url in asked if url})
@@ -137,7 +137,7 @@ class Hooks(Work):
 
     async def letters(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
         """Messages to others and what became of them, newest first."""
-        return list(await self._store.letters(state=state, limit=limit))
+        return list(await self._store.messages.letters(state=state, limit=limit))
 
     async def look_as_wished(
         self, *, listener: Listener = ignore, put_off: PutOff | None = None
@@ -146,12 +146,12 @@ class Hooks(Work):
 
         Who calls again and again hands on who is `put_off`: sources that cannot be looked at now.
         """
-        wishes = sorted(await self._store.wishes(), key=lambda wish: (wish.source_id, wish.at))
+        wishes = sorted(await self._store.messages.wishes(), key=lambda wish: (wish.source_id, wish.at))
         groups = [(number, list(each)) for number, each in groupby(wishes, key=lambda wish: wish.source_id)]
         ripe = [(number, own) for number, own in groups if self._is_ripe(own)]
         if not ripe:
             return []
-        runs = {run.source_id: run for run in await self._store.live_runs() if _is_open(run)}
+        runs = {run.source_id: run for run in await self._store.runs.live() if _is_open(run)}
         resting = {} if put_off is None else put_off
         reports = await side_by_side(
             [
@@ -170,7 +170,7 @@ class Hooks(Work):
         self, number: SourceId, wishes: Sequence[Wish], run: Run | None, put_off: PutOff, listener: Listener
     ) -> RunReport | None:
         """Look at what is wished of a source; None: it waits."""
-        source = await self._store.source_by_id(number)
+        source = await self._store.sources.get(number)
         if source is None or self._stopping.is_set():
             return None
         try:
@@ -187,7 +187,7 @@ class Hooks(Work):
             return None
         put_off.pop(number, None)
         if report is not None:
-            await self._store.fulfil(wishes)
+            await self._store.messages.fulfil(wishes)
         return report
 
     async def _fulfilled(
@@ -208,14 +208,14 @@ class Hooks(Work):
         """Leave a refresh to workers; None: it goes on with a run that may have looked before the message."""
         now = self._clock()
         await release_gone(self._store, self._tools.identity()[0], now)
-        run, resumed = await self._store.start_run(
+        run, resumed = await self._store.runs.start(
             source.id, RunMode.REFRESH, full=False, worker=None, now=now
         )
         return None if resumed and _has_begun(run) else replace(report_of(run, source), seconds=0.0)
 
     async def look_at(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
         """Look at some pages of a source now."""
-        known = {item.url: item for item in await self._store.on_record_at(source.id, list(urls))}
+        known = {item.url: item for item in await self._store.listings.on_record_at(source.id, list(urls))}
         pages = [known.get(url) or Listed(url, 1) for url in urls]
         return await self._run(source, RunMode.CHECK, False, False, False, listener, pages=pages)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from afresh.core.model import RunState
 from afresh.core.states import UNFINISHED
-from afresh.engine.kept import KeptNumbers, keeping
 from afresh.engine.status import alive_workers
 from afresh.engine.tools import Tools
 from afresh.ports import Clock
+from afresh.store.cached_stats import CachedStats
 from afresh.store.store import Store
 
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "deleted", "moved", "failed", "refused")
@@ -42,7 +42,7 @@ class Sums:
         """The sums at this moment."""
         async with self.turn:
             found, after, closed = Counter[str](), self.through, True
-            while rows := await store.counts_of_runs(after, MOST):
+            while rows := await store.stats.counts_of_runs(after, MOST):
                 for number, state, counts in rows:
                     closed = closed and state not in (*UNFINISHED, RunState.NEEDS_CONFIRMATION)
                     if closed:
@@ -64,14 +64,14 @@ class Measures:
 
     def keep_numbers(self) -> None:
         """Count large sources less often than somebody asks; for a process that stays."""
-        if not isinstance(self._store, KeptNumbers):
-            self._store = keeping(self._store)
+        if not isinstance(self._store.stats, CachedStats):
+            self._store.stats = CachedStats(self._store)
 
     async def figures(self) -> Figures:
         """The numbers of the store."""
-        counts, totals = await self._sums.now(self._store), await self._store.totals()
+        counts, totals = await self._sums.now(self._store), await self._store.stats.totals()
         alive = await alive_workers(self._store, *self._tools.identity(), self._clock())
-        load = await self._store.workload(alive.names)
+        load = await self._store.stats.workload(alive.names)
         names = ("sources", "pages", "chunks", "doubtful")
         return Figures(
             totals={
@@ -81,7 +81,7 @@ class Measures:
             },
             outcomes={name: counts[name] for name in OUTCOMES},
             sums={name: counts[name] for name in SUMS},
-            runs=await self._store.runs_by_state(),
-            copies=await self._store.copies_by_state(),
-            letters=await self._store.count_letters(),
+            runs=await self._store.stats.runs_by_state(),
+            copies=await self._store.stats.copies_by_state(),
+            letters=await self._store.messages.count_letters(),
         )

@@ -26,7 +26,7 @@ class Pictures(RunsOnRecord):
         return await pictures.recent_changes(self._store, meant, days, self._clock())
 
     async def _numbers_of(self, sources: Sources) -> list[SourceId]:
-        return [each.id for each in await self._store.sources()] if sources is None else list(sources)
+        return [each.id for each in await self._store.sources.all()] if sources is None else list(sources)
 
     async def site_map(self, source: Source, *, limit: int = NODES) -> SiteMap:
         """The pages of a source and the links between them, those nearest to the root first."""

@@ -41,7 +41,7 @@ class Records(Work):
 
     async def all_sources(self) -> Sequence[Source]:
         """Every source, by name and version."""
-        return await self._store.sources()
+        return await self._store.sources.all()
 
     async def source(self, number: int) -> Source:
         """One source."""
@@ -62,7 +62,7 @@ class Records(Work):
         Without `keep` it is removed again if its first run reads nothing.
         """
         kind, url = self._tools.recognise_from_afar(target)
-        known = {source.id for source in await self._store.sources()}
+        known = {source.id for source in await self._store.sources.all()}
         rules, policy = split(settings)
         check, now = self._tools.check_settings, self._clock()
         own = {"by_operator": False, "keep": keep, "again": again}
@@ -100,7 +100,7 @@ class Records(Work):
         renames = (name, version) != (source.name, source.version)
         if renames:
             check_label(source, name, version)
-            tokens = list(await self._store.tokens())
+            tokens = list(await self._store.access.tokens())
             notes = check_tokens(tokens, source, name, version, now, by_operator=by_operator)
         root = source.url
         if url is not None:
@@ -115,7 +115,7 @@ class Records(Work):
                 self._store, source, name, version, root, now, by_operator=by_operator
             )
         if settings or reset:
-            await self._store.replace_rules(source.id, rules, policy, now)
+            await self._store.sources.replace_rules(source.id, rules, policy, now)
         return await source_of(self._store, source.id), notes
 
     async def start(self, source: Source, mode: RunMode | None = None, *, full: bool = False) -> RunReport:
@@ -128,7 +128,7 @@ class Records(Work):
     async def page(self, number: int) -> PageView:
         """One page with its copies."""
         view = await page_of(self._store, number)
-        return await self._with_its_copies(await self._store.source_by_id(view.source_id), view)
+        return await self._with_its_copies(await self._store.sources.get(view.source_id), view)
 
     async def add_page(self, source: Source, url: str) -> PageView:
         """Make an address known and have it looked at: by the run that is open, or by one of what is due."""
@@ -142,19 +142,19 @@ class Records(Work):
     async def set_next_look(self, number: int, at: datetime) -> PageView:
         """Set when a page is looked at next."""
         await page_of(self._store, number)
-        if not await self._store.look_at(PageId(number), at, self._clock()):
+        if not await self._store.pages.check_at(PageId(number), at, self._clock()):
             raise RunBusy(f"page {number} is part of a run that is open: try again when it is over")
         return await self.page(number)
 
     async def drop_page(self, number: int) -> None:
         """Take a page out of the index now; it comes back if a later run finds it."""
-        if not await self._store.drop_page(PageId(number), self._clock()):
+        if not await self._store.pages.drop(PageId(number), self._clock()):
             raise Unknown(f"there is no page {number} in the index")
 
     async def attempts(self, number: int, *, below: int | None, limit: int) -> list[Attempt]:
         """The attempts of a page, newest first."""
         await page_of(self._store, number)
-        return list(await self._store.attempt_records(PageId(number), below=below, limit=limit))
+        return list(await self._store.history.attempts(PageId(number), below=below, limit=limit))
 
     async def attempts_of_run(
         self,
@@ -168,7 +168,7 @@ class Records(Work):
         await self.run_source(number)
         if after is not None and outcome not in (None, after.outcome):
             raise UsageError(f"cursor: it is one of {after.outcome}: ask for that outcome, or leave it out")
-        found = self._store.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
+        found = self._store.history.attempts_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
     async def documents_of_run(
@@ -176,7 +176,7 @@ class Records(Work):
     ) -> list[SyncedDocument]:
         """What a sync did about documents, as it left each and as it is now."""
         await self.run_source(number)
-        found = self._store.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
+        found = self._store.copies.documents_of_run(RunId(number), outcome=outcome, after=after, limit=limit)
         return list(await found)
 
     async def link_list(
@@ -189,7 +189,7 @@ class Records(Work):
     ) -> list[LinkRecord]:
         """Links with the pages they stand on, those worth most first."""
         known = replace(which, keyword=usual(which.keyword) if which.keyword else None)
-        return list(await self._store.link_records(sources, known, after=after, limit=limit))
+        return list(await self._store.links.records(sources, known, after=after, limit=limit))
 
     async def link(self, number: int) -> LinkRecord:
         """One link."""
@@ -197,7 +197,7 @@ class Records(Work):
 
     async def add_link(self, page: int, url: str, text: str) -> LinkRecord:
         """Put a link on a page, until the links of the page change."""
-        made = await self._store.add_link(PageId(page), self._tools.web_address(url), text)
+        made = await self._store.links.add(PageId(page), self._tools.web_address(url), text)
         if made is None:
             raise Unknown(f"there is no page {page}")
         return await link_of(self._store, made)
@@ -219,20 +219,20 @@ class Records(Work):
             if score is None and keywords:
                 weights = self._tools.keywords(await source_of(self._store, link.source_id))
                 score = total_score(keywords, weights)
-        await self._store.set_link(number, score, comment, keywords)
+        await self._store.links.set_worth(number, score, comment, keywords)
         return await link_of(self._store, number)
 
     async def remove_link(self, number: int) -> None:
         """Take a link off all pages, until the links of one change."""
-        if not await self._store.remove_link(number):
+        if not await self._store.links.remove(number):
             raise Unknown(f"there is no link {number} on any page")
 
     async def run_list(
         self, sources: Sources, *, state: RunState | None = None, below: int | None, limit: int
     ) -> list[RunReport]:
         """Runs as far as they are, newest first."""
-        by_id = {source.id: source for source in await self._store.sources()}
-        runs = await self._store.run_records(sources, state=state, below=below, limit=limit)
+        by_id = {source.id: source for source in await self._store.sources.all()}
+        runs = await self._store.runs.records(sources, state=state, below=below, limit=limit)
         alive, now = await self._alive(), self._clock()
         owned = [(run, by_id.get(run.source_id)) for run in runs]
         return [live_report(run, source, alive, now) for run, source in owned if source is not None]
@@ -267,7 +267,7 @@ class Records(Work):
         limit: int,
     ) -> list[ChangeView]:
         """Changes, newest first."""
-        found = self._store.change_records(sources, run=run, url=url, kind=kind, below=below, limit=limit)
+        found = self._store.history.changes(sources, run=run, url=url, kind=kind, below=below, limit=limit)
         return list(await found)
 
     async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | Turn:

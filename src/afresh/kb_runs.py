@@ -40,7 +40,7 @@ class RunsOnRecord(Syncing):
     async def runs(self, label: str | None = None) -> list[RunReport]:
         """The latest runs of all sources, or of those a label means, newest first."""
         sources: Sequence[Source] = (
-            await exact_sources(self._store, label) if label else await self._store.sources()
+            await exact_sources(self._store, label) if label else await self._store.sources.all()
         )
         return await runs_of(self._store, sources, await self._alive(), self._clock())
 
@@ -50,7 +50,7 @@ class RunsOnRecord(Syncing):
         report = awaited_report(run, source, await self._alive(), self._clock())
         if report.documents is None or run.state is not RunState.RUNNING:
             return report
-        return replace(report, documents=DocumentCounts(**await self._store.count_documents(run.id)))
+        return replace(report, documents=DocumentCounts(**await self._store.copies.count_documents(run.id)))
 
     async def cancel(self, number: int) -> RunReport:
         """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""
@@ -74,12 +74,14 @@ class RunsOnRecord(Syncing):
     ) -> PruneReport:
         """Remove what is past its retention now; `kept` takes the place of settings of these names."""
         began, retention = self._clock(), replace(self._tools.retention(), **(kept or {}))
-        counts = await self._store.count_prunable(retention.at(began))
+        counts = await self._store.retention.count_prunable(retention.at(began))
         if not dry_run:
             work = Prune(self._store, retention, self._clock, self._stopping, listener, expected=counts)
             counts = await work.run()
         stopped = self._stopping.is_set()
-        freed = await self._store.reclaim_space() if vacuum and not dry_run and not stopped else None
+        freed = (
+            await self._store.retention.reclaim_space() if vacuum and not dry_run and not stopped else None
+        )
         return PruneReport(
             dry_run=dry_run,
             complete=not stopped,

@@ -139,7 +139,9 @@ class Scheduling(Work):
             with suppress(StoreWaits):  # told to stop while the database was away
                 while not self._stopping.is_set():
                     ended = await endings.look()
-                    sources = [each for each in await store.sources() if each.id in ended] if ended else []
+                    sources = (
+                        [each for each in await store.sources.all() if each.id in ended] if ended else []
+                    )
                     wanted = {name for source in sources for name in self._tools.sinks_of(source)}
                     following.want(wanted.intersection(names) if looks % EVERY_LOOK else names)
                     looks += 1
@@ -161,7 +163,7 @@ class Scheduling(Work):
         for source in meant:
             self._tools.check_settings(source.rules, {**source.policy, **policy})
         for source in meant:
-            await self._store.add_source(
+            await self._store.sources.add(
                 name=source.name,
                 version=source.version,
                 kind=source.kind,
@@ -213,7 +215,7 @@ class Scheduling(Work):
     ) -> list[NextLook]:
         """The pages of a source that are due, in the order of their turn; on request all that wait."""
         now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
-        found = await self._store.next_looks(
+        found = await self._store.due.next_checks(
             source.id, now, max_age, everything=everything, after=after, limit=limit
         )
         moments = [(page, due_at(page, now, max_age)) for page in found]
@@ -224,12 +226,12 @@ class Scheduling(Work):
     async def _meant(self, labels: Sequence[str]) -> list[Source]:
         """The sources that are named, or all."""
         if not labels:
-            return list(await self._store.sources())
+            return list(await self._store.sources.all())
         return [source for label in labels for source in await exact_sources(self._store, label)]
 
     async def _views(self, pairs: Sequence[tuple[Source, Schedule]]) -> list[ScheduleView]:
-        planned = {each.source: each for each in await self._store.appointments()}
-        alive = {worker.name for worker in await self._store.workers()}
+        planned = {each.source: each for each in await self._store.schedules.appointments()}
+        alive = {worker.name for worker in await self._store.workers.all()}
         return [await self._view(*pair, planned.get(pair[0].id), alive) for pair in pairs]
 
     async def _view(
@@ -239,7 +241,7 @@ class Scheduling(Work):
         if planned is not None and planned.rule != schedule.key:
             planned = None
         next_at = planned.next_at if planned else await next_time(self._store, source, schedule, now)
-        last = await self._store.last_runs(source.id, 1)
+        last = await self._store.runs.last(source.id, 1)
         age = self._tools.bounds(source)[1].max_age_seconds
         return ScheduleView(
             source=source.name,
@@ -253,6 +255,6 @@ class Scheduling(Work):
             last_run=last[0].id if last else None,
             last_state=str(last[0].state) if last else None,
             budget=f"{schedule.budget.looks}/{schedule.budget.unit}" if schedule.budget else None,
-            due=(await self._store.due_tally(source.id, now, age)).due,
+            due=(await self._store.stats.due_tally(source.id, now, age)).due,
             source_id=source.id,
         )

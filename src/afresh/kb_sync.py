@@ -86,7 +86,7 @@ class Syncing:
         """The pages of a source and how each stands in a store that is to hold them."""
         if sink not in self._at_least_one(source):
             raise UsageError(f"{sink} is no external store that is to hold {source.label}")
-        return list(await self._store.pages_copied(sink, source.id, state=state, after=after, limit=limit))
+        return list(await self._store.copies.pages(sink, source.id, state=state, after=after, limit=limit))
 
     async def pages(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
@@ -96,9 +96,9 @@ class Syncing:
         source = await exact_source(self._store, label)
         sinks = list(self._tools.sinks_of(source))
         if not sinks or which.status is None:
-            views = await self._store.pages(source.id, which, limit=limit)
+            views = await self._store.pages.of_source(source.id, which, limit=limit)
             return await self._with_copies({source.id: sinks}, views)
-        views = await self._store.pages(source.id, replace(which, status=None, everything=True))
+        views = await self._store.pages.of_source(source.id, replace(which, status=None, everything=True))
         shown = await self._with_copies({source.id: sinks}, views)
         return [view for view in shown if view.status is which.status][:limit]
 
@@ -112,14 +112,14 @@ class Syncing:
         limit: int,
     ) -> list[PageView]:
         """Pages in the order of their numbers, with their copies; with `url` just those at that address."""
-        which, there = in_usual_words(which), await self._store.sources()
+        which, there = in_usual_words(which), await self._store.sources.all()
         meant = {each.id: list(self._tools.sinks_of(each)) for each in there if _is_among(each.id, sources)}
         if url is not None:
-            found = [view for _, view, _, _ in await self._store.find_pages(url) if view.source_id in meant]
+            found = [view for _, view, _, _ in await self._store.pages.find(url) if view.source_id in meant]
             views = await self._with_copies(meant, sorted(found, key=lambda view: view.id))
             return [view for view in views if view.id > after and which.fits(view)][:limit]
         if which.status is None or not any(meant.values()):
-            views = list(await self._store.page_records(sources, which, after=after, limit=limit))
+            views = list(await self._store.pages.records(sources, which, after=after, limit=limit))
         else:
             views = await self._by_copies(meant, which, after, limit)
         return await self._with_copies(meant, views)
@@ -132,9 +132,9 @@ class Syncing:
         for source, sinks in meant.items():
             groups.setdefault(tuple(sinks), []).append(source)
         parts = [
-            await self._store.pages_by_copies(sinks, held, which, after=after, limit=limit)
+            await self._store.copies.pages_by_state(sinks, held, which, after=after, limit=limit)
             if sinks
-            else await self._store.page_records(held, which, after=after, limit=limit)
+            else await self._store.pages.records(held, which, after=after, limit=limit)
             for sinks, held in groups.items()
         ]
         return sorted((view for part in parts for view in part), key=lambda view: view.id)[:limit]
@@ -146,7 +146,7 @@ class Syncing:
         held = [view.id for view in views if sinks.get(view.source_id)]
         copies: dict[PageId | None, list[Wanted]] = {}
         for first in range(0, len(held), PART):
-            for each in await self._store.copies_of_pages(held[first : first + PART]):
+            for each in await self._store.copies.of_pages(held[first : first + PART]):
                 copies.setdefault(each.copy.page_id, []).append(each)
         return [
             with_copies(view, sinks.get(view.source_id, ()), copies.get(view.id, ()))
@@ -170,12 +170,12 @@ class Syncing:
                 attached.setdefault(name, []).append(source.id)
         if not kinds:
             return ()
-        records = {record.name: record for record in await self._store.sink_records()}
+        records = {record.name: record for record in await self._store.copies.sink_records()}
         views = []
         for name in sorted(kinds):
-            states = await self._store.count_copies(name, attached[name])
+            states = await self._store.stats.count_copies(name, attached[name])
             record = records.get(name)
-            stuck = await self._store.count_stuck(name, attached[name])
+            stuck = await self._store.stats.count_stuck(name, attached[name])
             view = SinkView(sink=name, kind=kinds[name], states=dict(sorted(states.items())), stuck=stuck)
             views.append(view if record is None else _as_recorded(view, record))
         return tuple(views)

@@ -69,7 +69,7 @@ class Work(RunsOnRecord):
         """Leave another look at some sources or all, or at what is `due`, to workers."""
         meant = [await exact_sources(self._store, label) for label in dict.fromkeys(labels)]
         chosen = [source for sources in meant for source in sources] or [
-            source for source in await self._store.sources() if source.name not in KINDS
+            source for source in await self._store.sources.all() if source.name not in KINDS
         ]
         mode, reports = RunMode.DUE if due else RunMode.REFRESH, []
         for source in chosen:
@@ -94,7 +94,7 @@ class Work(RunsOnRecord):
             raise UsageError(f"{source.label} is read by `afresh init-kb`, as the settings of kb say")
         now = self._clock()
         await release_gone(self._store, self._tools.identity()[0], now)
-        run, _ = await self._store.start_run(source.id, mode, full=full, worker=None, now=now, slot=slot)
+        run, _ = await self._store.runs.start(source.id, mode, full=full, worker=None, now=now, slot=slot)
         return replace(report_of(run, source), seconds=0.0)
 
     async def work(

@@ -16,9 +16,9 @@ from afresh.engine.embedding import BATCH, Embedding
 from afresh.engine.journal import unfailing
 from afresh.engine.named import CHUNK
 from afresh.engine.offload import Offload
-from afresh.engine.patience import FOREVER, Patience, patient
 from afresh.engine.reindex import Remake
 from afresh.ports import Caller, Clock, Embedder, LinkScorer, Summarizer
+from afresh.store.retry import FOREVER, RetryPolicy
 from afresh.store.store import Store
 
 if TYPE_CHECKING:
@@ -60,21 +60,21 @@ class Modelling:
 
     async def _unsaid(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Return notes; say once that the store cannot hold vectors, and only where they are wanted."""
-        missing = self._store.no_vectors
+        missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)
         others = tuple(note for note in notes if note != missing)
         if self.wanted() is None:
             return others
         try:
-            first = await self._store.is_first_notice("vectors", self._clock())
+            first = await self._store.vectors.is_first_notice("vectors", self._clock())
         except StoreError:  # a store that may only be read cannot remember it
             first = True
         return (*others, missing) if first else others
 
     async def _unmade(self, model: str) -> tuple[str, ...]:
         """What to do where text is indexed that no model has made vectors of."""
-        lack = await self._store.lack(model)
+        lack = await self._store.stats.lack(model)
         return ("answered by words alone: run `afresh reindex` to search by meaning",) if lack.number else ()
 
     @asynccontextmanager
@@ -132,7 +132,7 @@ class Modelling:
         settings = self._config.ai
         if self._day is None or not self._day.runs:
             limit = settings.budget_per_day
-            spent = await self._store.calls_since(self._clock() - DAY) if limit is not None else 0
+            spent = await self._store.link_scores.calls_since(self._clock() - DAY) if limit is not None else 0
             self._day = Day(limit, spent)
         day = self._day
         day.runs += 1
@@ -152,8 +152,8 @@ class Modelling:
     @asynccontextmanager
     async def for_remake(self, listener: Listener, stopping: asyncio.Event) -> AsyncIterator[Remake]:
         """The tools to make an index anew from stored text."""
-        patience = Patience(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
-        store, offload = patient(self._store, patience), Offload()
+        retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
+        store, offload = self._store.with_retries(retry), Offload()
         async with self._chosen(store) as (_, acting, wanted, _):
             both = acting is not None and wanted is not None and acting.model != wanted.model
             serving = self._embedding(acting if both else None, store)
@@ -189,10 +189,10 @@ class Modelling:
         from afresh.models.chosen import Chosen, chosen
 
         store = store or self._store
-        if store.no_vectors is not None:
-            yield Chosen(notes=(store.no_vectors,))
+        if store.vectors.no_vectors is not None:
+            yield Chosen(notes=(store.vectors.no_vectors,))
             return
-        settings, serving = self._config.embedding, await store.serving_model()
+        settings, serving = self._config.embedding, await store.vectors.serving_model()
         caller = self._caller(settings.address, MAX_VECTORS_BYTES) if settings.address else None
         try:
             yield chosen(settings, serving.name if serving else None, caller)

@@ -24,12 +24,12 @@ from afresh.core.outbox import Target
 from afresh.core.reconcile import Times
 from afresh.engine.carriers import Carrier, PlainNotice, SignedPost
 from afresh.engine.lifetime import Vigil
-from afresh.engine.patience import Patience, patient
 from afresh.engine.postman import Postman
 from afresh.engine.sync import Syncs, is_attached
 from afresh.engine.sync_work import Outlet
 from afresh.ports import Clock
 from afresh.ports.sinks import Sink
+from afresh.store.retry import RetryPolicy
 from afresh.store.store import Store
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Outlets(ABC):
         )
         carriers = {target.name: self._carrier(target, client) for target in self.targets()}
         try:
-            yield Postman(store=patient(self.store, Patience()), carriers=carriers, clock=self.clock)
+            yield Postman(store=self.store.with_retries(RetryPolicy()), carriers=carriers, clock=self.clock)
         finally:
             await client.close()
 

@@ -1,6 +1,5 @@
 """reStructuredText, with what Sphinx adds to it."""
 
-# ruff: noqa: E501 - samples stand as they would be written
 import time
 from textwrap import dedent
 

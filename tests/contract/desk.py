@@ -94,7 +94,7 @@ class Desk:
         cls, store: Store, clock: FrozenClock, name: str = "docs", version: str | None = None
     ) -> "Desk":
         """A desk for a source of this name."""
-        source = await store.add_source(
+        source = await store.sources.add(
             name=name, version=version, kind="web", url=ROOT, rules={}, policy={}, now=clock()
         )
         return cls(store, clock, source)
@@ -114,16 +114,16 @@ class Desk:
     async def join(self, pid: int = 1) -> None:
         """Make the worker known."""
         worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
-        await self.store.join(worker)
+        await self.store.workers.join(worker)
 
     async def beat(self, pid: int = 1) -> None:
         """Let the worker's heart beat."""
         worker = Worker(name=self.worker, host="here", pid=pid, heartbeat_at=self.clock())
-        await self.store.beat(worker)
+        await self.store.workers.beat(worker)
 
     async def begin(self, mode: RunMode = RunMode.CRAWL, *, full: bool = False) -> bool:
         """Start or go on with a run; whether it goes on."""
-        self.current, resumed = await self.store.start_run(
+        self.current, resumed = await self.store.runs.start(
             self.source.id, mode, full=full, worker=self.worker, now=self.clock()
         )
         return resumed
@@ -131,12 +131,12 @@ class Desk:
     async def enqueue(self, *paths: str, depth: int = 0) -> int:
         """Queue paths as the source's own listing would."""
         listed = [Listed(at(path), depth) for path in paths]
-        return await self.store.enqueue(self.run, listed, self.limits, self.clock())
+        return await self.store.queue.enqueue(self.run, listed, self.limits, self.clock())
 
     async def claim(self, limit: int = 1000, run: Run | None = None) -> list[Claim]:
         """Take work."""
         wanted = (run or self.run).id
-        return list(await self.store.claim(wanted, self.worker, self.clock(), limit=limit))
+        return list(await self.store.queue.claim(wanted, self.worker, self.clock(), limit=limit))
 
     def visit(self, claim: Claim, seen: Seen) -> Visit:
         """The visit that the engine would hand in for what was seen."""
@@ -145,7 +145,7 @@ class Desk:
 
     async def commit(self, *visits: Visit, keep_body: bool | None = None) -> list[str]:
         """Hand in visits; the addresses of those that were taken."""
-        written = await self.store.commit(
+        written = await self.store.visits.commit(
             self.run,
             visits,
             self.worker,
@@ -166,7 +166,7 @@ class Desk:
 
     async def missing(self) -> list[Page]:
         """The pages that no way leads to, counted for this run."""
-        unreached = await self.store.unreached(self.source.id, ROOT, 20)
+        unreached = await self.store.pages.unreached(self.source.id, ROOT, 20)
         return [decide_missing(page, self.run.id, self.policy) for page in unreached]
 
     async def sweep(self) -> Run:
@@ -174,7 +174,7 @@ class Desk:
         missing = await self.missing()
         dropped = [
             page
-            for page, target in await self.store.doomed(self.source.id, missing)
+            for page, target in await self.store.pages.doomed(self.source.id, missing)
             if may_drop(page, target, self.run.id)
         ]
         return await self.finish(missing=missing, dropped=dropped)
@@ -190,14 +190,14 @@ class Desk:
         """Close the run."""
         run = await self.reload()
         ending = Ending(state=state, counts=run.counts, error=error, missing=missing, dropped=dropped)
-        return await self.store.finish_run(run, ending, self.clock())
+        return await self.store.runs.finish(run, ending, self.clock())
 
     async def crawl(self, site: Mapping[str, Seen], mode: RunMode = RunMode.CRAWL) -> list[str]:
         """A whole run over the site as it is now; the addresses in the order they were looked at."""
         self.clock.advance(60)
         await self.begin(mode)
         await self.enqueue("")
-        await self.store.enqueue_known(self.run, self.limits, self.clock())
+        await self.store.queue.enqueue_known(self.run, self.limits, self.clock())
         self.clock.advance(1)
         seen = await self.look(site)
         await self.sweep()
@@ -207,26 +207,26 @@ class Desk:
 
     async def reload(self) -> Run:
         """The run as it is stored."""
-        run = await self.store.run_by_id(self.run.id)
+        run = await self.store.runs.get(self.run.id)
         assert run is not None
         return run
 
     async def page(self, path: str) -> Page:
         """The page behind a path."""
-        [(page, *_)] = await self.store.find_pages(at(path), self.source.id)
+        [(page, *_)] = await self.store.pages.find(at(path), self.source.id)
         return page
 
     async def attempts(self, path: str) -> list[Attempt]:
         """The history of a path, oldest first."""
-        return list(reversed(await self.store.history((await self.page(path)).id)))
+        return list(reversed(await self.store.history.of_page((await self.page(path)).id)))
 
     async def changes(self, *, run: int | None = None, limit: int = 1000) -> list[ChangeView]:
         """What changed in any source, newest first."""
-        return list(await self.store.change_records(None, run=run, limit=limit))
+        return list(await self.store.history.changes(None, run=run, limit=limit))
 
     async def urls(self) -> list[str]:
         """The pages with content, sorted."""
-        pages = await self.store.pages(self.source.id)
+        pages = await self.store.pages.of_source(self.source.id)
         return sorted(page.url for page in pages if page.content_hash is not None)
 
 

@@ -28,24 +28,26 @@ async def check(desk: Desk, path: str, seen: Seen, state: RunState = RunState.CO
     await desk.begin(RunMode.CHECK)
     await desk.enqueue(path)
     assert await desk.look({path: seen}) == [at(path)]
-    doomed = [page for page, _ in await desk.store.doomed(desk.source.id) if page.doomed_by == desk.run.id]
+    doomed = [
+        page for page, _ in await desk.store.pages.doomed(desk.source.id) if page.doomed_by == desk.run.id
+    ]
     await desk.finish(state, dropped=doomed if state is RunState.COMPLETED else ())
 
 
 async def test_a_check_leaves_the_times_and_runs_of_its_source_alone(crawled: Desk) -> None:
     store, source = crawled.store, crawled.source.id
-    before = await store.source_view(await _source(crawled))
-    last = (await store.last_runs(source, 9))[0]
+    before = await store.stats.source_view(await _source(crawled))
+    last = (await store.runs.last(source, 9))[0]
     await check(crawled, "a", NotModified())
-    view = await store.source_view(await _source(crawled))
+    view = await store.stats.source_view(await _source(crawled))
     assert (view.crawl_time, view.last_run, view.last_mode) == (before.crawl_time, last.id, "crawl")
-    assert [run.id for run in await store.last_runs(source, 9)] == [last.id]
+    assert [run.id for run in await store.runs.last(source, 9)] == [last.id]
     assert (await crawled.page("a")).checked_at == crawled.clock()
     assert (await crawled.page("b")).checked_at != crawled.clock()
 
 
 async def _source(desk: Desk) -> Source:
-    found = await desk.store.source_by_id(desk.source.id)
+    found = await desk.store.sources.get(desk.source.id)
     assert found is not None
     return found
 
@@ -53,7 +55,7 @@ async def _source(desk: Desk) -> Source:
 async def test_a_check_is_not_the_look_that_a_schedule_waits_for(crawled: Desk) -> None:
     slot = crawled.clock() - timedelta(seconds=1)
     await check(crawled, "a", NotModified())
-    run, resumed = await crawled.store.start_run(
+    run, resumed = await crawled.store.runs.start(
         crawled.source.id, RunMode.DUE, full=False, worker="w1", now=crawled.clock(), slot=slot
     )
     assert (run.mode, resumed) == (RunMode.DUE, False)
@@ -61,20 +63,22 @@ async def test_a_check_is_not_the_look_that_a_schedule_waits_for(crawled: Desk) 
 
 async def test_new_links_of_a_check_wait_for_the_next_run(crawled: Desk) -> None:
     store, source = crawled.store, crawled.source.id
-    await store.close_frontier(source, "rules", 20)
+    await store.links.close_frontier(source, "rules", 20)
     await check(crawled, "a", read("Apples and more", "", "new"))
-    assert await store.find_pages(at("new")) == []
-    assert await store.frontier_is_open(source, "rules") == (True, False)
-    assert [listed.url for listed in await store.frontier(source)] == [at("new")]
+    assert await store.pages.find(at("new")) == []
+    assert await store.links.frontier_is_open(source, "rules") == (True, False)
+    assert [listed.url for listed in await store.queue.frontier(source)] == [at("new")]
     await crawled.begin(RunMode.REFRESH)
-    await store.enqueue(crawled.run, await store.frontier(source), crawled.limits, crawled.clock())
+    await store.queue.enqueue(
+        crawled.run, await store.queue.frontier(source), crawled.limits, crawled.clock()
+    )
     assert at("new") in [claim.page.url for claim in await crawled.claim()]
 
 
 async def test_a_check_that_leads_nowhere_new_opens_nothing(crawled: Desk) -> None:
-    await crawled.store.close_frontier(crawled.source.id, "rules", 20)
+    await crawled.store.links.close_frontier(crawled.source.id, "rules", 20)
     await check(crawled, "a", read("Apples, ripe"))
-    assert await crawled.store.frontier_is_open(crawled.source.id, "rules") == (False, False)
+    assert await crawled.store.links.frontier_is_open(crawled.source.id, "rules") == (False, False)
 
 
 async def test_a_check_waits_for_nobody(crawled: Desk) -> None:
@@ -94,8 +98,8 @@ async def test_a_check_that_died_is_given_up_and_nobody_goes_on_with_it(crawled:
     await crawled.begin(RunMode.CHECK)
     await crawled.enqueue("a")
     await crawled.claim()
-    assert await crawled.store.live_runs() == [], "nobody is asked to go on with it"
-    await crawled.store.reclaim([crawled.worker], crawled.clock())
+    assert await crawled.store.runs.live() == [], "nobody is asked to go on with it"
+    await crawled.store.workers.reclaim([crawled.worker], crawled.clock())
     died, other = crawled.run, crawled.beside(crawled.store, "w2")
     assert not await other.begin(mode)
     assert other.run.id != died.id
@@ -111,11 +115,11 @@ async def test_a_check_forgives_nothing_and_supersedes_nothing(crawled: Desk) ->
     await crawled.look({"b": Gone()})
     held = await crawled.finish(RunState.NEEDS_CONFIRMATION)
     await check(crawled, "a", NotModified())
-    run = await crawled.store.run_by_id(held.id)
+    run = await crawled.store.runs.get(held.id)
     assert run is not None
     assert run.state is RunState.NEEDS_CONFIRMATION
     assert (await crawled.page("b")).doomed_by == held.id
-    assert [run.id for run in await crawled.store.live_runs()] == [held.id]
+    assert [run.id for run in await crawled.store.runs.live()] == [held.id]
 
 
 async def test_a_failed_check_forgives_its_own_marks(crawled: Desk) -> None:

@@ -59,7 +59,7 @@ async def test_what_is_not_due_is_not_claimed(desk: Desk) -> None:
     await desk.crawl({"": read("Root")})
     await desk.begin()
     assert await _addresses(desk) == []
-    backlog = await desk.store.backlog(desk.run.id)
+    backlog = await desk.store.queue.backlog(desk.run.id)
     assert (backlog.open, backlog.held, backlog.next_at) == (0, 0, None)
 
 
@@ -73,12 +73,12 @@ async def test_only_rows_of_the_run_are_claimed(desk: Desk) -> None:
 async def test_the_backlog_tells_what_is_open_held_and_next(desk: Desk) -> None:
     await _started(desk)
     now = desk.clock()
-    assert (await desk.store.backlog(desk.run.id)).next_at == now
+    assert (await desk.store.queue.backlog(desk.run.id)).next_at == now
     await desk.claim(2)
-    backlog = await desk.store.backlog(desk.run.id)
+    backlog = await desk.store.queue.backlog(desk.run.id)
     assert (backlog.open, backlog.held, backlog.next_at) == (3, 2, now)
     await desk.claim(1)
-    assert (await desk.store.backlog(desk.run.id)).next_at is None
+    assert (await desk.store.queue.backlog(desk.run.id)).next_at is None
 
 
 # ---- one worker per host
@@ -157,14 +157,14 @@ async def test_a_host_that_comes_from_another_worker_is_told_from_one_that_stays
     [first] = await desk.claim(1)
     [second] = await desk.claim(1)
     assert (first.arrived, second.arrived) == (False, False), "nobody looked at it before"
-    await desk.store.release("w1", desk.clock())
+    await desk.store.workers.release("w1", desk.clock())
     later = desk.beside(desk.store, "w2")
     assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
 async def test_B16_hosts_of_which_enough_is_claimed_are_passed_over(desk: Desk) -> None:
     await _started(desk, "", "a", OTHER)
-    claims = await desk.store.claim(
+    claims = await desk.store.queue.claim(
         desk.run.id, "w1", desk.clock(), limit=9, crowded=frozenset({"docs.example.org"})
     )
     assert [claim.page.url for claim in claims] == [OTHER]
@@ -174,12 +174,12 @@ async def test_B16_hosts_of_which_enough_is_claimed_are_passed_over(desk: Desk) 
 async def test_F19_F20_a_claim_whose_answer_was_lost_is_not_lost(desk: Desk) -> None:
     """The server is restarted between commit and answer: who asks again gets what it holds, as if new."""
     await _started(desk, *(f"p{n}" for n in range(6)))
-    fresh = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
-    held = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
+    fresh = await desk.store.queue.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
+    held = await desk.store.queue.claim_again(desk.run.id, "w1", desk.clock(), limit=2)
     assert [claim.crawl_id for claim in held] == [claim.crawl_id for claim in fresh]
     assert [claim.arrived for claim in held] == [True, True], "another may have asked the host a moment ago"
     desk.clock.advance(1)
-    [later] = await desk.store.claim_again(desk.run.id, "w1", desk.clock(), limit=1)
+    [later] = await desk.store.queue.claim_again(desk.run.id, "w1", desk.clock(), limit=1)
     assert later.crawl_id not in {claim.crawl_id for claim in held}
     assert len(await desk.commit(*[desk.visit(claim, read("Text")) for claim in (*held, later)])) == 3
 
@@ -249,9 +249,9 @@ async def test_B7_F28_a_host_belongs_to_its_worker_until_that_leaves_or_is_taken
     desk.clock.advance(100 * LEASE)
     assert await _addresses(second) == []
     await desk.commit(desk.visit(claim, read("One")))
-    assert await desk.store.lock_owners() == {"w1"}, "who held a host and is gone is found by it"
-    await desk.store.reclaim(["w1"], desk.clock())
-    assert await desk.store.lock_owners() == set()
+    assert await desk.store.workers.lock_owners() == {"w1"}, "who held a host and is gone is found by it"
+    await desk.store.workers.reclaim(["w1"], desk.clock())
+    assert await desk.store.workers.lock_owners() == set()
     assert len(await _addresses(second)) == 2
 
 
@@ -261,7 +261,7 @@ async def test_a_worker_that_left_is_not_waited_for(desk: Desk) -> None:
     second = desk.beside(desk.store, "w2")
     [claim] = await desk.claim(1)
     assert await _addresses(second) == []
-    await second.store.release("w2", desk.clock())
+    await second.store.workers.release("w2", desk.clock())
     await desk.commit(desk.visit(claim, read("One")))
     assert len(await _addresses(desk)) == 2
 
@@ -273,7 +273,7 @@ async def test_a_host_taken_from_a_dead_worker_is_not_handed_to_a_former_waiter(
     await desk.claim(1)
     assert await _addresses(second) == []
     third = desk.beside(desk.store, "w3")
-    await desk.store.reclaim(["w1"], desk.clock())
+    await desk.store.workers.reclaim(["w1"], desk.clock())
     assert len(await _addresses(third, 1)) == 1
     assert len(await _addresses(third, 1)) == 1, "it waits for nobody"
 
@@ -282,7 +282,7 @@ async def test_a_released_host_is_free_at_once(desk: Desk) -> None:
     await _started(desk)
     second = desk.beside(desk.store, "w2")
     await desk.claim(1)
-    await desk.store.release("w1", desk.clock())
+    await desk.store.workers.release("w1", desk.clock())
     assert len(await _addresses(second)) == 3
 
 
@@ -291,7 +291,7 @@ async def test_a_released_host_is_free_at_once(desk: Desk) -> None:
 
 async def test_F75_a_paused_host_rests_for_every_worker_exactly_so_long(desk: Desk) -> None:
     await _started(desk, "", OTHER)
-    await desk.store.pause_host("docs.example.org", desk.clock() + timedelta(seconds=30))
+    await desk.store.queue.pause_host("docs.example.org", desk.clock() + timedelta(seconds=30))
     assert await _addresses(desk) == [OTHER]
     desk.clock.advance(29.9)
     assert await _addresses(desk.beside(desk.store, "w2")) == []
@@ -302,8 +302,8 @@ async def test_F75_a_paused_host_rests_for_every_worker_exactly_so_long(desk: De
 async def test_F75_a_shorter_pause_does_not_end_a_longer_one(desk: Desk) -> None:
     await _started(desk)
     now = desk.clock()
-    await desk.store.pause_host("docs.example.org", now + timedelta(seconds=60))
-    await desk.store.pause_host("docs.example.org", now + timedelta(seconds=5))
+    await desk.store.queue.pause_host("docs.example.org", now + timedelta(seconds=60))
+    await desk.store.queue.pause_host("docs.example.org", now + timedelta(seconds=5))
     desk.clock.advance(59)
     assert await _addresses(desk) == []
     desk.clock.advance(2)
@@ -313,8 +313,8 @@ async def test_F75_a_shorter_pause_does_not_end_a_longer_one(desk: Desk) -> None
 async def test_a_pause_survives_the_worker_that_asked_for_it(desk: Desk) -> None:
     await _started(desk)
     await desk.claim(1)
-    await desk.store.pause_host("docs.example.org", desk.clock() + timedelta(seconds=60))
-    await desk.store.release("w1", desk.clock())
+    await desk.store.queue.pause_host("docs.example.org", desk.clock() + timedelta(seconds=60))
+    await desk.store.workers.release("w1", desk.clock())
     assert await _addresses(desk.beside(desk.store, "w2")) == []
 
 
@@ -330,14 +330,14 @@ async def test_claims_given_back_wait_as_before(desk: Desk) -> None:
     """Neither an attempt nor a crash: nobody looked."""
     await _started(desk, "", "a")
     first, second = await desk.claim()
-    await desk.store.give_back([second], desk.worker, desk.clock())
+    await desk.store.queue.give_back([second], desk.worker, desk.clock())
     assert [claim.page.url for claim in await desk.claim()] == [second.page.url]
-    assert len(await desk.store.history(second.page.id)) == 1
+    assert len(await desk.store.history.of_page(second.page.id)) == 1
     assert len(await desk.commit(desk.visit(first, read("Text")))) == 1
 
 
 async def test_F75_a_backlog_is_due_when_its_host_has_rested(desk: Desk) -> None:
     await _started(desk, "", "a")
     until = desk.clock() + timedelta(seconds=90)
-    await desk.store.pause_host("docs.example.org", until)
-    assert (await desk.store.backlog(desk.run.id)).next_at == until
+    await desk.store.queue.pause_host("docs.example.org", until)
+    assert (await desk.store.queue.backlog(desk.run.id)).next_at == until

@@ -27,17 +27,17 @@ async def test_A1_A6_a_new_page_is_stored_whole(desk: Desk) -> None:
     assert page.content_hash is not None
     assert page.links_hash is not None
     assert page.checked_at == page.changed_at == page.last_scraped == now
-    assert (await desk.store.held(page.id)).markdown == "Apples grow here"
+    assert (await desk.store.pages.content(page.id)).markdown == "Apples grow here"
     [hit] = await search(desk.store, "apples")
     assert (hit.url, hit.title, hit.checked_at, hit.changed_at) == (at("a"), "Apples", now, now)
 
 
 async def test_C6_one_time_stamps_source_pages_and_links_of_a_run(desk: Desk) -> None:
     await desk.crawl(SITE)
-    source = await desk.store.source_by_id(desk.source.id)
+    source = await desk.store.sources.get(desk.source.id)
     assert source is not None
-    pages = await desk.store.pages(desk.source.id)
-    links = await desk.store.links(desk.source.id)
+    pages = await desk.store.pages.of_source(desk.source.id)
+    links = await desk.store.links.of_source(desk.source.id)
     stamps = {source.crawl_time, *(page.crawl_time for page in pages), *(link.crawl_time for link in links)}
     assert stamps == {desk.run.started_at}
     assert {page.last_seen for page in pages} == {desk.run.started_at}
@@ -45,14 +45,14 @@ async def test_C6_one_time_stamps_source_pages_and_links_of_a_run(desk: Desk) ->
 
 async def _index(desk: Desk) -> tuple[list[Hit], list[LinkView], object, object]:
     """Everything a reader of the index can see but check times, of which the row's own time is one."""
-    pages = await desk.store.pages(desk.source.id, ALL_PAGES)
+    pages = await desk.store.pages.of_source(desk.source.id, ALL_PAGES)
     hits = [
         replace(hit, checked_at=None, seen_at=None)
         for word in ("root", "apples")
         for hit in await search(desk.store, word)
     ]
-    links = [replace(link, crawl_time=None) for link in await desk.store.links(desk.source.id)]
-    texts = [await desk.store.held(page.id) for page in pages]
+    links = [replace(link, crawl_time=None) for link in await desk.store.links.of_source(desk.source.id)]
+    texts = [await desk.store.pages.content(page.id) for page in pages]
     times = ("checked_at", "crawl_time", "last_seen", "last_scraped", "next_look", "updated_at")
     looks: dict[str, Any] = dict.fromkeys(times)
     still = [replace(page, **looks) for page in pages]
@@ -128,7 +128,7 @@ async def test_A5_A24_changed_content_is_replaced_together_with_its_etag(desk: D
     assert after.changed_at == desk.clock()
     assert await search(desk.store, "apples") == []
     assert [hit.url for hit in await search(desk.store, "pears")] == [at("a")]
-    assert (await desk.store.held(after.id)).markdown == "Pears grow here"
+    assert (await desk.store.pages.content(after.id)).markdown == "Pears grow here"
     assert (await desk.page("c")).depth == 2
     [change] = await desk.changes(run=desk.run.id)
     assert (change.kind, change.url, change.at) == (ChangeKind.CHANGED, at("a"), desk.clock())
@@ -157,7 +157,7 @@ async def test_B2_B11_a_failure_touches_no_content_and_is_told_by_the_attempt(
     assert after.last_seen == page.last_seen
     asked_to_wait = getattr(seen, "retry_after", None) is not None
     assert (after.failures, after.checked_at) == (0 if asked_to_wait else 1, desk.clock())
-    latest, following, _, attempts = await desk.store.evidence(after)
+    latest, following, _, attempts = await desk.store.history.evidence(after)
     assert latest is not None
     assert (latest.outcome, latest.status_code, latest.error_message) == (
         seen.outcome,
@@ -220,7 +220,7 @@ async def test_B4_a_retry_is_a_new_row_of_the_same_run(desk: Desk) -> None:
     first, second = await desk.attempts("")
     assert (second.run_id, second.outcome) == (desk.run.id, None)
     assert second.scheduled_for > desk.clock()
-    backlog = await desk.store.backlog(desk.run.id)
+    backlog = await desk.store.queue.backlog(desk.run.id)
     assert (backlog.open, backlog.next_at) == (1, second.scheduled_for)
     assert await desk.claim() == []
     desk.clock.set(second.scheduled_for)
@@ -288,11 +288,11 @@ async def test_A22_a_commit_that_breaks_leaves_nothing_and_can_be_repeated(desk:
     assert await desk.reload() == run
     assert await desk.attempts("") == rows
     assert await desk.changes() == []
-    assert await desk.store.find_pages(at("a")) == []
+    assert await desk.store.pages.find(at("a")) == []
 
     assert await desk.commit(good, bad) == [at(""), at("other")]
     assert {claim.page.url for claim in await desk.claim()} == {at("a"), at("b")}
-    assert {link.url: link.page_count for link in await desk.store.links(desk.source.id)} == {
+    assert {link.url: link.page_count for link in await desk.store.links.of_source(desk.source.id)} == {
         at("a"): 2,
         at("b"): 2,
     }

@@ -82,8 +82,8 @@ async def test_200_commits_of_4_writers_are_all_kept(open_another: Open, clock: 
     run = await desks[0].reload()
     assert (run.counts["checked"], run.counts["new"], run.counts["chunks_made"]) == (200, 200, 200)
     assert run.queued == 201, "the page that all of them link to is queued once"
-    assert len(await desks[0].store.pages(desks[0].source.id)) == 201
-    [link] = await desks[1].store.links(desks[1].source.id)
+    assert len(await desks[0].store.pages.of_source(desks[0].source.id)) == 201
+    [link] = await desks[1].store.links.of_source(desks[1].source.id)
     assert link.page_count == 200
     assert len(await desks[2].changes(limit=1000)) == 200
 
@@ -113,9 +113,9 @@ async def test_a_reader_sees_a_commit_of_another_process_whole(
     reader = await open_another()
     await writer.crawl({"": read("Root", "a"), "a": read("Quokka")})
     [hit] = await search(reader, "quokka")
-    [(page, *_)] = await reader.find_pages(hit.url)
-    assert (await reader.held(page.id)).markdown == "Quokka"
-    assert [link.url for link in await reader.links(writer.source.id)] == [at("a")]
+    [(page, *_)] = await reader.pages.find(hit.url)
+    assert (await reader.pages.content(page.id)).markdown == "Quokka"
+    assert [link.url for link in await reader.links.of_source(writer.source.id)] == [at("a")]
 
 
 async def test_links_that_another_process_cleaned_up_are_made_again(
@@ -132,8 +132,11 @@ async def test_links_that_another_process_cleaned_up_are_made_again(
     await there.crawl({"": read("Root, with others", "third", "fourth")})
     site: dict[str, Seen] = {"": read("Root, as it was", "first", "second")}
     await here.crawl(site, RunMode.REFRESH)
-    assert [link.url for link in await there.store.links(here.source.id)] == [at("first"), at("second")]
-    edges = {link.url: link.pages for link in await here.store.links(here.source.id, page=ROOT)}
+    assert [link.url for link in await there.store.links.of_source(here.source.id)] == [
+        at("first"),
+        at("second"),
+    ]
+    edges = {link.url: link.pages for link in await here.store.links.of_source(here.source.id, page=ROOT)}
     assert edges == {at("first"): (ROOT,), at("second"): (ROOT,)}
 
 
@@ -161,7 +164,7 @@ async def _take(url: str, worker: str, run: Run, barrier: Barrier) -> list[int]:
     store = await open_store(url)
     barrier.wait(60)
     taken: list[int] = []
-    while claims := await store.claim(run.id, worker, FrozenClock()(), limit=1):
+    while claims := await store.queue.claim(run.id, worker, FrozenClock()(), limit=1):
         taken += [claim.crawl_id for claim in claims]
     await store.close()
     return taken

@@ -23,17 +23,17 @@ async def test_P7_only_chunks_with_new_text_are_made(desk: Desk) -> None:
     assert await _counts(desk) == (0, 3)
     await desk.crawl({"": read("Zero\n\nOne\n\nThree\n\nTwo")})
     assert await _counts(desk) == (3, 1)
-    assert (await desk.store.source_view(desk.source)).chunks == 4
+    assert (await desk.store.stats.source_view(desk.source)).chunks == 4
     assert [hit.url for hit in await search(desk.store, "zero")] == [at("")]
 
 
 async def test_a_chunk_whose_link_leads_elsewhere_is_made_anew_and_keeps_its_vector(desk: Desk) -> None:
     """What a text says has a vector; where its links lead is only shown."""
     await desk.crawl({"": read("See [this](https://docs.test/old)\n\nTwo")})
-    before = {wanting.text_hash for wanting in await desk.store.unembedded("any")}
+    before = {wanting.text_hash for wanting in await desk.store.vectors.unembedded("any")}
     await desk.crawl({"": read("See [this](https://docs.test/new)\n\nTwo")})
     assert await _counts(desk) == (1, 1)
-    assert {wanting.text_hash for wanting in await desk.store.unembedded("any")} == before
+    assert {wanting.text_hash for wanting in await desk.store.vectors.unembedded("any")} == before
     [hit] = await search(desk.store, "see this")
     assert "https://docs.test/new" in hit.text.replace("\x02", "").replace("\x03", "")
 
@@ -42,7 +42,7 @@ async def test_the_same_text_twice_on_a_page_is_two_chunks(desk: Desk) -> None:
     await desk.crawl({"": read("Same\n\nSame\n\nOther")})
     await desk.crawl({"": read("Same\n\nSame\n\nSame\n\nAnother")})
     assert await _counts(desk) == (2, 2)
-    assert (await desk.store.source_view(desk.source)).chunks == 4
+    assert (await desk.store.stats.source_view(desk.source)).chunks == 4
 
 
 async def test_a_new_title_is_searched_at_once(desk: Desk) -> None:
@@ -76,7 +76,7 @@ async def test_A10_chunks_go_with_their_page(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a"), "a": read("Quokka")})
     await desk.crawl({"": read("Root", "a")})
     assert await search(desk.store, "quokka") == []
-    assert (await desk.store.source_view(desk.source)).chunks == 1
+    assert (await desk.store.stats.source_view(desk.source)).chunks == 1
 
 
 async def test_B10_the_language_sticks(desk: Desk) -> None:
@@ -106,7 +106,7 @@ async def test_B17_without_a_body_a_page_is_found_but_not_shown(desk: Desk) -> N
     await desk.crawl({"": read(SENTENCE, title="Animals")})
     page = await desk.page("")
     assert page.content_hash is not None
-    assert (await desk.store.held(page.id)).markdown is None
+    assert (await desk.store.pages.content(page.id)).markdown is None
     [hit] = await search(desk.store, "quokka umbrellas")
     assert (hit.url, hit.title, hit.text) == (at(""), "Animals", "")
 
@@ -131,7 +131,7 @@ async def test_B17_a_body_kept_before_goes_with_the_next_change(desk: Desk) -> N
     desk.keep_body = False
     await desk.crawl({"": read(f"{SENTENCE}\n\nNew end")})
     page = await desk.page("")
-    assert (await desk.store.held(page.id)).markdown is None
+    assert (await desk.store.pages.content(page.id)).markdown is None
     assert await _counts(desk) == (0, 2)
     [hit] = await search(desk.store, "quokka")
     assert hit.text == ""
@@ -157,6 +157,6 @@ async def test_B17_a_diff_is_body_too(desk: Desk, keep_body: bool) -> None:
     await desk.commit(visit, keep_body=keep_body)
     [change, _] = await desk.changes()
     assert change.diff == ("-Old\n+New" if keep_body else None)
-    assert await desk.store.changes_of_run(desk.run.id, [change.kind], limit=9) == [
+    assert await desk.store.history.changes_of_run(desk.run.id, [change.kind], limit=9) == [
         replace(change, diff=None)
     ]

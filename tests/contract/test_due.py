@@ -25,14 +25,14 @@ def urls(*paths: str) -> list[str]:
 async def listing(desk: Desk, *paths: str, recheck: float = DAY) -> None:
     """What a run of what is due does with the listing of a source that tells all by it."""
     listed = [Listed(at(path)) for path in paths]
-    await desk.store.schedule(desk.run, listed, desk.limits, recheck, desk.clock())
-    await desk.store.record_listing(desk.source.id, listed)
+    await desk.store.queue.schedule(desk.run, listed, desk.limits, recheck, desk.clock())
+    await desk.store.listings.record(desk.source.id, listed)
 
 
 async def take(desk: Desk, budget: int | None = None, max_age: float | None = None) -> list[str]:
     """The addresses that a run of what is due gets to look at."""
     limits = replace(desk.limits, budget=budget)
-    await desk.store.enqueue_due(desk.run, limits, desk.clock(), max_age=max_age)
+    await desk.store.queue.enqueue_due(desk.run, limits, desk.clock(), max_age=max_age)
     return sorted(claim.page.url for claim in await desk.claim())
 
 
@@ -42,7 +42,7 @@ async def look_at_what_is_due(
     """One run of what is due, from its start to its end."""
     await desk.begin(RunMode.DUE)
     desk.limits = replace(desk.limits, budget=budget)
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock(), max_age=max_age)
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock(), max_age=max_age)
     seen = await desk.look(site)
     await desk.finish()
     return sorted(seen)
@@ -53,7 +53,7 @@ async def looks(
 ) -> list[Waiting]:
     """The pages that wait, asked for in parts."""
     found, after = list[Waiting](), None
-    while part := await desk.store.next_looks(
+    while part := await desk.store.due.next_checks(
         desk.source.id, now, max_age, everything=everything, after=after, limit=limit
     ):
         found += part
@@ -97,7 +97,7 @@ async def test_E20_a_run_that_goes_on_does_not_get_its_budget_twice(desk: Desk) 
     desk.clock.advance(days=2)
     await desk.begin(RunMode.DUE)
     first = await take(desk, budget=3)
-    await desk.store.enqueue_due(desk.run, replace(desk.limits, budget=3), desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, replace(desk.limits, budget=3), desk.clock())
     assert (len(first), await desk.claim()) == (3, [])
     assert (await desk.reload()).queued == 3
 
@@ -118,7 +118,7 @@ async def test_E20_a_page_that_moved_is_kept_until_the_budget_lets_its_target_be
     desk.clock.advance(days=2)
     await desk.begin(RunMode.DUE)
     desk.limits = replace(desk.limits, budget=1)
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock())
     assert await desk.look({"a": Moved(to=at("z"))}) == urls("a")
     await desk.sweep()
     assert await desk.urls() == urls("a")
@@ -173,12 +173,12 @@ async def test_E29_what_is_listed_again_is_due_at_once(desk: Desk) -> None:
     desk.clock.advance(60)
     await desk.begin(RunMode.DUE)
     await listing(desk, "a")
-    assert await desk.store.unlisted(desk.source.id) == [Listed(at("b"))]
+    assert await desk.store.due.unlisted(desk.source.id) == [Listed(at("b"))]
     await desk.enqueue("b")
     await desk.look({"b": Gone()})
     await desk.sweep()
     assert (await desk.page("b")).status is PageStatus.DELETED
-    assert await desk.store.unlisted(desk.source.id) == []
+    assert await desk.store.due.unlisted(desk.source.id) == []
     desk.clock.advance(60)
     await desk.begin(RunMode.DUE)
     await listing(desk, "a", "b")
@@ -239,9 +239,9 @@ async def test_a_page_that_a_run_took_up_is_due_until_it_was_looked_at(desk: Des
     await desk.finish()
 
     async def told() -> DueTally:
-        tally = await desk.store.due_tally(desk.source.id, desk.clock(), None)
-        assert await desk.store.due_tallies(desk.clock()) == {desk.source.id: tally}
-        assert (await desk.store.looks_by_hour(desk.source.id, desk.clock()))[0] == tally.due
+        tally = await desk.store.stats.due_tally(desk.source.id, desk.clock(), None)
+        assert await desk.store.stats.due_tallies(desk.clock()) == {desk.source.id: tally}
+        assert (await desk.store.stats.checks_by_hour(desk.source.id, desk.clock()))[0] == tally.due
         assert len(await looks(desk, desk.clock(), None, 3)) == tally.due
         return tally
 
@@ -249,14 +249,14 @@ async def test_a_page_that_a_run_took_up_is_due_until_it_was_looked_at(desk: Des
     desk.clock.advance(days=8)
     assert await told() == DueTally(due=4, stale=3)  # the one that never answered is not in the index
     await desk.begin(RunMode.REFRESH)
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     assert await told() == DueTally(due=4, stale=3)
     first, *others = await desk.claim()
     assert await told() == DueTally(due=4, stale=3)  # while they are looked at
     await desk.commit(desk.visit(first, read("Page a")))
     assert (first.page.url, (await told())[:2]) == (at("a"), (3, 2))
-    await desk.store.give_back(others, desk.worker, desk.clock())
-    await desk.store.cancel_run(desk.run, desk.clock())
+    await desk.store.queue.give_back(others, desk.worker, desk.clock())
+    await desk.store.runs.cancel(desk.run, desk.clock())
     assert (await told())[:2] == (3, 2)
 
 
@@ -284,18 +284,22 @@ async def _history(desk: Desk, dice: Random) -> None:
 async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(
     desk: Desk, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.store.waits.FEW", (0, 1_000)[seed % 2])  # as if it were large, or small
+    monkeypatch.setattr("afresh.store.due.FEW", (0, 1_000)[seed % 2])  # as if it were large, or small
     dice = Random(seed)
     await _history(desk, dice)
     desk.clock.set(desk.clock() + timedelta(hours=dice.choice([0, 1, 30, 100])))
     max_age = dice.choice([None, HOUR, 2 * DAY, 4 * DAY])
     budget = dice.choice([None, 0, 1, 2, 3, 5, 100])
-    waiting, now = await desk.store.waiting(desk.source.id), desk.clock()
+    waiting, now = await desk.store.due.waiting(desk.source.id), desk.clock()
     moments = [due_at(each, now, max_age) for each in waiting]
     coming = min((moment for moment in moments if moment > now), default=None)
-    tally = await desk.store.due_tally(desk.source.id, now, max_age)
+    tally = await desk.store.stats.due_tally(desk.source.id, now, max_age)
     assert (tally.due, tally.next_at) == (sum(moment <= now for moment in moments), coming)
-    held = {page.url for page in await desk.store.pages(desk.source.id) if page.status is PageStatus.ACTIVE}
+    held = {
+        page.url
+        for page in await desk.store.pages.of_source(desk.source.id)
+        if page.status is PageStatus.ACTIVE
+    }
     overdue = [page.url for page, moment in zip(waiting, moments, strict=True) if moment <= now]
     assert tally.stale == len(held.intersection(overdue))
     turns = sorted(waiting, key=lambda page: (page.next_at, page.url))
@@ -305,5 +309,5 @@ async def test_E20_E25_a_store_takes_exactly_what_the_schedule_says(
     await desk.begin(RunMode.DUE)
     expected = due(waiting, desk.clock(), max_age=max_age, budget=budget)
     assert await take(desk, budget, max_age) == sorted(expected)
-    left = {page.url for page in await desk.store.waiting(desk.source.id)}
+    left = {page.url for page in await desk.store.due.waiting(desk.source.id)}
     assert left == {page.url for page in waiting} - set(expected)

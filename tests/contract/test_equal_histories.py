@@ -45,7 +45,7 @@ async def _run(desk: Desk, site: dict[str, Seen], batch: int, end: str) -> None:
     desk.clock.advance(3600)
     await desk.begin()
     await desk.enqueue("")
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     desk.clock.advance(1)
     await desk.look(site, batch=batch)
     if end == "complete":
@@ -57,8 +57,8 @@ async def _run(desk: Desk, site: dict[str, Seen], batch: int, end: str) -> None:
 
 async def _told(desk: Desk) -> dict[str, object]:
     """All that a reader can see, without numbers that stores give as they like."""
-    pages = await desk.store.pages(desk.source.id, ALL_PAGES)
-    links = await desk.store.links(desk.source.id)
+    pages = await desk.store.pages.of_source(desk.source.id, ALL_PAGES)
+    links = await desk.store.links.of_source(desk.source.id)
     changes = await desk.changes(run=desk.run.id)
     run = await desk.reload()
     return {
@@ -67,11 +67,15 @@ async def _told(desk: Desk) -> dict[str, object]:
         "changes": sorted((c.url, c.kind, c.old_hash or "", c.new_hash or "") for c in changes),
         "counts": {key: count for key, count in run.counts.items() if count},
         "queued": run.queued,
-        "frontier": sorted((item.url, item.depth) for item in await desk.store.frontier(desk.source.id)),
-        "unreached": sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT, 20)),
-        "doomed": sorted((p.url, str(target)) for p, target in await desk.store.doomed(desk.source.id)),
+        "frontier": sorted(
+            (item.url, item.depth) for item in await desk.store.queue.frontier(desk.source.id)
+        ),
+        "unreached": sorted(page.url for page in await desk.store.pages.unreached(desk.source.id, ROOT, 20)),
+        "doomed": sorted((p.url, str(target)) for p, target in await desk.store.pages.doomed(desk.source.id)),
         "found": sorted(hit.url for hit in await search(desk.store, "text", limit=100)),
-        "history": {page.url: [a.outcome for a in await desk.store.history(page.id)] for page in pages},
+        "history": {
+            page.url: [a.outcome for a in await desk.store.history.of_page(page.id)] for page in pages
+        },
     }
 
 

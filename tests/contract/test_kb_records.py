@@ -16,7 +16,7 @@ HASH = "5" * 64
 
 async def record_of(desk: Desk, path: str) -> KbPage | None:
     """What the store knows of a page."""
-    pages = await desk.store.kb_pages(desk.source.id)
+    pages = await desk.store.digest.pages(desk.source.id)
     return next((page for page in pages if page.url == at(path)), None)
 
 
@@ -62,12 +62,14 @@ async def test_G7_what_the_cache_says_is_imposed_on_pages_known_and_unknown(desk
     )
     new = replace(said, url=at("new"), depth=0)
     for _ in range(2):  # twice changes nothing more
-        await desk.store.impose(desk.source.id, [said, new], now)
+        await desk.store.digest.impose(desk.source.id, [said, new], now)
         assert await record_of(desk, "a") == said
         assert await record_of(desk, "new") == new
-    assert {wait.url: wait.next_at for wait in await desk.store.waiting(desk.source.id)}[at("new")] == later
-    (page,) = [page for page, *_ in await desk.store.find_pages(at("a"))]
-    told = await desk.store.kb_told(page.id)
+    assert {wait.url: wait.next_at for wait in await desk.store.due.waiting(desk.source.id)}[
+        at("new")
+    ] == later
+    (page,) = [page for page, *_ in await desk.store.pages.find(at("a"))]
+    told = await desk.store.digest.records(page.id)
     assert told is not None
     assert (told.summary, told.status) == ("By hand.", FetchStatus.ERROR)
 
@@ -78,15 +80,15 @@ async def test_E16_a_record_goes_with_its_page(desk: Desk) -> None:
     await desk.crawl({**SITE, "a": Gone()})
     page = await record_of(desk, "a")
     assert page is None or page.text_hash is None
-    (found,) = [page for page, *_ in await desk.store.find_pages(at("a"))]
-    assert await desk.store.kb_told(found.id) is None
+    (found,) = [page for page, *_ in await desk.store.pages.find(at("a"))]
+    assert await desk.store.digest.records(found.id) is None
 
 
 async def test_G7_the_cache_last_seen_is_remembered_and_no_other(desk: Desk) -> None:
-    assert await desk.store.cache_seen() is None
+    assert await desk.store.digest.cache_seen() is None
     for cache in (SeenCache("/a.json", "one"), SeenCache("/a.json", "two"), SeenCache("/b.json", "two")):
-        await desk.store.see_cache(cache)
-        assert await desk.store.cache_seen() == cache
+        await desk.store.digest.see_cache(cache)
+        assert await desk.store.digest.cache_seen() == cache
 
 
 async def test_E20_within_a_budget_the_longest_due_is_claimed_first(desk: Desk) -> None:
@@ -95,7 +97,7 @@ async def test_E20_within_a_budget_the_longest_due_is_claimed_first(desk: Desk) 
         KbPage(url=at(path), next_at=now - timedelta(hours=hours))
         for path, hours in (("a", 1), ("b", 3), ("c", 2))
     ]
-    await desk.store.impose(desk.source.id, pages, now - timedelta(hours=4))
+    await desk.store.digest.impose(desk.source.id, pages, now - timedelta(hours=4))
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, replace(desk.limits, budget=2), now)
+    await desk.store.queue.enqueue_due(desk.run, replace(desk.limits, budget=2), now)
     assert [claim.page.url for claim in await desk.claim()] == [at("b"), at("c")]

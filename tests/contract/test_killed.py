@@ -41,7 +41,7 @@ async def _look(store: Path, site: dict[str, Seen], failpoints: str = "") -> Non
     desk = await Desk.at(library, FrozenClock())
     await desk.begin()
     await desk.enqueue("")
-    await library.enqueue_known(desk.run, desk.limits, desk.clock())
+    await library.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     claims = await desk.claim()
     arm({VARIABLE: failpoints})
     await desk.commit(*[desk.visit(claim, site[claim.page.url.removeprefix(at(""))]) for claim in claims])

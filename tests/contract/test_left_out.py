@@ -16,15 +16,15 @@ async def test_F67_addresses_are_pages_and_links_that_wait_to_be_some(desk: Desk
     await desk.enqueue("")
     site = {"": read("Root", "a", "b", "c", FOREIGN, nofollow=["c"]), "a": read("A")}
     await desk.look(site)
-    await desk.store.record_listing(desk.source.id, [Listed(at("a"))])
-    found = dict(await desk.store.addresses(desk.source.id))
+    await desk.store.listings.record(desk.source.id, [Listed(at("a"))])
+    found = dict(await desk.store.links.urls(desk.source.id))
     assert found == {ROOT: False, at("a"): True, at("b"): False}
 
 
 async def test_F67_links_that_were_left_out_are_those_that_could_be_followed(desk: Desk) -> None:
     other = "https://other.example.org/y"
     await desk.crawl({"": read("Root", "a", FOREIGN, other, nofollow=[other]), "a": read("A")})
-    assert await desk.store.left_out(desk.source.id) == [FOREIGN]
+    assert await desk.store.links.left_out(desk.source.id) == [FOREIGN]
 
 
 async def test_F67_a_link_that_was_left_out_is_judged_with_the_nearest_page_it_is_on(desk: Desk) -> None:
@@ -36,15 +36,15 @@ async def test_F67_a_link_that_was_left_out_is_judged_with_the_nearest_page_it_i
         asked[url] = found_on
         return url in (FOREIGN, at("a"))
 
-    await desk.store.judge_links(desk.source.id, admits)
+    await desk.store.links.judge(desk.source.id, admits)
     assert asked == {at("a"): None, FOREIGN: ROOT, other: None}
-    assert [item.url for item in await desk.store.frontier(desk.source.id)] == [FOREIGN]
+    assert [item.url for item in await desk.store.queue.frontier(desk.source.id)] == [FOREIGN]
 
 
 async def test_why_knows_whether_a_link_belongs(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a", FOREIGN), "a": read("A")})
     for url, belongs in ((at("a"), True), (FOREIGN, False)):
-        found = await desk.store.link_to(url)
+        found = await desk.store.links.leading_to(url)
         assert found is not None
         assert found[1:] == (ROOT, 0, True, belongs)
 
@@ -52,11 +52,11 @@ async def test_why_knows_whether_a_link_belongs(desk: Desk) -> None:
 async def test_F76_an_incomplete_listing_takes_no_page_off_the_list(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a", "b"), "a": read("A"), "b": read("B")})
     source = desk.source.id
-    await desk.store.record_listing(source, [Listed(at("a"))])
-    await desk.store.record_listing(source, [Listed(at("b"))], complete=False)
-    assert dict(await desk.store.addresses(source)) == {ROOT: False, at("a"): True, at("b"): True}
-    await desk.store.record_listing(source, [Listed(at("b"))])
-    assert dict(await desk.store.addresses(source)) == {ROOT: False, at("a"): False, at("b"): True}
+    await desk.store.listings.record(source, [Listed(at("a"))])
+    await desk.store.listings.record(source, [Listed(at("b"))], complete=False)
+    assert dict(await desk.store.links.urls(source)) == {ROOT: False, at("a"): True, at("b"): True}
+    await desk.store.listings.record(source, [Listed(at("b"))])
+    assert dict(await desk.store.links.urls(source)) == {ROOT: False, at("a"): False, at("b"): True}
 
 
 async def test_F64_a_page_remembers_that_links_were_left_out(desk: Desk) -> None:

@@ -27,8 +27,8 @@ def linking(text: str, **links: str) -> Read:
 
 async def unasked(desk: Desk, *keywords: str, recipe: str = RECIPE) -> dict[AskedLink, tuple[str, ...]]:
     """What is to be asked."""
-    found = await desk.store.unasked_links(desk.source.id, recipe, keywords or KEYWORDS)
-    count = await desk.store.unasked_count(desk.source.id, recipe, keywords or KEYWORDS)
+    found = await desk.store.link_scores.unasked(desk.source.id, recipe, keywords or KEYWORDS)
+    count = await desk.store.link_scores.count_unasked(desk.source.id, recipe, keywords or KEYWORDS)
     assert count == len(found)
     return {each.link: each.keywords for each in found}
 
@@ -48,12 +48,12 @@ async def keep(
         Answered(link=link, recipe=recipe, asked=frozenset(asked), scores=scores, comment=comment)
         for link, scores in said.items()
     ]
-    await desk.store.keep_answers(desk.run, answers, weighing, counts, desk.clock())
+    await desk.store.link_scores.keep(desk.run, answers, weighing, counts, desk.clock())
 
 
 async def scored(desk: Desk, **which: object) -> dict[str, LinkView]:
     """The links that are worth something."""
-    views = await desk.store.links(desk.source.id, **which)  # type: ignore[arg-type]
+    views = await desk.store.links.of_source(desk.source.id, **which)  # type: ignore[arg-type]
     return {view.url: view for view in views if view.score is not None}
 
 
@@ -69,11 +69,11 @@ async def test_C17_C24_links_are_asked_about_once_per_target_and_text(desk: Desk
     assert await unasked(desk) == {BUDGET: KEYWORDS, CONTACT: KEYWORDS, HOME: KEYWORDS}
     await keep(desk, {BUDGET: {"budget": 1.0}, HOME: {}})
     assert await unasked(desk) == {CONTACT: KEYWORDS}, "what fits nothing was asked about, too"
-    assert await desk.store.asked_count(desk.source.id) == 2
-    among = await desk.store.unasked_links(desk.source.id, RECIPE, KEYWORDS, [BUDGET, CONTACT])
+    assert await desk.store.link_scores.count_asked(desk.source.id) == 2
+    among = await desk.store.link_scores.unasked(desk.source.id, RECIPE, KEYWORDS, [BUDGET, CONTACT])
     assert [each.link for each in among] == [CONTACT]
     other = AskedLink(CONTACT.url, "another text")
-    assert await desk.store.unasked_links(desk.source.id, RECIPE, KEYWORDS, [other]) == []
+    assert await desk.store.link_scores.unasked(desk.source.id, RECIPE, KEYWORDS, [other]) == []
 
 
 async def test_C17_another_keyword_is_asked_for_alone_and_one_that_goes_asks_nothing(desk: Desk) -> None:
@@ -104,31 +104,31 @@ async def test_C5_C10_C19_C20_what_is_said_becomes_score_keywords_and_comment(de
 async def test_C7_C16_links_are_listed_best_first_and_filtered(desk: Desk) -> None:
     await desk.crawl(SITE)
     await keep(desk, {BUDGET: {"budget": 0.3}, CONTACT: {"contact": 1.0, "budget": 0.1}, HOME: {}})
-    listed = await desk.store.links(desk.source.id)
+    listed = await desk.store.links.of_source(desk.source.id)
     assert [view.url for view in listed] == [CONTACT.url, BUDGET.url, ROOT]
     assert list(await scored(desk, keyword="budget")) == [CONTACT.url, BUDGET.url]
     assert list(await scored(desk, keyword="contact")) == [CONTACT.url]
-    assert await desk.store.links(desk.source.id, keyword="nothing") == []
+    assert await desk.store.links.of_source(desk.source.id, keyword="nothing") == []
     assert list(await scored(desk, min_score=0.5)) == [CONTACT.url]
     assert list(await scored(desk, min_score=0.3)) == [CONTACT.url, BUDGET.url]
     assert list(await scored(desk, page=ROOT, keyword="budget", limit=1)) == [CONTACT.url]
     assert await scored(desk, page=at("budget")) == {}
-    assert await desk.store.link_scores(desk.source.id) == {CONTACT.url: 0.55, BUDGET.url: 0.3}
+    assert await desk.store.link_scores.of_source(desk.source.id) == {CONTACT.url: 0.55, BUDGET.url: 0.3}
 
 
 async def test_C19_other_weights_make_other_scores_of_what_was_said(desk: Desk) -> None:
     await desk.crawl(SITE)
     await keep(desk, {BUDGET: {"budget": 1.0}, CONTACT: {"contact": 1.0}, HOME: {}})
-    await desk.store.weigh_links(desk.source.id, Weighing(weights={"contact": 1.0}), "seal")
+    await desk.store.link_scores.weigh(desk.source.id, Weighing(weights={"contact": 1.0}), "seal")
     assert {url: view.score for url, view in (await scored(desk)).items()} == {CONTACT.url: 1.0}
-    await desk.store.weigh_links(desk.source.id, WEIGHING, "seal")
+    await desk.store.link_scores.weigh(desk.source.id, WEIGHING, "seal")
     assert {url: view.score for url, view in (await scored(desk)).items()} == {
         BUDGET.url: 1.0,
         CONTACT.url: 0.5,
     }
-    await desk.store.weigh_links(desk.source.id, Weighing(weights={}), None)
+    await desk.store.link_scores.weigh(desk.source.id, Weighing(weights={}), None)
     assert await scored(desk) == {}
-    assert await desk.store.links_seal(desk.source.id) is None
+    assert await desk.store.link_scores.seal(desk.source.id) is None
 
 
 async def test_C10_C14_a_text_that_no_page_shows_any_more_counts_no_more(desk: Desk) -> None:
@@ -139,21 +139,21 @@ async def test_C10_C14_a_text_that_no_page_shows_any_more_counts_no_more(desk: D
     await desk.crawl({"": linking("Root", a="A page"), "a": linking("A", a="more")})
     assert await unasked(desk) == {new: KEYWORDS}
     await keep(desk, {new: {"contact": 0.4}})
-    await desk.store.weigh_links(desk.source.id, WEIGHING, "seal")
+    await desk.store.link_scores.weigh(desk.source.id, WEIGHING, "seal")
     assert (await scored(desk))[at("a")].keywords == {"contact": 0.4}
-    assert await desk.store.asked_count(desk.source.id) == 2
+    assert await desk.store.link_scores.count_asked(desk.source.id) == 2
 
 
 async def test_C9_a_seal_breaks_when_links_change_and_only_then(desk: Desk) -> None:
     await desk.crawl(SITE)
-    assert await desk.store.links_seal(desk.source.id) is None
+    assert await desk.store.link_scores.seal(desk.source.id) is None
     await desk.crawl({**SITE, "": read("Root", "budget")})
-    assert await desk.store.links_seal(desk.source.id) is None, "nobody scored them yet"
-    await desk.store.weigh_links(desk.source.id, WEIGHING, "seal")
+    assert await desk.store.link_scores.seal(desk.source.id) is None, "nobody scored them yet"
+    await desk.store.link_scores.weigh(desk.source.id, WEIGHING, "seal")
     await desk.crawl({**SITE, "": read("Root", "budget")})
-    assert await desk.store.links_seal(desk.source.id) == "seal"
+    assert await desk.store.link_scores.seal(desk.source.id) == "seal"
     await desk.crawl(SITE)
-    assert await desk.store.links_seal(desk.source.id) == ""
+    assert await desk.store.link_scores.seal(desk.source.id) == ""
 
 
 async def test_C14_answers_go_with_their_links_and_sources(desk: Desk) -> None:
@@ -161,11 +161,11 @@ async def test_C14_answers_go_with_their_links_and_sources(desk: Desk) -> None:
     await keep(desk, {BUDGET: {"budget": 1.0}, CONTACT: {"contact": 1.0}, HOME: {}})
     await desk.crawl({"": read("Root", "budget"), "budget": read("B", ""), "contact": read("C")})
     assert set(await scored(desk)) == {BUDGET.url}
-    await desk.store.remove_source(desk.source.id, desk.clock())
+    await desk.store.sources.remove(desk.source.id, desk.clock())
     again = await Desk.at(desk.store, desk.clock)
     await again.crawl(SITE)
     assert set(await unasked(again)) == {BUDGET, CONTACT, HOME}
-    assert await desk.store.links_seal(again.source.id) is None
+    assert await desk.store.link_scores.seal(again.source.id) is None
 
 
 async def test_what_scoring_took_is_counted_and_summed_over_a_day(desk: Desk) -> None:
@@ -175,17 +175,17 @@ async def test_what_scoring_took_is_counted_and_summed_over_a_day(desk: Desk) ->
     before = desk.clock()
     await keep(desk, {BUDGET: {"budget": 1.0}}, links_scored=1, ai_calls=2, ai_tokens=30)
     await keep(desk, {CONTACT: {}}, links_scored=1, ai_calls=1)
-    run = await desk.store.run_by_id(desk.run.id)
+    run = await desk.store.runs.get(desk.run.id)
     assert run is not None
     assert (run.counts["links_scored"], run.counts["ai_calls"], run.counts["ai_tokens"]) == (2, 3, 30)
     await desk.finish(RunState.COMPLETED)
-    assert await desk.store.calls_since(before.replace(year=before.year - 1)) == 3
+    assert await desk.store.link_scores.calls_since(before.replace(year=before.year - 1)) == 3
     desk.clock.advance(3600)
-    assert await desk.store.calls_since(desk.clock()) == 0
+    assert await desk.store.link_scores.calls_since(desk.clock()) == 0
 
 
 async def test_an_answer_about_a_link_that_is_gone_is_let_go(desk: Desk) -> None:
     await desk.crawl(SITE)
     await keep(desk, {AskedLink(at("nowhere"), "x"): {"budget": 1.0}, BUDGET: {"budget": 1.0}})
     assert set(await scored(desk)) == {BUDGET.url}
-    assert await desk.store.asked_count(desk.source.id) == 1
+    assert await desk.store.link_scores.count_asked(desk.source.id) == 1

@@ -15,12 +15,12 @@ SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", etag='"
 async def test_the_record_tells_validators_and_whether_a_page_was_read_well(desk: Desk) -> None:
     broken = Failed(outcome=Outcome.FAILED, reason="no answer")
     await desk.crawl({**SITE, "b": broken})
-    record = {page.url: page for page in await desk.store.on_record(desk.source.id, "r1")}
+    record = {page.url: page for page in await desk.store.listings.on_record(desk.source.id, "r1")}
     assert record[at("a")].validators == Validators(etag='"1"')
     assert record[at("a")].sound
     assert not record[at("b")].sound
-    assert [item.url for item in await desk.store.unsound(desk.source.id, "r1")] == [at("b")]
-    everything = {item.url for item in await desk.store.unsound(desk.source.id, "another recipe")}
+    assert [item.url for item in await desk.store.listings.unsound(desk.source.id, "r1")] == [at("b")]
+    everything = {item.url for item in await desk.store.listings.unsound(desk.source.id, "another recipe")}
     assert everything == {at(""), at("a"), at("b")}
 
 
@@ -28,8 +28,8 @@ async def test_a_listing_that_names_more_than_the_root_is_remembered(desk: Desk)
     await desk.crawl(SITE)
     told = []
     for paths in ((), ("",), ("", "a"), ("",)):
-        await desk.store.record_listing(desk.source.id, [Listed(at(path), 0) for path in paths])
-        told.append(await desk.store.lists_pages(desk.source.id))
+        await desk.store.listings.record(desk.source.id, [Listed(at(path), 0) for path in paths])
+        told.append(await desk.store.listings.lists_pages(desk.source.id))
     assert told == [False, False, True, False]
 
 
@@ -37,10 +37,12 @@ async def test_a_page_that_cannot_be_read_is_left_alone_while_its_validators_hol
     marks = Validators(size=7, mtime_ns=5)
     binary = Refused(outcome=Outcome.FAILED, reason="binary data", validators=marks)
     await desk.crawl({**SITE, "b": binary})
-    (page,) = [page for page in await desk.store.on_record(desk.source.id, "r1") if page.url == at("b")]
+    (page,) = [
+        page for page in await desk.store.listings.on_record(desk.source.id, "r1") if page.url == at("b")
+    ]
     assert page.sound
     assert page.validators == marks
-    assert await desk.store.unsound(desk.source.id, "r1") == []
+    assert await desk.store.listings.unsound(desk.source.id, "r1") == []
 
 
 async def test_unchanged_pages_are_stamped_all_at_once_and_counted_once(desk: Desk) -> None:
@@ -49,12 +51,12 @@ async def test_unchanged_pages_are_stamped_all_at_once_and_counted_once(desk: De
     await desk.begin(RunMode.REFRESH)
     await desk.enqueue("a")
     for expected in (2, 0):  # a run that goes on after an interruption stamps nothing twice
-        assert await desk.store.believe_listing(desk.run, desk.clock()) == expected
-    run = await desk.store.run_by_id(desk.run.id)
+        assert await desk.store.listings.believe(desk.run, desk.clock()) == expected
+    run = await desk.store.runs.get(desk.run.id)
     assert run is not None
     told = {name: run.counts[name] for name in ("checked", "not_modified", "known_asked")}
     assert told == {"checked": 2, "not_modified": 2, "known_asked": 2}
-    checked = {page.url: page.checked_at for page in await desk.store.pages(desk.source.id)}
+    checked = {page.url: page.checked_at for page in await desk.store.pages.of_source(desk.source.id)}
     assert checked[at("b")] == checked[at("")] == desk.clock()
     assert checked[at("a")] != desk.clock()
 
@@ -62,28 +64,30 @@ async def test_unchanged_pages_are_stamped_all_at_once_and_counted_once(desk: De
 async def test_pages_of_which_the_listing_says_nothing_are_not_stamped(desk: Desk) -> None:
     await desk.crawl(SITE)
     await desk.begin(RunMode.REFRESH)
-    others = [page.id for page in await desk.store.on_record(desk.source.id, "r1") if page.url != at("b")]
-    assert await desk.store.believe_listing(desk.run, desk.clock(), others) == 1
+    others = [
+        page.id for page in await desk.store.listings.on_record(desk.source.id, "r1") if page.url != at("b")
+    ]
+    assert await desk.store.listings.believe(desk.run, desk.clock(), others) == 1
 
 
 async def test_a_mark_is_kept_with_the_end_of_a_run_and_forgotten_on_demand(desk: Desk) -> None:
     await desk.begin(RunMode.REFRESH)
-    run = await desk.store.run_by_id(desk.run.id)
+    run = await desk.store.runs.get(desk.run.id)
     assert run is not None
     ending = Ending(state=RunState.COMPLETED, counts={}, mark="commit 7")
-    await desk.store.finish_run(run, ending, desk.clock())
+    await desk.store.runs.finish(run, ending, desk.clock())
     assert await _mark(desk) == "commit 7"
     await desk.begin(RunMode.REFRESH)
-    run = await desk.store.run_by_id(desk.run.id)
+    run = await desk.store.runs.get(desk.run.id)
     assert run is not None
-    await desk.store.finish_run(run, replace(ending, mark=None), desk.clock())
+    await desk.store.runs.finish(run, replace(ending, mark=None), desk.clock())
     assert await _mark(desk) == "commit 7"
-    await desk.store.forget_mark(desk.source.id)
+    await desk.store.sources.forget_mark(desk.source.id)
     assert await _mark(desk) is None
 
 
 async def _mark(desk: Desk) -> str | None:
-    source = await desk.store.source_by_id(desk.source.id)
+    source = await desk.store.sources.get(desk.source.id)
     assert source is not None
     return source.mark
 
@@ -91,37 +95,37 @@ async def _mark(desk: Desk) -> str | None:
 async def test_a_source_as_it_was_is_noted_once_and_its_pages_show_it(desk: Desk) -> None:
     await desk.crawl(SITE)
     every = [Listed(at(path)) for path in ("", "a", "b")]
-    await desk.store.record_listing(desk.source.id, every)
+    await desk.store.listings.record(desk.source.id, every)
     desk.clock.advance(60)
     await desk.begin(RunMode.REFRESH)
     await desk.enqueue("a")
     for _ in range(2):  # a run that goes on after an interruption counts nothing twice
-        await desk.store.tell_unchanged(desk.run, desk.clock())
-    run = await desk.store.run_by_id(desk.run.id)
+        await desk.store.listings.record_unchanged(desk.run, desk.clock())
+    run = await desk.store.runs.get(desk.run.id)
     assert run is not None
     assert (run.counts["checked"], run.counts["not_modified"]) == (2, 2)
-    views = {page.url: page for page in await desk.store.pages(desk.source.id)}
+    views = {page.url: page for page in await desk.store.pages.of_source(desk.source.id)}
     assert views[at("b")].checked_at == desk.clock()
     assert views[at("b")].crawl_time == views[at("b")].last_seen == desk.run.started_at
-    found = await desk.store.find_pages(at("b"), desk.source.id)
+    found = await desk.store.pages.find(at("b"), desk.source.id)
     assert found[0][1].checked_at == desk.clock()
-    seen = await desk.store.source_view(desk.source)
+    seen = await desk.store.stats.source_view(desk.source)
     assert seen.oldest_check is not None
 
 
 async def test_pages_are_found_by_their_address_or_that_of_a_folder_above(desk: Desk) -> None:
     pages = ("dir/x", "dir/sub/y", "dir", "dir0", "dir-old/z", "dir.md")
     await desk.crawl({"": read("Root", *pages), **{path: read(f"Page {path}") for path in pages}})
-    found = await desk.store.on_record_at(desk.source.id, [at("dir"), at("dir/x"), at("nowhere")])
+    found = await desk.store.listings.on_record_at(desk.source.id, [at("dir"), at("dir/x"), at("nowhere")])
     assert found == [Listed(at("dir"), 1), Listed(at("dir/sub/y"), 1), Listed(at("dir/x"), 1)]
-    assert await desk.store.on_record_at(desk.source.id, []) == []
-    assert await desk.store.on_record_at(desk.source.id, [at("di")]) == []
+    assert await desk.store.listings.on_record_at(desk.source.id, []) == []
+    assert await desk.store.listings.on_record_at(desk.source.id, [at("di")]) == []
 
 
 async def test_a_page_that_is_gone_is_not_on_record(desk: Desk) -> None:
     await desk.crawl(SITE)
     await desk.crawl({**SITE, "b": Gone()}, RunMode.REFRESH)
-    assert await desk.store.on_record_at(desk.source.id, [at("a"), at("b")]) == [Listed(at("a"), 1)]
+    assert await desk.store.listings.on_record_at(desk.source.id, [at("a"), at("b")]) == [Listed(at("a"), 1)]
 
 
 # ---- the attempt of a listing
@@ -133,7 +137,7 @@ async def listed_again(desk: Desk, *queued: str) -> None:
     await desk.begin(RunMode.REFRESH)
     if queued:
         await desk.enqueue(*queued)
-    await desk.store.believe_listing(desk.run, desk.clock())
+    await desk.store.listings.believe(desk.run, desk.clock())
     await desk.look(SITE)
     await desk.finish()
 
@@ -149,52 +153,56 @@ async def test_R10_G4_one_attempt_of_the_listing_stands_for_the_pages_it_shows_u
     first = desk.run.id
     await listed_again(desk, "a")
     again = desk.run.id
-    [*_, row] = await desk.store.attempts_of_run(again, limit=9)
+    [*_, row] = await desk.store.history.attempts_of_run(again, limit=9)
     assert (row.url, row.page_id, row.run_id, row.unchanged) == (desk.source.url, None, again, 2)
     assert (row.outcome, row.completed_at) == (Outcome.NOT_MODIFIED, desk.clock())
     assert row.reason == "the listing shows 2 pages unchanged"
-    assert len(await desk.store.attempts_of_run(again, limit=9)) == 2, "one for page a, one for the rest"
+    assert len(await desk.store.history.attempts_of_run(again, limit=9)) == 2, (
+        "one for page a, one for the rest"
+    )
     proven = [(first, Outcome.SUCCESS, False), (again, Outcome.NOT_MODIFIED, True)]
     assert await outcomes(desk, "b") == await outcomes(desk, "") == proven
     assert await outcomes(desk, "a") == [(first, Outcome.SUCCESS, False), (again, Outcome.SUCCESS, False)]
     page = await desk.page("b")
-    latest, _, _, number = await desk.store.evidence(page)
+    latest, _, _, number = await desk.store.history.evidence(page)
     assert latest is not None
     assert latest.reason == f"unchanged by the listing of {desk.source.url}, run {again}"
     assert (latest.id, number) == (row.id, 2)
-    newest = (await desk.store.attempt_records(page.id, limit=1))[0]
+    newest = (await desk.store.history.attempts(page.id, limit=1))[0]
     if newest.outcome is None:  # the next look waits
-        newest = (await desk.store.attempt_records(page.id, below=newest.id, limit=1))[0]
-    parts = [newest, *await desk.store.attempt_records(page.id, below=newest.id, limit=9)]
-    told = [each for each in await desk.store.history(page.id) if each.outcome is not None]
+        newest = (await desk.store.history.attempts(page.id, below=newest.id, limit=1))[0]
+    parts = [newest, *await desk.store.history.attempts(page.id, below=newest.id, limit=9)]
+    told = [each for each in await desk.store.history.of_page(page.id) if each.outcome is not None]
     assert [each for each in parts if each.outcome is not None] == told
 
 
 async def test_R10_a_listing_that_shows_nothing_unchanged_has_no_attempt(desk: Desk) -> None:
     await desk.crawl(SITE)
     await listed_again(desk, "", "a", "b")
-    assert {each.unchanged for each in await desk.store.attempts_of_run(desk.run.id, limit=9)} == {None}
+    assert {each.unchanged for each in await desk.store.history.attempts_of_run(desk.run.id, limit=9)} == {
+        None
+    }
 
 
 async def test_R10_a_run_that_goes_on_keeps_one_attempt_for_its_listing(desk: Desk) -> None:
     await desk.crawl(SITE)
     await desk.begin(RunMode.REFRESH)
     others = [(await desk.page("b")).id]
-    await desk.store.believe_listing(desk.run, desk.clock(), others)
-    await desk.store.believe_listing(desk.run, desk.clock())
-    [row] = await desk.store.attempts_of_run(desk.run.id, limit=9)
+    await desk.store.listings.believe(desk.run, desk.clock(), others)
+    await desk.store.listings.believe(desk.run, desk.clock())
+    [row] = await desk.store.history.attempts_of_run(desk.run.id, limit=9)
     assert (row.unchanged, row.reason) == (3, "the listing shows 3 pages unchanged")
     assert [listing for _, _, listing in await outcomes(desk, "b")] == [False, True]
 
 
 async def test_R10_a_source_as_it_was_has_one_attempt_for_all_its_pages(desk: Desk) -> None:
     await desk.crawl(SITE)
-    await desk.store.record_listing(desk.source.id, [Listed(at(path)) for path in ("", "a", "b")])
+    await desk.store.listings.record(desk.source.id, [Listed(at(path)) for path in ("", "a", "b")])
     desk.clock.advance(60)
     await desk.begin(RunMode.REFRESH)
     for _ in range(2):
-        await desk.store.tell_unchanged(desk.run, desk.clock(), [(await desk.page("b")).id])
-    [row] = await desk.store.attempts_of_run(desk.run.id, limit=9)
+        await desk.store.listings.record_unchanged(desk.run, desk.clock(), [(await desk.page("b")).id])
+    [row] = await desk.store.history.attempts_of_run(desk.run.id, limit=9)
     assert (row.unchanged, row.url) == (2, desk.source.url)
     assert [listing for _, _, listing in await outcomes(desk, "a")] == [False, True]
     assert [listing for _, _, listing in await outcomes(desk, "b")] == [False], "it is asked by itself"
@@ -209,7 +217,7 @@ async def test_R10_a_listing_stands_for_no_page_that_was_not_there_or_not_read(d
     for path in ("a", "b", "c"):
         assert not any(listing for _, _, listing in await outcomes(desk, path)), path
     assert any(listing for _, _, listing in await outcomes(desk, ""))
-    latest, *_ = await desk.store.evidence(await desk.page(""))
+    latest, *_ = await desk.store.history.evidence(await desk.page(""))
     assert latest is not None
     assert latest.run_id == desk.run.id, "its row was opened before the listing, and ended after it"
     assert [each.run_id for each in await desk.attempts("") if each.outcome] == sorted(
@@ -229,7 +237,7 @@ async def test_R10_a_listing_of_another_source_says_nothing(desk: Desk) -> None:
 async def test_R10_a_page_dropped_by_hand_is_not_shown_unchanged(desk: Desk) -> None:
     await desk.crawl(SITE)
     desk.clock.advance(60)
-    assert await desk.store.drop_page((await desk.page("b")).id, desk.clock())
+    assert await desk.store.pages.drop((await desk.page("b")).id, desk.clock())
     await listed_again(desk)
     assert not any(listing for _, _, listing in await outcomes(desk, "b"))
 
@@ -242,8 +250,8 @@ async def test_R10_retention_keeps_the_newest_attempt_of_a_listing(desk: Desk) -
         await listed_again(each)
     newest = other.run.id
     desk.clock.advance(days=1)
-    counted = (await desk.store.count_prunable(Prunable(attempts=desk.clock()))).attempts
-    removed, _ = await desk.store.prune_attempts(desk.clock(), after=0, limit=999)
+    counted = (await desk.store.retention.count_prunable(Prunable(attempts=desk.clock()))).attempts
+    removed, _ = await desk.store.retention.prune_attempts(desk.clock(), after=0, limit=999)
     assert removed == counted == 2, "those of listings with a newer one; each page keeps its latest"
     assert [listing for _, _, listing in await outcomes(desk, "b")] == [False, True]
     assert (await outcomes(other, "b"))[-1] == (newest, Outcome.NOT_MODIFIED, True)

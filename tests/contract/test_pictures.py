@@ -25,14 +25,14 @@ async def test_changes_are_counted_by_day_of_utc_and_kind(desk: Desk) -> None:
     await desk.crawl({**SITE, "a": read("Page a, anew", "c", ""), "c": Gone()})
     first, second, here = date(2026, 3, 1), date(2026, 3, 2), desk.source.id
     store, since = desk.store, date(2026, 3, 1)
-    assert await store.changes_by_day([here, SourceId(99)], since) == [
+    assert await store.stats.changes_by_day([here, SourceId(99)], since) == [
         DayCount(here, first, "new", 4),
         DayCount(here, second, "changed", 1),
         DayCount(here, second, "deleted", 1),
     ]
-    assert len(await store.changes_by_day([here], since + timedelta(days=1))) == 2
-    assert await store.changes_by_day([SourceId(99)], since) == []
-    assert await store.changes_by_day([], since) == []
+    assert len(await store.stats.changes_by_day([here], since + timedelta(days=1))) == 2
+    assert await store.stats.changes_by_day([SourceId(99)], since) == []
+    assert await store.stats.changes_by_day([], since) == []
 
 
 async def test_a_map_shows_the_nearest_pages_and_the_shortest_way_to_each(desk: Desk) -> None:
@@ -71,8 +71,8 @@ async def test_hosts_tell_what_waits_for_them_and_which_rest(desk: Desk) -> None
     assert (host.resting, host.next_allowed_at, host.oldest) == (False, None, desk.clock())
 
     until = desk.clock() + timedelta(seconds=90)
-    await desk.store.pause_host(host.domain, until)
-    await desk.store.pause_host("slow.example.org", until)
+    await desk.store.queue.pause_host(host.domain, until)
+    await desk.store.queue.pause_host("slow.example.org", until)
     states = {each.domain: each for each in await hosts_of(desk.store, None, desk.clock())}
     assert states[host.domain].resting
     assert states["slow.example.org"].next_allowed_at == until

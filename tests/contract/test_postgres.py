@@ -21,15 +21,17 @@ from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, S
 from afresh.core.events import Notice
 from afresh.core.kb_cache import SeenCache
 from afresh.core.looks import Gone
+from afresh.core.model import Source
 from afresh.core.text import text_hash
-from afresh.engine.patience import DOWN, GOING_ON, Patience, patient
 from afresh.modelling import Modelling
 from afresh.ports import Access
 from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
 from afresh.store.postgres import PostgresDatabase, PostgresSession
-from afresh.store.postgres_store import PostgresStore
 from afresh.store.postgres_trouble import explain
+from afresh.store.repository import Caches
+from afresh.store.retry import DOWN, GOING_ON, RetryPolicy
+from afresh.store.sources import SourceRepository
 from afresh.store.sql import migrations
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
@@ -83,7 +85,7 @@ async def test_P20_two_who_make_the_tables_at_once_make_them_once(postgres: Post
     async with postgres.bare() as url:
         stores = await asyncio.gather(*(open_store(url) for _ in range(4)))
         for store in stores:
-            assert await store.sources() == []
+            assert await store.sources.all() == []
             await store.close()
         assert await told(url, "select version from afresh_schema") == postgres_schema.newest()
 
@@ -132,7 +134,7 @@ async def test_P20_every_older_schema_comes_up_to_date(postgres: Postgres) -> No
             )
             await connection.close()
             store = await open_store(url)
-            assert [source.name for source in await store.sources()] == ["docs"]
+            assert [source.name for source in await store.sources.all()] == ["docs"]
             await store.close()
 
 
@@ -218,8 +220,8 @@ async def test_a_store_asks_for_what_it_needs_and_a_pooler_is_told_nothing_it_re
 async def test_F20_P10_a_store_whose_connections_were_ended_goes_on(desk: Desk, url: str) -> None:
     await desk.crawl({"": read("Welcome to the harbour", "cranes")})
     assert await told(url, END_OTHERS)
-    patience = Patience(busy_seconds=5.0)
-    desk.store = patient(desk.store, patience)
+    retry = RetryPolicy(busy_seconds=5.0)
+    desk.store = desk.store.with_retries(retry)
     await desk.crawl({"": read("Welcome to the harbour", "cranes"), "cranes": read("Cranes lift crates")})
     assert [hit.url for hit in await search(desk.store, "cranes")] == [at("cranes")]
 
@@ -232,32 +234,32 @@ async def test_F20_a_transaction_whose_connection_is_ended_leaves_nothing(store:
 
     with pytest.raises(StoreDown):
         await half(lambda: told(url, END_OTHERS))
-    assert await store.cache_seen() is None
-    await store.see_cache(SeenCache("a", "c"))
-    assert await store.cache_seen() == SeenCache("a", "c")
+    assert await store.digest.cache_seen() is None
+    await store.digest.see_cache(SeenCache("a", "c"))
+    assert await store.digest.cache_seen() == SeenCache("a", "c")
 
 
 async def test_P10_a_server_that_is_down_is_waited_for(store: Store) -> None:
-    class Down(Store):
+    class Down(SourceRepository):
         tries = 0
 
-        async def sources(self, name: str | None = None) -> list[object]:  # type: ignore[override]
+        async def all(self, name: str | None = None) -> list[Source]:
             self.tries += 1
             if self.tries < 3:
                 raise StoreDown("down")
             return []
 
     heard: list[object] = []
-    patience = Patience(busy_seconds=60.0, listener=heard.append)
-    with patch("afresh.engine.patience.PAUSE", 0.001):
-        assert await patient(Down(store.db, ""), patience).sources() == []
+    retry = RetryPolicy(busy_seconds=60.0, listener=heard.append)
+    with patch("afresh.store.retry.PAUSE", 0.001):
+        assert await Down(store.db, Caches(), retry).all() == []
     assert heard == [Notice(text=DOWN.format(why="down")), Notice(text=GOING_ON)]
 
 
 async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: Store, clock: FrozenClock) -> None:
     now, later = clock(), clock() + timedelta(hours=1)
     for path in ("a", "b"):
-        await store.pause_host(path, now)
+        await store.queue.pause_host(path, now)
     met = asyncio.Barrier(2)
 
     async def cross(first: str, second: str) -> str:
@@ -271,7 +273,7 @@ async def test_F22_two_who_cross_each_other_are_told_to_try_again(store: Store, 
         return "done"
 
     assert sorted(await asyncio.gather(cross("a", "b"), cross("b", "a"))) == ["again", "done"]
-    assert await store.pauses(now) == {"a": later, "b": later}
+    assert await store.queue.pauses(now) == {"a": later, "b": later}
 
 
 async def test_of_those_who_write_to_one_source_one_does_at_a_time(store: Store) -> None:
@@ -317,7 +319,7 @@ async def test_a_failure_that_was_passed_over_is_no_commit(store: Store) -> None
 
     with pytest.raises(StoreError, match="had failed"):
         await passed_over()
-    assert await store.cache_seen() is None
+    assert await store.digest.cache_seen() is None
 
 
 # ---- text and vectors
@@ -335,16 +337,16 @@ async def test_without_pgvector_words_answer_and_it_is_said(postgres: Postgres, 
     with patch("afresh.store.postgres.use_pgvector", return_value=False):
         async with postgres.bare() as url:
             store = await open_store(url)
-            assert isinstance(store, PostgresStore)
+            assert isinstance(store.db, PostgresDatabase)
             desk = await Desk.at(store, clock)
             await desk.crawl({"": read("Welcome to the harbour")})
             assert len(await search(store, "harbour")) == 1
-            assert store.no_vectors is not None
-            assert "no pgvector" in store.no_vectors
+            assert store.vectors.no_vectors is not None
+            assert "no pgvector" in store.vectors.no_vectors
             question = np.ones((1, 4), dtype=np.float32)
-            assert (await store.nearest("test/one", question, Narrowed(), 5)).chunks == ()
+            assert (await store.vectors.nearest("test/one", question, Narrowed(), 5)).chunks == ()
             with pytest.raises(StoreError, match="no pgvector"):
-                await store.keep_vectors("test/one", {"a": b"\0\0"}, clock())
+                await store.vectors.keep("test/one", {"a": b"\0\0"}, clock())
             await store.close()
 
 
@@ -385,21 +387,21 @@ async def test_many_vectors_get_an_index_that_finds_what_a_comparison_of_all_fin
     texts = [f"text number {number}" for number in range(60)]
     numbers = dice.normal(size=(60, 8)).astype("<f2")
     made = {text_hash(text): row.tobytes() for text, row in zip(texts, numbers, strict=True)}
-    await store.keep_vectors("test/one", made, desk.clock())
+    await store.vectors.keep("test/one", made, desk.clock())
     await desk.crawl({"": read("\n\n".join(texts[:40]), "b"), "b": read("\n\n".join(texts[40:]))})
     question, page = dice.normal(size=(1, 8)).astype(np.float32), Narrowed(path="/b")
-    before = [await store.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
-    await store.forget_vectors(desk.clock())
+    before = [await store.vectors.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
+    await store.vectors.forget(desk.clock())
     monkeypatch.setattr("afresh.store.postgres_vectors.LARGE", 10)
     for _ in range(2):  # the second finds it made
-        await store.forget_vectors(desk.clock())
+        await store.vectors.forget(desk.clock())
     async with store.db.read() as tx:
         model = await tx.one("model_and_newest", name="test/one")
         assert model is not None
         index = await tx.one("near_index", model=model["id"])
         assert index is not None
         assert index["ready"]
-    after = [await store.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
+    after = [await store.vectors.nearest("test/one", question, within, 10) for within in (Narrowed(), page)]
     assert [[near.chunk for near in each.chunks] for each in after] == [
         [near.chunk for near in each.chunks] for each in before
     ]
@@ -420,7 +422,7 @@ async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
     monkeypatch.setattr(PostgresDatabase, "_connected", crowded)
     monkeypatch.setattr("afresh.store.postgres.OPEN_PAUSE", 0.001)
     store = await open_store(url)
-    assert await store.sources() == []
+    assert await store.sources.all() == []
     await store.close()
     refusals += [asyncpg.TooManyConnectionsError("full")] * 2
     monkeypatch.setattr("afresh.store.postgres.OPEN_SECONDS", -1.0)
@@ -430,8 +432,8 @@ async def test_F21_a_server_without_a_connection_to_spare_is_waited_for(
 
 async def test_the_store_tells_its_size_and_that_it_is_sound(store: Store, desk: Desk) -> None:
     await desk.crawl({"": read(Random(1).randbytes(200_000).hex())})
-    assert await store.size_bytes() > 200_000
-    assert await store.integrity() is None
+    assert await store.stats.size_bytes() > 200_000
+    assert await store.stats.integrity() is None
 
 
 # ---- news of work
@@ -442,17 +444,17 @@ END_LISTENERS = END_OTHERS.replace("'afresh'", "'afresh listens'")
 async def test_B21_who_waits_hears_of_the_work_of_others(desk: Desk, url: str) -> None:
     """Looks that find nothing new tell nobody: each message costs a lock that all commits share."""
     waiting = await open_store(url)
-    await waiting.hear(waiting.news, 60)  # who begins to listen looks once more
+    await waiting.db.news.hear(waiting.db.news.count, 60)  # who begins to listen looks once more
     for work in (desk.begin(), desk.enqueue("", "a")):
-        resting = asyncio.create_task(waiting.hear(waiting.news, 60))
+        resting = asyncio.create_task(waiting.db.news.hear(waiting.db.news.count, 60))
         await work
         async with asyncio.timeout(20):
             await resting
     claims = await desk.claim()
-    quiet = waiting.news
+    quiet = waiting.db.news.count
     await desk.commit(*[desk.visit(claim, Gone()) for claim in claims])
-    await waiting.hear(quiet, 0.1)
-    assert waiting.news == quiet
+    await waiting.db.news.hear(quiet, 0.1)
+    assert waiting.db.news.count == quiet
     await waiting.close()
 
 
@@ -461,16 +463,16 @@ async def test_B21_F20_who_cannot_listen_looks_again_when_its_time_is_up(
 ) -> None:
     monkeypatch.setattr(postgres_news, "AGAIN", 0.0)
     waiting = await open_store(url)
-    await waiting.hear(waiting.news, 60)
+    await waiting.db.news.hear(waiting.db.news.count, 60)
     assert await told(url, END_LISTENERS) == 1
     with patch.object(asyncpg, "connect", side_effect=OSError("no more connections")):
-        await waiting.hear(waiting.news, 0.05)
+        await waiting.db.news.hear(waiting.db.news.count, 0.05)
         await desk.begin()
         await desk.enqueue("")
         assert len(await desk.beside(waiting, "w2").claim()) == 1
     async with asyncio.timeout(20):
-        await waiting.hear(waiting.news, 60)
-        before = waiting.news
+        await waiting.db.news.hear(waiting.db.news.count, 60)
+        before = waiting.db.news.count
         await desk.enqueue("a")
-        await waiting.hear(before, 60)
+        await waiting.db.news.hear(before, 60)
     await waiting.close()

@@ -37,11 +37,11 @@ async def _without_a(desk: Desk) -> None:
 
 async def _prune(desk: Desk, **ages: timedelta) -> int:
     before = desk.clock() - ages.get("age", timedelta())
-    return await desk.store.prune_pages(desk.source.id, before, desk.clock(), limit=100)
+    return await desk.store.retention.prune_pages(desk.source.id, before, desk.clock(), limit=100)
 
 
 async def _on_record(desk: Desk) -> list[str]:
-    views = await desk.store.pages(desk.source.id, ALL_PAGES)
+    views = await desk.store.pages.of_source(desk.source.id, ALL_PAGES)
     return sorted(view.url.removeprefix(ROOT) for view in views)
 
 
@@ -54,7 +54,7 @@ async def test_R2_G14_a_tombstone_stays_for_its_time_and_then_goes(desk: Desk) -
     desk.clock.advance(days=29)
     assert await _prune(desk, age=month) == 0
     desk.clock.advance(days=2)
-    counted = await desk.store.count_prunable(Prunable(deleted_pages=desk.clock() - month))
+    counted = await desk.store.retention.count_prunable(Prunable(deleted_pages=desk.clock() - month))
     assert counted.deleted_pages == 2
     assert await _prune(desk, age=month) == 2
     assert await _on_record(desk) == ["", "b"]
@@ -65,11 +65,11 @@ async def test_R2_G3_attempts_keep_their_address_without_the_page(desk: Desk) ->
     await _without_a(desk)
     before = [attempt.id for attempt in await desk.attempts("a")]
     assert await _prune(desk) == 2
-    found = list(await desk.store.history_by_url(at("a")))
+    found = list(await desk.store.history.of_url(at("a")))
     assert [(each.page_id, each.url) for each in found] == [(None, at("a"))] * len(before)
     assert [each.id for each in reversed(found)] == before
     assert {each.source for each in found} == {"docs"}
-    assert {each.source for each in await desk.store.history_by_url(at("c"), desk.source.id)} == {"docs"}
+    assert {each.source for each in await desk.store.history.of_url(at("c"), desk.source.id)} == {"docs"}
     assert {each.url for each in await desk.changes()} >= {at("a")}, "changes stay"
 
 
@@ -88,7 +88,7 @@ async def test_R2_G14_a_page_that_returns_after_its_tombstone_went_is_new(desk: 
 async def test_R2_a_number_of_a_page_is_not_given_again_after_its_source_went(desk: Desk) -> None:
     await desk.crawl(SITE)
     newest = max([(await desk.page(path)).id for path in SITE])
-    await desk.store.remove_source(desk.source.id, desk.clock())
+    await desk.store.sources.remove(desk.source.id, desk.clock())
     again = await Desk.at(desk.store, desk.clock, "again")
     await again.crawl(SITE)
     assert (await again.page("")).id > newest
@@ -100,8 +100,8 @@ async def test_R2_a_deleted_page_that_is_still_linked_is_looked_at_again(desk: D
     dead = {**SITE, "b": Gone(), "": NotModified(), "a": NotModified(), "c": NotModified()}
     await desk.crawl(dead)
     assert await _prune(desk) == 1
-    assert (await desk.store.frontier_is_open(desk.source.id, ""))[0]
-    assert [item.url for item in await desk.store.frontier(desk.source.id)] == [at("b")]
+    assert (await desk.store.links.frontier_is_open(desk.source.id, ""))[0]
+    assert [item.url for item in await desk.store.queue.frontier(desk.source.id)] == [at("b")]
 
 
 async def test_R2_rows_of_a_run_that_is_open_stay(desk: Desk) -> None:
@@ -149,17 +149,17 @@ async def test_R2_a_page_whose_copies_are_not_gone_yet_stays(desk: Desk) -> None
     store, now = desk.store, desk.clock()
     await desk.crawl(SITE)
     await desk.join()
-    await store.take_sink("out", "there", desk.worker)
-    await store.add_copies("out", desk.worker, [desk.source.id], now)
-    wanted = [each.copy for each in await store.copies("out", [desk.source.id])]
+    await store.copies.take_sink("out", "there", desk.worker)
+    await store.copies.add("out", desk.worker, [desk.source.id], now)
+    wanted = [each.copy for each in await store.copies.of_sink("out", [desk.source.id])]
     held = [replace(each, remote_id=f"doc-{each.id}", state=PageStatus.ACTIVE) for each in wanted]
-    await store.record_copies("out", desk.worker, held, now)
+    await store.copies.record("out", desk.worker, held, now)
     await desk.crawl({**WITHOUT_A, "c": Gone()})
     assert await _prune(desk) == 0
     gone = [replace(each, remote_id=None, state=PageStatus.DELETED) for each in held if each.url != at("b")]
-    await store.record_copies("out", desk.worker, gone, now)
+    await store.copies.record("out", desk.worker, gone, now)
     assert await _prune(desk) == 2
-    left = [each.copy.url for each in await store.copies("out", [desk.source.id])]
+    left = [each.copy.url for each in await store.copies.of_sink("out", [desk.source.id])]
     assert sorted(left) == [at(""), at("b")]
 
 
@@ -172,11 +172,11 @@ async def test_R2_attempts_past_their_retention_go_but_not_the_latest_of_a_page(
     failing: dict[str, Seen] = {"": NotModified(), "a": Failed(outcome=Outcome.TIMEOUT, reason="no answer")}
     await desk.crawl(failing)
     before = desk.clock() + timedelta(days=1)
-    counted = (await desk.store.count_prunable(Prunable(attempts=before))).attempts
+    counted = (await desk.store.retention.count_prunable(Prunable(attempts=before))).attempts
     assert await _pruned_attempts(desk, before) == counted == 8
     assert [each.outcome for each in await desk.attempts("a") if each.outcome] == [Outcome.TIMEOUT]
     assert [each.outcome for each in await desk.attempts("") if each.outcome] == [Outcome.NOT_MODIFIED]
-    page, latest = await desk.store.root_attempt(desk.source.id, ROOT)
+    page, latest = await desk.store.history.root_attempt(desk.source.id, ROOT)
     assert page is not None
     assert latest is not None
     assert {each.outcome for each in await desk.attempts("a")} >= {None}, "the next look still waits"
@@ -201,13 +201,13 @@ async def test_R2_attempts_of_removed_records_go_with_their_retention(desk: Desk
     await _without_a(desk)
     await _prune(desk)
     await _pruned_attempts(desk, desk.clock() + timedelta(days=1))
-    assert list(await desk.store.history_by_url(at("a"))) == []
+    assert list(await desk.store.history.of_url(at("a"))) == []
 
 
 async def _pruned_attempts(desk: Desk, before: datetime) -> int:
     number, after = 0, 0
     while True:
-        done, place = await desk.store.prune_attempts(before, after=after, limit=3)
+        done, place = await desk.store.retention.prune_attempts(before, after=after, limit=3)
         number += done
         if place is None:
             return number
@@ -222,15 +222,15 @@ async def test_R2_changes_past_their_retention_go_but_not_those_that_are_still_t
     await desk.enqueue("")
     await desk.look({"": read("Root, edited", "a", "b")})
     ending = Ending(state=RunState.COMPLETED, counts={}, letters=(("ops", "pages"),))
-    await desk.store.finish_run(await desk.reload(), ending, desk.clock())
+    await desk.store.runs.finish(await desk.reload(), ending, desk.clock())
     told = desk.run.id
     await desk.crawl({**SITE, "": NotModified(), "a": read("Page a, edited", "c")})
     later = desk.clock() + timedelta(days=1)
-    assert (await desk.store.count_prunable(Prunable(changes=later))).changes == 4
-    assert await desk.store.prune_changes(first - timedelta(days=1), limit=100) == 0
-    assert await desk.store.prune_changes(later, limit=3) == 3
-    assert await desk.store.prune_changes(later, limit=3) == 1
-    assert await desk.store.prune_changes(later, limit=3) == 0
+    assert (await desk.store.retention.count_prunable(Prunable(changes=later))).changes == 4
+    assert await desk.store.retention.prune_changes(first - timedelta(days=1), limit=100) == 0
+    assert await desk.store.retention.prune_changes(later, limit=3) == 3
+    assert await desk.store.retention.prune_changes(later, limit=3) == 1
+    assert await desk.store.retention.prune_changes(later, limit=3) == 0
     newest, waiting = await desk.changes()
     assert (newest.url, waiting.run) == (at("a"), told), "the newest stays: no number is given twice"
 
@@ -240,18 +240,18 @@ async def test_R2_messages_that_are_over_go_and_those_that_wait_stay(desk: Desk)
     await desk.join()
     await desk.begin()
     letters = (("ops", "run.finished"), ("cms", "pages"), ("chat", "pages"))
-    await store.finish_run(desk.run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), clock())
-    sent, dead, _ = await store.letters_due(clock())
+    await store.runs.finish(desk.run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), clock())
+    sent, dead, _ = await store.messages.letters_due(clock())
     lease = clock() + timedelta(minutes=2)
     for letter, state in ((sent, LetterState.SENT), (dead, LetterState.DEAD)):
-        assert await store.take_letter(letter, lease)
-        await store.settle_letter(letter, state, clock(), again=None, error=None)
+        assert await store.messages.take_letter(letter, lease)
+        await store.messages.settle_letter(letter, state, clock(), again=None, error=None)
     clock.advance(days=8)
-    assert await store.prune_outbox(clock() - timedelta(days=30), limit=100) == 0
-    assert (await store.count_prunable(Prunable(outbox=clock()))).messages == 2
-    assert await store.prune_outbox(clock(), limit=1) == 1
-    assert await store.prune_outbox(clock(), limit=1) == 1
-    assert await store.count_letters() == {"waiting": 1}
+    assert await store.retention.prune_outbox(clock() - timedelta(days=30), limit=100) == 0
+    assert (await store.retention.count_prunable(Prunable(outbox=clock()))).messages == 2
+    assert await store.retention.prune_outbox(clock(), limit=1) == 1
+    assert await store.retention.prune_outbox(clock(), limit=1) == 1
+    assert await store.messages.count_letters() == {"waiting": 1}
 
 
 # ---- killed in the middle
@@ -271,12 +271,12 @@ def _live(store: Path, failpoints: str) -> None:
 
 async def _pruned(store: Path, failpoints: str = "") -> None:
     library = await open_store(f"sqlite:///{store}")
-    [source] = await library.sources()
+    [source] = await library.sources.all()
     later = FrozenClock()() + timedelta(days=40)
     arm({VARIABLE: failpoints})
-    await library.prune_pages(source.id, later, later, limit=1)
-    await library.prune_pages(source.id, later, later, limit=1)
-    await library.prune_attempts(later, after=0, limit=100)
+    await library.retention.prune_pages(source.id, later, later, limit=1)
+    await library.retention.prune_pages(source.id, later, later, limit=1)
+    await library.retention.prune_attempts(later, after=0, limit=100)
     arm({})
     await library.close()
 

@@ -36,13 +36,13 @@ async def test_B1_B12_a_discovered_page_is_an_open_row(desk: Desk) -> None:
 async def test_B16_the_domain_is_set_when_the_row_is_made(desk: Desk) -> None:
     await desk.begin()
     await desk.enqueue("https://other.example.org:8443/x")
-    [row] = await desk.store.history_by_url("https://other.example.org:8443/x")
+    [row] = await desk.store.history.of_url("https://other.example.org:8443/x")
     assert row.domain == "other.example.org:8443"
 
 
 async def test_B19_times_are_aware(desk: Desk) -> None:
     await desk.crawl(SITE)
-    [page, *_] = await desk.store.pages(desk.source.id)
+    [page, *_] = await desk.store.pages.of_source(desk.source.id)
     [row, *_] = await desk.attempts("")
     times = (page.checked_at, page.changed_at, page.crawl_time, row.created_at, row.completed_at)
     assert all(time is not None and time.utcoffset() is not None for time in times)
@@ -53,7 +53,7 @@ async def test_A13_the_root_is_in_the_queue_once(desk: Desk) -> None:
     await desk.begin(RunMode.REFRESH)
     assert await desk.enqueue("") == 1
     assert await desk.enqueue("", "") == 0
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     assert [claim.page.url for claim in await desk.claim()].count(ROOT) == 1
 
 
@@ -73,7 +73,7 @@ async def test_A2_A11_a_refresh_starts_from_every_known_page_and_the_root(desk: 
     await desk.crawl(SITE)
     await desk.begin(RunMode.REFRESH)
     await desk.enqueue("")
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     assert {claim.page.url for claim in await desk.claim()} == {at(path) for path in SITE}
 
 
@@ -93,7 +93,7 @@ async def test_filling_the_queue_again_counts_no_page_twice(desk: Desk) -> None:
     await desk.begin(RunMode.REFRESH)
     for _ in range(3):
         await desk.enqueue("")
-        await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+        await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     assert (await desk.reload()).queued == len(SITE)
 
 
@@ -101,8 +101,8 @@ async def test_due_pages_are_counted_once(desk: Desk) -> None:
     await desk.crawl(SITE)
     desk.clock.advance(days=2)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock())
     assert (await desk.reload()).queued == len(SITE)
     assert len(await desk.claim()) == len(SITE)
 
@@ -116,14 +116,14 @@ async def test_A28_only_what_is_due_is_queued(desk: Desk) -> None:
     await desk.finish()
     desk.clock.advance(hours=13)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock())
     assert {claim.page.url for claim in await desk.claim()} == {at(path) for path in SITE}
 
 
 async def test_an_address_listed_twice_has_its_smaller_depth(desk: Desk) -> None:
     await desk.begin()
     twice = [Listed(at("a"), 3), Listed(at("a"), 1), Listed(at("a"), 2)]
-    assert await desk.store.enqueue(desk.run, twice, desk.limits, desk.clock()) == 1
+    assert await desk.store.queue.enqueue(desk.run, twice, desk.limits, desk.clock()) == 1
     assert (await desk.page("a")).depth == 1
 
 
@@ -135,7 +135,7 @@ async def test_P13_max_pages_keeps_the_first_that_were_listed(desk: Desk) -> Non
     await desk.begin()
     assert await desk.enqueue("", "a", "b", "c", "d") == 3
     assert {claim.page.url for claim in await desk.claim()} == {at(""), at("a"), at("b")}
-    assert await desk.store.frontier_is_open(desk.source.id, "") == (True, False)
+    assert await desk.store.links.frontier_is_open(desk.source.id, "") == (True, False)
 
 
 async def test_P13_max_pages_holds_over_the_commits_of_a_run(desk: Desk) -> None:
@@ -145,7 +145,7 @@ async def test_P13_max_pages_holds_over_the_commits_of_a_run(desk: Desk) -> None
     chain = {"": read("Root", *(f"p{n}" for n in range(9)))}
     seen = await desk.look({**chain, **{f"p{n}": read(f"Page {n}", f"q{n}") for n in range(9)}}, batch=2)
     assert seen == [at(""), *(at(f"p{n}") for n in range(4))]
-    frontier = await desk.store.frontier(desk.source.id)
+    frontier = await desk.store.queue.frontier(desk.source.id)
     assert {item.url for item in frontier} == {at(f"p{n}") for n in range(4, 9)} | {
         at(f"q{n}") for n in range(4)
     }
@@ -161,29 +161,31 @@ async def test_links_beyond_a_limit_are_found_nearest_first(desk: Desk) -> None:
     """The frontier is what a later run with more room goes on with."""
     desk.limits = Limits(max_pages=2, max_depth=20)
     await desk.crawl({"": read("Root", "a", "near"), "a": read("Page a", "far", "near")})
-    frontier = await desk.store.frontier(desk.source.id)
+    frontier = await desk.store.queue.frontier(desk.source.id)
     assert frontier == [Listed(at("near"), 1), Listed(at("far"), 2)]
     desk.limits = Limits(max_pages=3, max_depth=20)
     await desk.begin()
     await desk.enqueue("")
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
-    await desk.store.enqueue(desk.run, frontier, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue(desk.run, frontier, desk.limits, desk.clock())
     assert {claim.page.url for claim in await desk.claim()} == {at(""), at("a"), at("near")}
 
 
 async def test_the_frontier_closes_under_its_rules(desk: Desk) -> None:
     source = desk.source.id
-    await desk.store.close_frontier(source, "rules 1", 20)
-    assert await desk.store.frontier_is_open(source, "rules 1") == (False, False)
-    assert await desk.store.frontier_is_open(source, "rules 2") == (False, True)
+    await desk.store.links.close_frontier(source, "rules 1", 20)
+    assert await desk.store.links.frontier_is_open(source, "rules 1") == (False, False)
+    assert await desk.store.links.frontier_is_open(source, "rules 2") == (False, True)
 
 
 async def test_new_rules_judge_the_links_on_record_without_a_look(desk: Desk) -> None:
     await desk.crawl({"": read("Root", "a", "https://cdn.example.org/x")})
-    await desk.store.judge_links(desk.source.id, lambda url, _: "cdn" in url)
-    assert [item.url for item in await desk.store.frontier(desk.source.id)] == ["https://cdn.example.org/x"]
-    await desk.store.judge_links(desk.source.id, lambda url, _: False)
-    assert await desk.store.frontier(desk.source.id) == []
+    await desk.store.links.judge(desk.source.id, lambda url, _: "cdn" in url)
+    assert [item.url for item in await desk.store.queue.frontier(desk.source.id)] == [
+        "https://cdn.example.org/x"
+    ]
+    await desk.store.links.judge(desk.source.id, lambda url, _: False)
+    assert await desk.store.queue.frontier(desk.source.id) == []
 
 
 # ---- depth
@@ -191,7 +193,7 @@ async def test_new_rules_judge_the_links_on_record_without_a_look(desk: Desk) ->
 
 async def test_A15_a_new_page_lies_one_deeper_than_its_parent(desk: Desk) -> None:
     await desk.crawl(SITE)
-    pages = await desk.store.pages(desk.source.id)
+    pages = await desk.store.pages.of_source(desk.source.id)
     assert [(page.url, page.depth) for page in pages] == [
         (at(""), 0),
         (at("a"), 1),
@@ -286,7 +288,7 @@ async def test_dead_pages_that_are_still_linked_are_asked_again(desk: Desk) -> N
 async def test_dead_pages_that_the_source_lists_are_asked_again(desk: Desk) -> None:
     await desk.begin()
     await desk.enqueue("", "listed")
-    await desk.store.record_listing(desk.source.id, [Listed(at("listed"))])
+    await desk.store.listings.record(desk.source.id, [Listed(at("listed"))])
     await desk.look({"": read("Root")})
     await desk.finish()
     assert (await desk.page("listed")).status is PageStatus.DELETED
@@ -300,10 +302,10 @@ async def test_U4_what_was_found_and_not_read_leaves_the_queue_of_a_run_that_may
     await desk.enqueue("", "a", "b", "c", "d")
     (root,) = await desk.claim(1)
     await desk.commit(desk.visit(root, read("Root")))
-    await desk.store.keep_within(desk.run, 3)
+    await desk.store.queue.keep_within(desk.run, 3)
     run = await desk.reload()
-    assert (run.queued, (await desk.store.backlog(run.id)).open) == (3, 2)
-    await desk.store.keep_within(desk.run, 10)
+    assert (run.queued, (await desk.store.queue.backlog(run.id)).open) == (3, 2)
+    await desk.store.queue.keep_within(desk.run, 10)
     assert (await desk.reload()).queued == 3
     await desk.enqueue("c", "d")
     assert (await desk.reload()).queued == 5

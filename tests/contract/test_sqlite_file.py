@@ -130,7 +130,7 @@ async def test_opening_again_changes_nothing(sqlite_file: Path, clock: FrozenClo
 async def test_an_empty_file_is_a_new_store(sqlite_file: Path) -> None:
     await asyncio.to_thread(sqlite_file.touch)
     store = await open_store(f"sqlite:///{sqlite_file}")
-    assert await store.sources() == []
+    assert await store.sources.all() == []
     await store.close()
 
 
@@ -267,7 +267,7 @@ async def test_P7_a_chunk_whose_text_stays_keeps_its_row(sqlite_desk: Desk, sqli
 async def test_the_text_index_is_in_step_with_the_text(sqlite_store: Store, sqlite_desk: Desk) -> None:
     await sqlite_desk.crawl({"": read("One\n\nTwo", "a"), "a": read("Drei", language="de")})
     await sqlite_desk.crawl({"": read("Two\n\nThree", "a")})
-    assert await sqlite_store.integrity() is None
+    assert await sqlite_store.stats.integrity() is None
 
 
 async def test_B19_times_are_stored_as_utc_text_that_sorts(sqlite_desk: Desk, sqlite_file: Path) -> None:
@@ -328,10 +328,10 @@ async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: Store, sqlit
     with pytest.raises(StoreError):
         await sqlite_desk.commit(visit)
     undone.db = whole
-    assert await undone.find_pages(at("a")) == []
+    assert await undone.pages.find(at("a")) == []
     assert await sqlite_desk.commit(visit) == [at("")]
     assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
-    assert len(await undone.links(sqlite_desk.source.id)) == 2
+    assert len(await undone.links.of_source(sqlite_desk.source.id)) == 2
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])

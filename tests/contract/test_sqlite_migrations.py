@@ -59,7 +59,7 @@ def _left(folder: Path) -> list[Path]:
 
 async def _open_and_look(file: Path) -> tuple[int, Sequence[object], list[str]]:
     store = await open_store(f"sqlite:///{file}")
-    names = [source.name for source in await store.sources()]
+    names = [source.name for source in await store.sources.all()]
     await store.close()
     return *_look(file), names
 
@@ -129,5 +129,5 @@ async def test_P20_what_an_older_afresh_has_indexed_is_found(
     store = await open_store(f"sqlite:///{tmp_path / 'old.db'}")
     for asked in (None, language):
         assert [hit.language for hit in await search(store, query, language=asked)] == [language]
-    assert await store.integrity() is None
+    assert await store.stats.integrity() is None
     await store.close()

@@ -67,9 +67,9 @@ async def test_F14_a_write_waits_for_another_process(sqlite_store: Store, sqlite
         waiting = asyncio.create_task(Desk.at(sqlite_store, FrozenClock()))
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
         assert not done
-        assert await sqlite_store.sources() == [], "reading goes on meanwhile"
+        assert await sqlite_store.sources.all() == [], "reading goes on meanwhile"
     await waiting
-    assert [source.name for source in await sqlite_store.sources()] == ["docs"]
+    assert [source.name for source in await sqlite_store.sources.all()] == ["docs"]
 
 
 async def test_F14_a_lock_that_stays_is_told_in_one_sentence(sqlite_file: Path) -> None:
@@ -77,9 +77,9 @@ async def test_F14_a_lock_that_stays_is_told_in_one_sentence(sqlite_file: Path) 
     store = await _opened(sqlite_file)
     with _locked(sqlite_file):
         with pytest.raises(StoreBusy, match=r"locked by another process; wait .* or stop it"):
-            await store.try_to_write()
+            await store.stats.try_to_write()
         assert len(await search(store, "quokka")) == 1
-    await store.try_to_write()
+    await store.stats.try_to_write()
     await store.close()
 
 
@@ -125,11 +125,11 @@ async def test_F12_a_commit_on_a_full_disk_is_undone_and_can_be_repeated(
     with pytest.raises(StoreFull, match="disk full; make room"):
         await sqlite_desk.commit(visit)
     assert await search(sqlite_store, "quokka") == []
-    assert await sqlite_store.integrity() is None
+    assert await sqlite_store.stats.integrity() is None
     await _pages_at_most(sqlite_store, 100_000)
     assert await sqlite_desk.commit(visit) == [at("")]
     assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
-    assert await sqlite_store.integrity() is None
+    assert await sqlite_store.stats.integrity() is None
 
 
 # ---- F11: power loss
@@ -169,8 +169,8 @@ async def _urls(file: Path) -> list[str]:
     """The pages of a copy that is opened and found sound, in the order they were written."""
     store = await open_store(f"sqlite:///{file}")
     try:
-        assert await store.integrity() is None
-        found = [view.url for view in await store.change_records(None, limit=1000)]
+        assert await store.stats.integrity() is None
+        found = [view.url for view in await store.history.changes(None, limit=1000)]
         return list(reversed(found))
     finally:
         await store.close()
@@ -201,9 +201,9 @@ async def test_F16_a_read_only_store_is_read_and_nothing_else(
     with powerless():
         store = await _opened(sqlite_file, Access.READ)
         assert len(await search(store, "quokka")) == 2
-        assert await store.integrity() is None
+        assert await store.stats.integrity() is None
         with pytest.raises(StoreError, match="can only be read"):
-            await store.try_to_write()
+            await store.stats.try_to_write()
         await store.close()
         for access in (Access.CHANGE, Access.CREATE):
             assert "make the file and its folder writable" in str(await _refusal(sqlite_file, access))
@@ -324,7 +324,7 @@ async def test_F17_garbage_in_the_log_costs_nothing_that_is_in_the_file(
     await asyncio.to_thread(log.write_bytes, b"\xa5" * 50_000)
     store = await _opened(sqlite_file)
     assert len(await search(store, "quokka")) == 3
-    assert await store.integrity() is None
+    assert await store.stats.integrity() is None
     await store.close()
 
 

@@ -28,8 +28,8 @@ async def test_F15_P9_sixteen_writers_and_eight_readers_never_meet_a_lock(sqlite
     assert all(tally.written for tally in tallies[:WRITERS]), "nobody starves"
     assert all(tally.seconds for tally in tallies[WRITERS:])
     store = await open_store(url)
-    assert (await store.totals())["pages"] == sum(tally.written for tally in tallies)
-    assert await store.integrity() is None
+    assert (await store.stats.totals())["pages"] == sum(tally.written for tally in tallies)
+    assert await store.stats.integrity() is None
     await store.close()
 
 

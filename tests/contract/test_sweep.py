@@ -25,16 +25,16 @@ async def _looked(desk: Desk, site: dict[str, Seen]) -> None:
     desk.clock.advance(60)
     await desk.begin(RunMode.REFRESH)
     await desk.enqueue("")
-    await desk.store.enqueue_known(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_known(desk.run, desk.limits, desk.clock())
     await desk.look(site)
 
 
 async def _unreached(desk: Desk) -> list[str]:
-    return sorted(page.url for page in await desk.store.unreached(desk.source.id, ROOT, 20))
+    return sorted(page.url for page in await desk.store.pages.unreached(desk.source.id, ROOT, 20))
 
 
 async def _missing(desk: Desk) -> dict[str, int]:
-    pages = await desk.store.pages(desk.source.id)
+    pages = await desk.store.pages.of_source(desk.source.id)
     return {page.url: page.missing_count for page in pages if page.missing_count}
 
 
@@ -52,9 +52,9 @@ async def test_A16_pages_that_no_way_leads_to_are_unreached_with_all_behind_them
 async def test_a_page_that_the_source_lists_is_reached(desk: Desk) -> None:
     await desk.crawl(SITE)
     await _looked(desk, WITHOUT_A)
-    await desk.store.record_listing(desk.source.id, [Listed(at("child"))])
+    await desk.store.listings.record(desk.source.id, [Listed(at("child"))])
     assert await _unreached(desk) == [at("a")]
-    await desk.store.record_listing(desk.source.id, [])
+    await desk.store.listings.record(desk.source.id, [])
     assert await _unreached(desk) == [at("a"), at("child"), at("grandchild")]
 
 
@@ -66,9 +66,9 @@ async def test_a_link_that_may_not_be_followed_reaches_nothing(desk: Desk) -> No
 
 async def test_rules_that_no_longer_admit_a_link_close_its_way(desk: Desk) -> None:
     await desk.crawl(SITE)
-    await desk.store.judge_links(desk.source.id, lambda url, _: url != at("child"))
+    await desk.store.links.judge(desk.source.id, lambda url, _: url != at("child"))
     assert await _unreached(desk) == [at("child"), at("grandchild")]
-    await desk.store.judge_links(desk.source.id, lambda url, _: True)
+    await desk.store.links.judge(desk.source.id, lambda url, _: True)
     assert await _unreached(desk) == []
 
 
@@ -130,7 +130,7 @@ async def test_A16_a_page_behind_one_that_came_back_is_reached_again(desk: Desk)
     """A bad deploy that the brake held is taken back: nothing behind it may go on being missed."""
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Gone(), "b": read("Page b, edited", "elsewhere")})
-    missed = await desk.store.unreached(desk.source.id, ROOT, 20)
+    missed = await desk.store.pages.unreached(desk.source.id, ROOT, 20)
     assert at("child") in {page.url for page in missed}
     await desk.finish(RunState.NEEDS_CONFIRMATION, missing=await desk.missing())
     await _looked(desk, dict.fromkeys(SITE, NotModified()))
@@ -148,8 +148,8 @@ async def test_a_page_that_was_dropped_and_came_back_has_not_been_missed(desk: D
 
 async def test_A14_a_page_that_lies_too_deep_for_the_rules_is_not_reached(desk: Desk) -> None:
     await desk.crawl(SITE)
-    await desk.store.judge_links(desk.source.id, lambda url, _: True)
-    pages = await desk.store.unreached(desk.source.id, ROOT, 1)
+    await desk.store.links.judge(desk.source.id, lambda url, _: True)
+    pages = await desk.store.pages.unreached(desk.source.id, ROOT, 1)
     assert sorted(page.url for page in pages) == [at("child"), at("grandchild")]
 
 
@@ -160,13 +160,13 @@ async def test_A7_F37_a_page_that_is_gone_is_doomed_and_stays_until_it_is_droppe
     """In between the brake can hold it, so it is still found."""
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "b": Gone()})
-    [(page, target)] = await desk.store.doomed(desk.source.id)
+    [(page, target)] = await desk.store.pages.doomed(desk.source.id)
     assert (page.url, page.doomed_by, target) == (at("b"), desk.run.id, None)
-    assert await desk.store.live_count(desk.source.id) == 5
+    assert await desk.store.pages.live_count(desk.source.id) == 5
     assert [hit.url for hit in await search(desk.store, "page b")][:1] == [at("b")]
     await desk.finish(dropped=[page])
-    assert await desk.store.live_count(desk.source.id) == 4
-    assert await desk.store.doomed(desk.source.id) == []
+    assert await desk.store.pages.live_count(desk.source.id) == 4
+    assert await desk.store.pages.doomed(desk.source.id) == []
     assert at("b") not in [hit.url for hit in await search(desk.store, "page b")]
 
 
@@ -175,14 +175,14 @@ async def test_F36_a_doomed_page_that_answers_again_is_spared(desk: Desk) -> Non
     await _looked(desk, {**SITE, "b": Gone()})
     await desk.finish(RunState.NEEDS_CONFIRMATION)
     await _looked(desk, {**SITE, "b": NotModified()})
-    assert await desk.store.doomed(desk.source.id) == []
+    assert await desk.store.pages.doomed(desk.source.id) == []
 
 
 async def test_an_outage_spares_nobody_and_dooms_nobody(desk: Desk) -> None:
     await desk.crawl(SITE)
     down = Failed(outcome=Outcome.BLOCKED_5XX, reason="503", status_code=503)
     await _looked(desk, dict.fromkeys(SITE, down))
-    assert await desk.store.doomed(desk.source.id) == []
+    assert await desk.store.pages.doomed(desk.source.id) == []
     assert len(await desk.urls()) == 5
 
 
@@ -199,7 +199,7 @@ async def test_G3_a_dropped_page_keeps_its_history(desk: Desk) -> None:
     rows = await desk.attempts("b")
     assert [row.outcome for row in rows] == [Outcome.SUCCESS, Outcome.GONE]
     assert {(row.page_id, row.url) for row in rows} == {(before.id, at("b"))}
-    assert [each.id for each in await desk.store.history_by_url(at("b"))] == [row.id for row in rows[::-1]]
+    assert [each.id for each in await desk.store.history.of_url(at("b"))] == [row.id for row in rows[::-1]]
     [change] = await desk.changes(run=desk.run.id)
     assert (change.kind, change.old_hash, change.new_hash) == (ChangeKind.DELETED, before.content_hash, None)
 
@@ -207,9 +207,9 @@ async def test_G3_a_dropped_page_keeps_its_history(desk: Desk) -> None:
 async def test_a_dropped_page_is_left_out_of_lists_unless_asked_for(desk: Desk) -> None:
     await desk.crawl(SITE)
     await desk.crawl({**SITE, "b": Gone()})
-    assert at("b") not in [page.url for page in await desk.store.pages(desk.source.id)]
-    assert at("b") in [page.url for page in await desk.store.pages(desk.source.id, ALL_PAGES)]
-    [gone] = await desk.store.pages(desk.source.id, PageFilter(status=PageStatus.DELETED))
+    assert at("b") not in [page.url for page in await desk.store.pages.of_source(desk.source.id)]
+    assert at("b") in [page.url for page in await desk.store.pages.of_source(desk.source.id, ALL_PAGES)]
+    [gone] = await desk.store.pages.of_source(desk.source.id, PageFilter(status=PageStatus.DELETED))
     assert gone.url == at("b")
 
 
@@ -221,7 +221,7 @@ async def test_a_page_dropped_for_absence_is_not_looked_at_again_by_itself(desk:
     assert (last.outcome, last.completed_at) == (Outcome.CANCELLED, desk.clock())
     desk.clock.advance(days=30)
     await desk.begin(RunMode.DUE)
-    await desk.store.enqueue_due(desk.run, desk.limits, desk.clock())
+    await desk.store.queue.enqueue_due(desk.run, desk.limits, desk.clock())
     assert at("a") not in {claim.page.url for claim in await desk.claim()}
 
 
@@ -255,14 +255,14 @@ async def test_G12_the_fate_of_a_moved_page_is_that_of_where_its_moves_end(
 ) -> None:
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Moved(to=at("a2")), "a2": target})
-    [(page, found)] = await desk.store.doomed(desk.source.id)
+    [(page, found)] = await desk.store.pages.doomed(desk.source.id)
     assert (page.url, page.moved_to, found) == (at("a"), at("a2"), status)
 
 
 async def test_a_page_that_moved_out_of_the_source_has_no_target(desk: Desk) -> None:
     await desk.crawl(SITE)
     await _looked(desk, {**SITE, "a": Moved(to="https://elsewhere.example/")})
-    assert [(page.url, target) for page, target in await desk.store.doomed(desk.source.id)] == [
+    assert [(page.url, target) for page, target in await desk.store.pages.doomed(desk.source.id)] == [
         (at("a"), None)
     ]
 
@@ -275,7 +275,7 @@ async def test_what_lies_behind_a_moved_page_is_reached_by_its_new_address(desk:
     assert await desk.urls() == [at(path) for path in ("", "a2", "b", "child", "grandchild")]
     await desk.crawl(site)
     assert await _missing(desk) == {}
-    [old] = await desk.store.pages(desk.source.id, PageFilter(status=PageStatus.REDIRECT))
+    [old] = await desk.store.pages.of_source(desk.source.id, PageFilter(status=PageStatus.REDIRECT))
     assert (old.url, old.moved_to) == (at("a"), at("a2"))
 
 
@@ -284,10 +284,12 @@ async def test_U4_redirects_are_listed_on_request_only(desk: Desk) -> None:
     await desk.crawl({**SITE, "a": Moved(to=at("a2")), "a2": read("Page a", "child")})
     sources = [desk.source.id]
     for which, listed in ((PageFilter(), False), (ALL_PAGES, True)):
-        assert (at("a") in {view.url for view in await desk.store.pages(desk.source.id, which)}) is listed
-        found = await desk.store.page_records(sources, which, limit=100)
+        assert (
+            at("a") in {view.url for view in await desk.store.pages.of_source(desk.source.id, which)}
+        ) is listed
+        found = await desk.store.pages.records(sources, which, limit=100)
         assert (at("a") in {view.url for view in found}) is listed
-        held = await desk.store.pages_by_copies(["out"], sources, which, after=0, limit=100)
+        held = await desk.store.copies.pages_by_state(["out"], sources, which, after=0, limit=100)
         assert (at("a") in {view.url for view in held}) is listed
 
 
@@ -318,13 +320,13 @@ async def test_an_address_that_moved_and_that_nothing_links_to_rests(desk: Desk)
 
 
 async def test_the_root_and_its_last_finished_attempt(desk: Desk) -> None:
-    assert await desk.store.root_attempt(desk.source.id, ROOT) == (None, None)
+    assert await desk.store.history.root_attempt(desk.source.id, ROOT) == (None, None)
     await desk.begin()
     await desk.enqueue("")
-    page, attempt = await desk.store.root_attempt(desk.source.id, ROOT)
+    page, attempt = await desk.store.history.root_attempt(desk.source.id, ROOT)
     assert page is not None
     assert (page.url, attempt) == (ROOT, None)
     await desk.look({"": Failed(outcome=Outcome.TIMEOUT, reason="no answer")})
-    _, attempt = await desk.store.root_attempt(desk.source.id, ROOT)
+    _, attempt = await desk.store.history.root_attempt(desk.source.id, ROOT)
     assert attempt is not None
     assert attempt.outcome is Outcome.TIMEOUT

@@ -20,11 +20,11 @@ def note(run: Run, copy: Copy, outcome: DocumentOutcome) -> DocumentNote:
 
 
 async def copies(desk: Desk) -> list[Copy]:
-    return [each.copy for each in await desk.store.copies("out", [desk.source.id])]
+    return [each.copy for each in await desk.store.copies.of_sink("out", [desk.source.id])]
 
 
 async def documents(desk: Desk, run: Run, **which: object) -> list[SyncedDocument]:
-    return list(await desk.store.documents_of_run(run.id, **{"after": 0, "limit": 9, **which}))  # type: ignore[arg-type]
+    return list(await desk.store.copies.documents_of_run(run.id, **{"after": 0, "limit": 9, **which}))  # type: ignore[arg-type]
 
 
 async def test_R9_D21_a_sync_is_a_run_with_the_states_of_its_documents_then_and_now(desk: Desk) -> None:
@@ -33,7 +33,7 @@ async def test_R9_D21_a_sync_is_a_run_with_the_states_of_its_documents_then_and_
     crawl = desk.run
     await hold_all(desk)
     store, now = desk.store, desk.clock()
-    run = await store.start_sync_run(desk.source.id, desk.worker, now)
+    run = await store.copies.start_run(desk.source.id, desk.worker, now)
     assert (run.mode, run.state, run.started_at, run.worker) == (
         RunMode.SYNC,
         RunState.RUNNING,
@@ -42,11 +42,11 @@ async def test_R9_D21_a_sync_is_a_run_with_the_states_of_its_documents_then_and_
     )
     assert run.id > crawl.id
     one, two, three, _ = await copies(desk)
-    await store.record_documents([note(run, one, D.UPLOADED), note(run, two, D.WAITING)], now)
-    await store.record_documents([note(run, replace(one, error="late"), D.VERIFIED)], now)
-    await store.record_documents([note(run, two, D.STUCK), note(run, three, D.REPLACED)], now)
-    assert await store.count_documents(run.id) == {"uploaded": 1, "stuck": 1, "replaced": 1}
-    assert await store.count_documents(RunId(4711)) == {}
+    await store.copies.record_documents([note(run, one, D.UPLOADED), note(run, two, D.WAITING)], now)
+    await store.copies.record_documents([note(run, replace(one, error="late"), D.VERIFIED)], now)
+    await store.copies.record_documents([note(run, two, D.STUCK), note(run, three, D.REPLACED)], now)
+    assert await store.copies.count_documents(run.id) == {"uploaded": 1, "stuck": 1, "replaced": 1}
+    assert await store.copies.count_documents(RunId(4711)) == {}
     found = await documents(desk, run)
     assert [(each.url, each.outcome, each.state, each.error) for each in found] == [
         (one.url, "uploaded", "active", "late"),  # what was done stays, the state is the last one
@@ -58,8 +58,8 @@ async def test_R9_D21_a_sync_is_a_run_with_the_states_of_its_documents_then_and_
     assert [each.id for each in await documents(desk, run, after=found[0].id, limit=1)] == [found[1].id]
     assert [each.url for each in await documents(desk, run, outcome=D.STUCK)] == [two.url]
 
-    await store.finish_sync_run(run, RunState.PARTIAL, {"documents_stuck": 1}, "odd", now)
-    ended = await store.run_by_id(run.id)
+    await store.copies.finish_run(run, RunState.PARTIAL, {"documents_stuck": 1}, "odd", now)
+    ended = await store.runs.get(run.id)
     assert ended is not None
     assert (ended.state, ended.error, ended.finished_at, dict(ended.counts)) == (
         RunState.PARTIAL,
@@ -77,7 +77,7 @@ async def test_R9_D21_a_sync_is_a_run_with_the_states_of_its_documents_then_and_
         "ready_for_indexing",
     }
     assert len({now for _, now in states.values()}) > 1
-    await store.remove_source(desk.source.id, now)
+    await store.sources.remove(desk.source.id, now)
     assert await documents(desk, run) == []
 
 
@@ -91,31 +91,31 @@ async def test_R9_F144_a_sync_on_record_is_no_look_and_one_that_was_killed_is_cl
     store, source = desk.store, desk.source.id
     endings = Endings(store)
     await endings.look()
-    dead = await store.start_sync_run(source, "dead-worker", desk.clock())
-    assert [run.id for run in await store.last_runs(source, 9)] == [crawl.id]
-    assert await store.live_runs() == []
-    assert (await store.source_view(desk.source)).last_run == crawl.id
-    assert [run.id for run in await store.run_records(None, limit=9)] == [dead.id, crawl.id]
+    dead = await store.copies.start_run(source, "dead-worker", desk.clock())
+    assert [run.id for run in await store.runs.last(source, 9)] == [crawl.id]
+    assert await store.runs.live() == []
+    assert (await store.stats.source_view(desk.source)).last_run == crawl.id
+    assert [run.id for run in await store.runs.records(None, limit=9)] == [dead.id, crawl.id]
     slot = desk.clock.advance(hours=1)
-    run, resumed = await store.start_run(
+    run, resumed = await store.runs.start(
         source, RunMode.REFRESH, full=False, worker=desk.worker, now=desk.clock(), slot=slot
     )
     assert not resumed
     assert run.id != dead.id
-    still = await store.run_by_id(dead.id)
+    still = await store.runs.get(dead.id)
     assert still is not None
     assert still.state is RunState.RUNNING  # a crawl closes no sync
-    mine = await store.start_sync_run(source, desk.worker, desk.clock())
-    closed = await store.run_by_id(dead.id)
+    mine = await store.copies.start_run(source, desk.worker, desk.clock())
+    closed = await store.runs.get(dead.id)
     assert closed is not None
     assert (closed.state, closed.finished_at) == (RunState.FAILED, desk.clock())
     assert "interrupted" in str(closed.error)
-    second = await store.start_sync_run(source, "dead-worker", desk.clock())
-    alive = await store.run_by_id(mine.id)
+    second = await store.copies.start_run(source, "dead-worker", desk.clock())
+    alive = await store.runs.get(mine.id)
     assert alive is not None
     assert alive.state is RunState.RUNNING  # its worker lives
     assert second.id != mine.id
-    await store.finish_sync_run(mine, RunState.COMPLETED, {}, None, desk.clock())
+    await store.copies.finish_run(mine, RunState.COMPLETED, {}, None, desk.clock())
     assert await endings.look() == set()  # else the end of a sync would ask for the next
 
 
@@ -129,20 +129,27 @@ async def test_R2_documents_of_syncs_go_with_the_attempts_but_not_those_of_the_l
     elsewhere = replace(two, sink="elsewhere")
     runs = []
     for notes in ((one, two), (one, elsewhere), (one, two), (one,)):
-        run = await store.start_sync_run(desk.source.id, desk.worker, desk.clock())
-        await store.record_documents([note(run, copy, D.UPLOADED) for copy in notes], desk.clock())
+        run = await store.copies.start_run(desk.source.id, desk.worker, desk.clock())
+        await store.copies.record_documents([note(run, copy, D.UPLOADED) for copy in notes], desk.clock())
         runs.append(run)
         if len(runs) < 4:
-            await store.finish_sync_run(run, RunState.COMPLETED, {}, None, desk.clock())
+            await store.copies.finish_run(run, RunState.COMPLETED, {}, None, desk.clock())
         desk.clock.advance(days=1)
     before = desk.clock()
     early = Prunable(attempts=before - timedelta(days=9))
-    assert (await store.count_prunable(early)).attempts == await store.prune_documents(before, limit=0) == 0
-    counted = (await store.count_prunable(Prunable(attempts=before))).attempts
-    attempts, _ = await store.prune_attempts(before, after=0, limit=999)
-    removed = [await store.prune_documents(before, limit=3), await store.prune_documents(before, limit=3)]
+    assert (
+        (await store.retention.count_prunable(early)).attempts
+        == await store.retention.prune_documents(before, limit=0)
+        == 0
+    )
+    counted = (await store.retention.count_prunable(Prunable(attempts=before))).attempts
+    attempts, _ = await store.retention.prune_attempts(before, after=0, limit=999)
+    removed = [
+        await store.retention.prune_documents(before, limit=3),
+        await store.retention.prune_documents(before, limit=3),
+    ]
     assert removed == [3, 2], "a few at a time"
     assert counted == attempts + 5
     left = [[each.sink for each in await documents(desk, run)] for run in runs]
     assert left == [[], ["elsewhere"], [], ["out"]], "the latest of each store, and those of an open run"
-    assert await store.prune_documents(before, limit=9) == 0
+    assert await store.retention.prune_documents(before, limit=9) == 0

@@ -13,7 +13,7 @@ from tests.e2e.sites import lay, looks, star
 
 from afresh.core.events import Event, Step
 from afresh.core.model import Visit
-from afresh.store.store import Store
+from afresh.store.visits import VisitRepository
 from afresh.testing import TinySite
 
 PAGES = 120
@@ -35,14 +35,16 @@ async def test_R0_F133_fetching_runs_no_more_than_twenty_pages_ahead_of_the_comm
         elif isinstance(event, Step) and event.name == "commit":
             fetched.discard(event.url)
 
-    commit = Store.commit
+    commit = VisitRepository.commit
 
-    async def slow(self: Store, run: Any, visits: Sequence[Visit], *args: Any, **more: Any) -> list[Visit]:
+    async def slow(
+        self: VisitRepository, run: Any, visits: Sequence[Visit], *args: Any, **more: Any
+    ) -> list[Visit]:
         for _ in range(TURNS):
             await asyncio.sleep(0)
         return await commit(self, run, visits, *args, **more)
 
-    monkeypatch.setattr(Store, "commit", slow)
+    monkeypatch.setattr(VisitRepository, "commit", slow)
     with TinySite() as site:
         lay(site, star(PAGES))
         async with opened(tmp_path / "kb.db") as kb:

@@ -57,7 +57,7 @@ async def undisturbed(busy: BusySite, tmp_path: Path, work: type[InProcess]) -> 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afresh.engine.patience.PAUSE", 0.02)
+    monkeypatch.setattr("afresh.store.retry.PAUSE", 0.02)
 
 
 class Crawl:

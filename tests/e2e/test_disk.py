@@ -19,7 +19,7 @@ from tests.e2e.program import PATIENCE, ROOT, Program, ended
 from tests.e2e.sites import lay, page, star, word
 
 from afresh.core.events import Event, Notice, Step
-from afresh.engine.patience import FULL, GOING_ON
+from afresh.store.retry import FULL, GOING_ON
 from afresh.testing import TinySite
 
 PAGES = 12
@@ -159,7 +159,7 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
 ) -> None:
     """A lock that outlasts many tries: every try fails at once, so that the test need not wait for it."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.0)
-    monkeypatch.setattr("afresh.engine.patience.TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr("afresh.store.retry.TELL_BUSY_AFTER", 0.0)
     lay(tiny, star(20))
     heard: list[str] = []
     locked: list[object] = []

@@ -14,9 +14,9 @@ from tests.e2e.sites import lay, looks, page, star, word
 from tests.fakes.embedding_server import Status
 
 from afresh.core.events import Event, Notice
-from afresh.engine import patience
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
+from afresh.store import retry
 from afresh.testing import TinySite, Trouble
 
 FOREVER = 1_000  # requests
@@ -201,7 +201,7 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 ) -> None:
     """The patience of a run holds for vectors too."""
     monkeypatch.setattr("afresh.app.TRY_SECONDS", 0.01)
-    monkeypatch.setattr(patience, "TELL_BUSY_AFTER", 0.0)
+    monkeypatch.setattr(retry, "TELL_BUSY_AFTER", 0.0)
     lay(tiny, star(2))
     locks: list[sqlite3.Connection] = []
     heard: list[str] = []
@@ -215,13 +215,13 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 
     def hear(event: Event) -> None:
         heard.append(event.text if isinstance(event, Notice) else "")
-        if heard[-1] == patience.BUSY:
+        if heard[-1] == retry.BUSY:
             locks[0].close()
 
     monkeypatch.setattr(server, "_too_large", locking)
     async with opened(store, flags) as kb:
         report = await kb.crawl(tiny.url, name="docs", listener=hear)
-    assert patience.BUSY in heard
+    assert retry.BUSY in heard
     assert (report.state, report.chunks_embedded) == ("completed", 3)
 
 

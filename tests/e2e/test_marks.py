@@ -100,7 +100,9 @@ async def test_F81_a_file_that_was_read_as_another_than_listed_is_read_again(
 
 async def test_the_mark_is_not_older_than_the_run_that_believes_it(docs: Path, kb: KnowledgeBase) -> None:
     await kb.crawl(str(docs), name="docs")
-    early = (await kb._store.sources())[0]  # as `refresh` of many sources reads them all before the first run
+    early = (await kb._store.sources.all())[
+        0
+    ]  # as `refresh` of many sources reads them all before the first run
     edit(docs / "f0.md", "gamma")
     await kb.refresh(["docs"])  # another process, in the meantime
     put(docs / "f0.md", "# Page 0\n\nalpha text 0\n")

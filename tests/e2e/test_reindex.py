@@ -18,7 +18,7 @@ from afresh.core.looks import Chunk, Document
 from afresh.core.text import text_hash
 from afresh.core.views import Reindexed
 from afresh.kb import KnowledgeBase
-from afresh.store.store import Store
+from afresh.store.vectors import VectorRepository
 from afresh.testing import TinySite
 
 PAGES = 12
@@ -178,14 +178,14 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
 
 async def switching_after(until: asyncio.Event, kb: KnowledgeBase, listener: Listener) -> Reindexed:
     """A reindex that asks for its switch only when something else is over."""
-    serve = Store.serve
+    serve = VectorRepository.serve
 
-    async def later(store: Store, model: str) -> bool:
+    async def later(store: VectorRepository, model: str) -> bool:
         await until.wait()
         return await serve(store, model)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "serve", later)
+        patch.setattr(VectorRepository, "serve", later)
         [report] = await kb.reindex(listener=listener)
     return report
 

@@ -12,7 +12,8 @@ from tests.e2e.sites import lay, page, star, word
 from afresh.core.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
-from afresh.store.store import Store
+from afresh.store.pages import PageRepository
+from afresh.store.visits import VisitRepository
 from afresh.testing import TinySite
 
 
@@ -94,7 +95,7 @@ async def test_what_breaks_inside_a_run_is_one_error(
         raise StoreError("the store broke")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Store, "commit", stumble)
+        broken.setattr(VisitRepository, "commit", stumble)
         with pytest.raises(StoreError, match="the store broke"):
             await kb.crawl(tiny.url, name="docs")
     assert (await kb.crawl(tiny.url, name="docs")).state == "completed"
@@ -111,7 +112,7 @@ async def test_F17_damage_that_is_met_in_a_run_ends_it_and_blames_no_page(
         raise StoreDamaged("the store is damaged; restore it from a backup")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Store, "held", damaged)
+        broken.setattr(PageRepository, "content", damaged)
         with pytest.raises(StoreDamaged, match="restore it"):
             await kb.refresh(["docs"])
     assert rows(store, "select count(*) from page_crawls where outcome = 'failed'") == [(0,)]

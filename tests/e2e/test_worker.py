@@ -20,6 +20,7 @@ from tests.postgres import Postgres, mortal
 from afresh.core.events import Event, Notice, Step
 from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
+from afresh.store.queue import QueueRepository
 
 SOON = 10.0  # seconds that a worker has to leave
 STORES = pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
@@ -127,15 +128,16 @@ async def test_B21_two_workers_share_a_run_page_by_page(
 
 def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Tells when a knowledge base has asked for work."""
-    asked, store = asyncio.Event(), kb._tools.store  # type: ignore[attr-defined]
-    claim = store.claim
+    asked, claim = asyncio.Event(), QueueRepository.claim
+    db = kb._store.db
 
-    async def noted(*args: Any, **more: Any) -> Any:
-        claims = await claim(*args, **more)
-        asked.set()
+    async def noted(queue: QueueRepository, *args: Any, **more: Any) -> Any:
+        claims = await claim(queue, *args, **more)
+        if queue.db is db:
+            asked.set()
         return claims
 
-    monkeypatch.setattr(store, "claim", noted)
+    monkeypatch.setattr(QueueRepository, "claim", noted)
     return asked
 
 

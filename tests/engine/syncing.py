@@ -40,7 +40,7 @@ class Office:
     _born: int = 0
 
     async def source(self, name: str = "docs") -> Source:
-        return await self.store.add_source(
+        return await self.store.sources.add(
             name=name, version=None, kind="web", url=ROOT, rules={}, policy={}, now=self.clock()
         )
 

@@ -11,6 +11,7 @@ from tests.stores import new_store
 from afresh.core.answers import GIVEN_UP, KeptAnswer
 from afresh.engine import answering
 from afresh.engine.answering import Turn, begin
+from afresh.store.access import AccessRepository
 from afresh.store.dialect import Database
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
@@ -18,11 +19,11 @@ from afresh.testing import FrozenClock
 ANSWER = KeptAnswer("asked", 201, None, "{}")
 
 
-class Renewed(Store):
-    """A store that says when a turn was renewed, and answers when it is let."""
+class RenewedAccess(AccessRepository):
+    """A repository that says when a turn was renewed, and answers when it is let."""
 
-    def __init__(self, db: Database, url: str) -> None:
-        super().__init__(db, url)
+    def __init__(self, inner: AccessRepository) -> None:
+        super().__init__(inner.db, inner.caches, inner.retry)
         self.begun = self.renewed = 0  # numbers of renewals
         self.open = asyncio.Event()
 
@@ -40,6 +41,16 @@ class Renewed(Store):
         self.renewed = number
         await self.open.wait()
         return ours
+
+
+class Renewed(Store):
+    """A store with such a repository."""
+
+    access: RenewedAccess
+
+    def __init__(self, db: Database, url: str) -> None:
+        super().__init__(db, url)
+        self.access = RenewedAccess(self.access)
 
 
 @pytest.fixture
@@ -65,10 +76,10 @@ async def turns(number: int = 50) -> None:
 
 async def test_a_turn_is_renewed_while_it_is_answered(store: Renewed) -> None:
     clock = FrozenClock()
-    store.open.set()
+    store.access.open.set()
     async with await begun(store, clock):
         clock.advance(seconds=GIVEN_UP.total_seconds() - 1)
-        await store.is_renewed()
+        await store.access.is_renewed()
         clock.advance(seconds=GIVEN_UP.total_seconds() - 1)
         assert await begin(store, clock, "me", "key", "asked") == KeptAnswer("asked"), "it goes on"
 
@@ -76,10 +87,10 @@ async def test_a_turn_is_renewed_while_it_is_answered(store: Renewed) -> None:
 async def test_an_answer_that_comes_during_a_renewal_is_kept(store: Renewed) -> None:
     clock = FrozenClock()
     async with await begun(store, clock) as turn:
-        await store.is_renewed()
+        await store.access.is_renewed()
         keeping = asyncio.create_task(turn.keep(ANSWER))
         await turns()
-        store.open.set()
+        store.access.open.set()
         await keeping
     assert await begin(store, clock, "me", "key", "asked") == ANSWER
 
@@ -92,12 +103,12 @@ async def test_what_came_to_nothing_is_forgotten_however_often_it_was_cancelled(
             await asyncio.Event().wait()
 
     asked = asyncio.create_task(answered())
-    await store.is_renewed()
+    await store.access.is_renewed()
     for _ in range(3):
         asked.cancel()
         await turns()
     assert not asked.done(), "a renewal is under way"
-    store.open.set()
+    store.access.open.set()
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert isinstance(await begin(store, clock, "me", "key", "asked"), Turn), "it can be made again"

@@ -82,7 +82,7 @@ class Ward:
     async def known(self) -> set[str]:
         """Who is left after a look at everybody."""
         await self.vigil.reclaim()
-        return {each.name for each in await self.store.workers()}
+        return {each.name for each in await self.store.workers.all()}
 
 
 JUMPS = pytest.mark.parametrize("days", [1, -1, 3650], ids=["a-day-on", "a-day-back", "ten-years-on"])
@@ -95,12 +95,12 @@ async def test_F28_a_living_worker_keeps_its_claims_when_the_clock_jumps(
     store: Store, other: Worker, days: int
 ) -> None:
     ward = Ward(store, other)
-    await ward.store.join(other)
+    await ward.store.workers.join(other)
     ward.clock.advance(days=days)
     for beat in range(1, 6):  # its heart goes on by a clock that differs from ours
         assert await ward.known() == {"b"}
         ward.seconds += 10
-        await ward.store.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)))
+        await ward.store.workers.beat(replace(other, heartbeat_at=NOW + timedelta(seconds=10 * beat)))
 
 
 @JUMPS
@@ -109,7 +109,7 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
     store: Store, other: Worker, days: int
 ) -> None:
     ward = Ward(store, other)
-    await ward.store.join(other)
+    await ward.store.workers.join(other)
     ward.clock.advance(days=days)
     assert await ward.known() == {"b"}
     ward.seconds += 14
@@ -121,7 +121,7 @@ async def test_F28_F24_a_heart_that_stands_still_is_stopped_whatever_the_clock_s
 async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back(store: Store) -> None:
     """The database was away for longer than a lease: nobody loses its pages to who reconnects first."""
     ward = Ward(store, THERE)
-    await ward.store.join(THERE)
+    await ward.store.workers.join(THERE)
     ward.seconds, _ = 61, ward.clock.advance(61)
     await ward.vigil.beat()
     assert await ward.known() >= {"b"}
@@ -133,7 +133,7 @@ async def test_F19_P10_who_was_cut_off_itself_gives_the_others_time_to_come_back
 
 async def test_B7_a_process_that_is_gone_from_this_machine_is_not_waited_for(store: Store) -> None:
     ward = Ward(store, worker("b", pid=_ended_pid()))
-    await ward.store.join(ward.other)
+    await ward.store.workers.join(ward.other)
     assert await ward.known() == set()
 
 
@@ -193,7 +193,7 @@ async def test_B16_a_host_that_comes_from_another_worker_rests_as_long_as_betwee
 
 async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(store: Store) -> None:
     ward = Ward(store, THERE)
-    await ward.store.join(ward.vigil.me)
+    await ward.store.workers.join(ward.vigil.me)
     for _ in range(3):
         ward.seconds += 59
         assert ward.vigil.lapses == 0
@@ -201,7 +201,7 @@ async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(sto
     ward.seconds += 61
     assert ward.vigil.lapses == 1, "also before the heart beats again"
     await ward.vigil.renew()  # before it claims again: others still take it for dead
-    assert [each.heartbeat_at for each in await ward.store.workers()] == [ward.clock()]
+    assert [each.heartbeat_at for each in await ward.store.workers.all()] == [ward.clock()]
     ward.seconds += 30
     assert ward.vigil.lapses == 1, "and what was claimed before stays lost"
     ward.seconds += 30
@@ -210,10 +210,10 @@ async def test_F24_who_was_silent_for_a_lease_knows_that_its_claims_are_lost(sto
 
 async def test_F24_who_was_taken_for_dead_learns_it_with_its_next_beat(store: Store) -> None:
     ward = Ward(store, THERE)
-    await ward.store.join(ward.vigil.me)
+    await ward.store.workers.join(ward.vigil.me)
     await ward.vigil.beat()
     assert ward.vigil.lapses == 0
-    await ward.store.reclaim(["me"], ward.clock())
+    await ward.store.workers.reclaim(["me"], ward.clock())
     await ward.vigil.beat()
     await ward.vigil.beat()
     assert ward.vigil.lapses == 1
@@ -223,24 +223,24 @@ async def test_F24_who_was_silent_and_then_taken_for_dead_loses_what_it_claimed_
     store: Store,
 ) -> None:
     ward = Ward(store, THERE)
-    await ward.store.join(ward.vigil.me)
+    await ward.store.workers.join(ward.vigil.me)
     ward.seconds += 61
     claimed = ward.vigil.lapses
-    await ward.store.reclaim(["me"], ward.clock())
+    await ward.store.workers.reclaim(["me"], ward.clock())
     await ward.vigil.beat()
     assert ward.vigil.lapses > claimed
 
 
 async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: Store) -> None:
     ward = Ward(store, THERE)
-    await ward.store.join(ward.vigil.me)
-    slow, beat = [61.0], ward.store.beat
+    await ward.store.workers.join(ward.vigil.me)
+    slow, beat = [61.0], ward.store.workers.beat
 
     async def slowly(worker: Worker) -> bool:
         ward.seconds += slow.pop() if slow else 0.0
         return await beat(worker)
 
-    ward.store.beat = slowly  # type: ignore[method-assign]
+    ward.store.workers.beat = slowly  # type: ignore[method-assign]
     ward.seconds += 61
     await ward.vigil.renew()
     claimed = ward.vigil.lapses
@@ -250,17 +250,17 @@ async def test_F24_a_beat_that_takes_longer_than_a_lease_gives_none(store: Store
 
 async def test_F24_who_joins_and_claims_while_others_look_round_is_no_orphan(store: Store) -> None:
     ward = Ward(store, THERE)
-    workers = ward.store.workers
+    workers = ward.store.workers.all
 
     async def joined_meanwhile() -> list[Worker]:
         before = await workers()
-        await ward.store.join(THERE)
+        await ward.store.workers.join(THERE)
         execute(store, "insert into hosts (domain, locked_by) values ('a', 'b')")
         return before
 
-    ward.store.workers = joined_meanwhile  # type: ignore[method-assign]
+    ward.store.workers.all = joined_meanwhile  # type: ignore[method-assign]
     await ward.vigil.reclaim()
-    assert await ward.store.lock_owners() == {"b"}
+    assert await ward.store.workers.lock_owners() == {"b"}
 
 
 async def test_F75_a_pause_holds_one_host_and_not_the_others() -> None:
@@ -337,18 +337,18 @@ async def test_F28_a_heart_that_moves_is_alive_however_far_its_clock_is_ahead(st
     """The clock was set back by a day: nobody waits for the one who still beats in the future."""
     ward = Ward(store, worker("other", host="elsewhere"))
     ahead = replace(ward.other, heartbeat_at=ward.clock() + timedelta(days=1))
-    await ward.store.join(ahead)
+    await ward.store.workers.join(ahead)
     assert not await ward.vigil.reclaim(), "once seen, nobody knows yet"
     later = replace(ahead, heartbeat_at=ahead.heartbeat_at + timedelta(seconds=10))
-    await ward.store.beat(later)
+    await ward.store.workers.beat(later)
     assert await ward.vigil.reclaim()
     assert "other" in await ward.known()
 
 
 async def test_P12_who_is_told_to_stop_does_not_wait_for_a_worker_in_doubt(store: Store) -> None:
     ward = Ward(store, worker("other", host="elsewhere"))
-    await ward.store.join(replace(ward.other, heartbeat_at=ward.clock() - timedelta(days=1)))
+    await ward.store.workers.join(replace(ward.other, heartbeat_at=ward.clock() - timedelta(days=1)))
     stopping = asyncio.Event()
     stopping.set()
     await asyncio.wait_for(ward.vigil.settle(stopping), 10)
-    assert "other" in {each.name for each in await ward.store.workers()}
+    assert "other" in {each.name for each in await ward.store.workers.all()}

@@ -6,16 +6,16 @@ import pytest
 
 from afresh.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from afresh.core.events import Event, Notice
-from afresh.engine import patience as module
-from afresh.engine.patience import BUSY, FOREVER, FULL, GOING_ON, Patience, patient
+from afresh.store import retry as module
+from afresh.store.repository import Repository, not_retried, retried_as
+from afresh.store.retry import BUSY, FOREVER, FULL, GOING_ON, RetryPolicy
 
 
-class Troubled:
-    """A store whose calls fail some times before they go well; each try takes a second of a made-up clock."""
+class Troubled(Repository):
+    """A repository whose calls fail some times before they go well; each try takes a second of a made-up clock."""
 
-    url = "sqlite:///kb.db"
-
-    def __init__(self, *troubles: StoreError) -> None:
+    def __init__(self, *troubles: StoreError) -> None:  # it has no database
+        self.retry = None
         self.troubles = list(troubles)
         self.now = 0.0
         self.heard: list[str] = []
@@ -31,22 +31,27 @@ class Troubled:
 
     async def commit(self, visits: str, *, worker: str) -> str:
         """What was given, once there is no trouble left."""
+        return await self._once(visits, worker)
+
+    async def _once(self, what: str, worker: str = "w") -> str:
         self.now += 1
         if self.troubles:
             raise self.troubles.pop(0)
-        return f"{visits} by {worker}"
-
-    async def claim(self) -> str:
-        """As a worker does; its answer is lost with the trouble."""
-        return await self.commit("taken", worker="w")
+        return f"{what} by {worker}"
 
     async def claim_again(self) -> str:
         """What a claim took whose answer was lost."""
-        return await self.commit("held", worker="w")
+        return await self._once("held")
 
-    async def beat(self) -> None:
+    @retried_as(claim_again)
+    async def claim(self) -> str:
+        """As a worker does; its answer is lost with the trouble."""
+        return await self._once("taken")
+
+    @not_retried
+    async def beat(self) -> str:
         """As the heart does."""
-        await self.commit("beat", worker="w")
+        return await self._once("beat")
 
 
 @pytest.fixture(autouse=True)
@@ -57,14 +62,14 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _run(store: Troubled, stopping: asyncio.Event | None = None) -> Troubled:
     """The store as a run sees it: patient without end, unless it is stopped."""
-    patience = Patience(
+    store.retry = RetryPolicy(
         busy_seconds=FOREVER,
         full_seconds=FOREVER,
         listener=store.hear,
         clock=store.clock,
         stopping=stopping or asyncio.Event(),
     )
-    return patient(store, patience)
+    return store
 
 
 async def test_F12_a_run_waits_for_room_and_says_so_once() -> None:
@@ -113,12 +118,14 @@ async def test_F14_a_stop_still_gives_a_lock_a_moment_to_go() -> None:
 
 async def test_F14_a_command_waits_for_a_lock_half_a_minute_and_for_room_not_at_all() -> None:
     busy = Troubled(*(StoreBusy("busy") for _ in range(60)))
+    busy.retry = RetryPolicy(clock=busy.clock)
     with pytest.raises(StoreBusy):
-        await patient(busy, Patience(clock=busy.clock)).commit("visits", worker="w1")
+        await busy.commit("visits", worker="w1")
     assert len(busy.troubles) == 60 - 31
     full = Troubled(StoreFull("full"))
+    full.retry = RetryPolicy(clock=full.clock)
     with pytest.raises(StoreFull):
-        await patient(full, Patience(clock=full.clock)).commit("visits", worker="w1")
+        await full.commit("visits", worker="w1")
 
 
 async def test_F17_what_does_not_pass_is_not_waited_for() -> None:
@@ -127,12 +134,10 @@ async def test_F17_what_does_not_pass_is_not_waited_for() -> None:
         await _run(store).commit("visits", worker="w1")
 
 
-async def test_F14_a_heartbeat_never_waits_and_other_names_are_passed_on() -> None:
+async def test_F14_a_heartbeat_never_waits() -> None:
     store = Troubled(StoreBusy("busy"))
-    run = _run(store)
-    assert run.url == store.url
     with pytest.raises(StoreBusy):
-        await run.beat()
+        await _run(store).beat()
 
 
 async def test_F20_a_claim_whose_answer_may_be_lost_asks_for_what_it_took() -> None:

@@ -49,11 +49,11 @@ class Down:
 
 
 async def filled(store: Store, now: datetime, letters: Sequence[tuple[str, str]] = LETTERS) -> None:
-    source = await store.add_source(
+    source = await store.sources.add(
         name="docs", version=None, kind="web", url="https://x.example/", rules={}, policy={}, now=now
     )
-    run, _ = await store.start_run(source.id, RunMode.CRAWL, full=False, worker="me", now=now)
-    await store.finish_run(run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), now)
+    run, _ = await store.runs.start(source.id, RunMode.CRAWL, full=False, worker="me", now=now)
+    await store.runs.finish(run, Ending(state=RunState.COMPLETED, counts={}, letters=letters), now)
 
 
 async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobody_running(
@@ -67,7 +67,7 @@ async def test_F101_what_was_sent_is_counted_and_a_target_that_falls_leaves_nobo
     with pytest.raises(ValueError, match="no such"):
         await postman.deliver()
     assert slow.brought == ["run.finished"], "it was waited for"
-    states = {letter.target: letter.state for letter in await store.letters()}
+    states = {letter.target: letter.state for letter in await store.messages.letters()}
     assert states == {"ops": LetterState.SENT, "cms": LetterState.WAITING, "gone": LetterState.DEAD}
     clock.advance(121)
     postman.carriers = {"cms": Held("cms", may)}

@@ -318,8 +318,8 @@ async def test_F99_verify_finds_both_ways_repairs_what_is_ours_and_leaves_the_re
 async def test_P18_a_store_that_another_process_syncs_is_left_alone(store: Store) -> None:
     office = await office_with(store, "a")
     living = Worker(name="other", host="elsewhere", pid=1, heartbeat_at=office.clock())
-    await office.store.join(living)
-    await office.store.take_sink("remote", "memory", "other")
+    await office.store.workers.join(living)
+    await office.store.copies.take_sink("remote", "memory", "other")
     with pytest.raises(RunBusy, match="another process"):
         await office.sync()
     other = replace(office.outlet(), name="other")

@@ -116,7 +116,7 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     with TemporaryDirectory() as folder:
         async with new_store(Path(folder), Store) as store:
-            source = await store.add_source(
+            source = await store.sources.add(
                 name="docs",
                 version=None,
                 kind=kind,
@@ -154,7 +154,7 @@ async def test_everything_first_and_then_just_what_is_heard_of() -> None:
 async def test_a_source_with_wrong_settings_is_watched_when_they_are_right() -> None:
     async with scene(rules={"bogus": 1}) as at:
         assert await at.notice() == "docs: unknown rule bogus; it is watched when its settings are right"
-        await at.store.replace_rules(at.source.id, {}, {}, NOW)
+        await at.store.sources.replace_rules(at.source.id, {}, {}, NOW)
         assert await at.look() == ALL
         assert await at.notice() == "docs is watched again"
 
@@ -275,7 +275,7 @@ async def test_a_source_that_is_removed_is_no_longer_watched() -> None:
     async with scene() as at:
         await at.look()
         await at.notice()
-        await at.store.remove_source(at.source.id, NOW)
+        await at.store.sources.remove(at.source.id, NOW)
         at.ground.heard(["/docs/a.md"])
         assert await at.notice() == "docs: it was removed, so it is no longer watched"
         async with asyncio.timeout(PATIENCE):
@@ -285,7 +285,7 @@ async def test_a_source_that_is_removed_is_no_longer_watched() -> None:
 async def test_a_source_that_is_removed_while_its_settings_are_wrong_is_no_longer_watched() -> None:
     async with scene(rules={"bogus": 1}) as at:
         await at.notice()
-        await at.store.remove_source(at.source.id, NOW)
+        await at.store.sources.remove(at.source.id, NOW)
         assert await at.notice() == "docs: it was removed, so it is no longer watched"
         await at.task
 

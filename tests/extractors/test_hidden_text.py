@@ -157,14 +157,14 @@ SHOWN = {
     "details": f"<details><summary>More</summary><p>{SECRET}</p></details>",
     "tab panel": f"<ul role=tablist><li role=tab>A</li></ul><div role=tabpanel hidden><p>{SECRET}</p></div>",
     "tab panel by style": f"<button role=tab aria-controls=p>A</button><div role=tabpanel id=p style='display:none'>{SECRET}</div>",  # noqa: E501
-    "what a control opens": f"<button aria-controls=more>More</button><div id=more style='display:none'>{SECRET}</div>",  # noqa: E501
+    "what a control opens": f"<button aria-controls=more>More</button><div id=more style='display:none'>{SECRET}</div>",
     "what a script opens": f"<style>.tabcontent{{display:none}}</style><button onclick=\"show(event, 'a')\">A</button><div id=a class=tabcontent>{SECRET}</div>",  # noqa: E501
     "last declaration": f"<p style='display:none;display:block'>{SECRET}</p>",
     "rule for print": f"<style>@media print{{.x{{display:none}}}}</style><p class=x>{SECRET}</p>",
     "sheet for print": f"<style media=print>.x{{display:none}}</style><p class=x>{SECRET}</p>",
-    "rule for phones": f"<style>@media (max-width: 600px){{.x{{display:none}}}}</style><p class=x>{SECRET}</p>",  # noqa: E501
-    "rule for another": f"<style>.y{{display:none}}.x .x{{opacity:0}}p+.x{{opacity:0}}</style><p class=x>{SECRET}</p>",  # noqa: E501
-    "undone by a rule": f"<style>.x{{display:none}}.x.on{{display:block}}</style><p class='x on'>{SECRET}</p>",  # noqa: E501
+    "rule for phones": f"<style>@media (max-width: 600px){{.x{{display:none}}}}</style><p class=x>{SECRET}</p>",
+    "rule for another": f"<style>.y{{display:none}}.x .x{{opacity:0}}p+.x{{opacity:0}}</style><p class=x>{SECRET}</p>",
+    "undone by a rule": f"<style>.x{{display:none}}.x.on{{display:block}}</style><p class='x on'>{SECRET}</p>",
     "undone by a style": f"<style>.x{{display:none}}</style><p class=x style='display:block'>{SECRET}</p>",
     "size undone inside": f"<div style='font-size:0'>x<p style='font-size:16px'>{SECRET}</p></div>",
     "visible inside": f"<div style='visibility:hidden'>x<p style='visibility:visible'>{SECRET}</p></div>",
@@ -173,7 +173,7 @@ SHOWN = {
     "white in code": f"<pre><code><span style='color:#fff'>{SECRET}</span></code></pre>",
     "white on unknown": f"<link rel=stylesheet href=a.css><p style='color:#fff'>{SECRET}</p>",
     "half seen": f"<p style='opacity:.6;font-size:12px;color:#555;height:0'>{SECRET}</p>",
-    "moved a little": f"<p style='position:relative;left:-4px;text-indent:2em;transform:scale(.9)'>{SECRET}</p>",  # noqa: E501
+    "moved a little": f"<p style='position:relative;left:-4px;text-indent:2em;transform:scale(.9)'>{SECRET}</p>",
     "until scripts ran": f"<style>body{{opacity:0;visibility:hidden}}</style><p>{SECRET}</p>",
 }
 

@@ -67,7 +67,7 @@ async def keeper(tmp_path: Path) -> AsyncIterator[Keeper]:
 async def made(keeper: Keeper, scope: Reach = Reach.READ, *sources: str, days: int | None = None) -> str:
     for label in sources:
         name, _, version = label.partition("@")
-        await keeper._store.add_source(
+        await keeper._store.sources.add(
             name=name, version=version or None, kind="web", url=f"https://{name}.example/{version}",
             rules={}, policy={}, now=keeper.clock(),
         )  # fmt: skip

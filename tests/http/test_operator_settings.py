@@ -161,13 +161,13 @@ async def test_S1_F115_a_configuration_error_ends_a_run_with_its_reason(
         run = (await kb.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})).run
         if interrupted:
             [source] = await kb.all_sources()
-            began = kb._store.start_run(source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now())
+            began = kb._store.runs.start(source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now())
             assert (await began)[0].id == run
     async with opened(store, wrong) as kb:
         assert not await kb.work(once=True)
         ended = await kb.run(run)
         assert (ended.state, "links.prompt_file" in str(ended.error)) == (RunState.FAILED, True)
-        assert not [each for each in await kb._store.live_runs() if each.id == run]
+        assert not [each for each in await kb._store.runs.live() if each.id == run]
     async with opened(store, asking(model)) as kb:  # set right, it can be read
         await kb.queue_refresh(["docs"])
         assert await kb.work(once=True)

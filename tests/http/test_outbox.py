@@ -17,7 +17,8 @@ from afresh.core.hooks import signed
 from afresh.core.outbox import LetterState
 from afresh.engine.carriers import Outcome, SignedPost
 from afresh.kb import KnowledgeBase
-from afresh.store.store import Store
+from afresh.store.messages import MessageRepository
+from afresh.store.repository import retried
 from afresh.testing import FrozenClock, TinySite
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -130,7 +131,7 @@ async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
     wire: Wire, tmp_path: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wire.routes["/hook"] = answer(204)
-    settle, locked = Store.settle_letter, [True]
+    settle, locked = MessageRepository.settle_letter, [True]
 
     async def busy(*args: object, **more: object) -> None:
         if locked:
@@ -138,7 +139,7 @@ async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
             raise StoreBusy("another process writes")
         await settle(*args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Store, "settle_letter", busy)
+    monkeypatch.setattr(MessageRepository, "settle_letter", retried(busy))
     with TinySite() as site:
         filled(site, "a")
         given = settings(wire, events=["run.finished"])

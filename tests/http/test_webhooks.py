@@ -216,10 +216,10 @@ async def test_F100_the_bounds_of_sites_are_made_once_and_what_files_and_links_a
 ) -> None:
     links, url = "https://docs.example.org/", "https://docs.example.org/listed"
     await kb.add(links, name="docs", version=None, settings={"include": ["/guide/*"]})
-    source = await kb._store.add_source(
+    source = await kb._store.sources.add(
         name="kb/links", version=None, kind="links", url=links, rules={}, policy={}, now=clock()
     )
-    await kb._store.add_page(source.id, url, 1, clock())
+    await kb._store.pages.add(source.id, url, 1, clock())
     made: list[str] = []
     bounds = kb._tools.bounds
 

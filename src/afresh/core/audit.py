@@ -37,10 +37,11 @@ def audit(
         leftovers=tuple(each for each in copy.leftovers if each in by_id),
     )
     known = by_id.get(copy.remote_id) if copy.remote_id is not None else None
-    if known is not None:
-        found = _known(copy, known, now, times)
-    else:
-        found = _unknown(copy, wanted.hash, listed, now, times)
+    found = (
+        _known(copy, known, now, times)
+        if known is not None
+        else _unknown(copy, wanted.hash, listed, now, times)
+    )
     return _rest(found, listed, order)
 
 

@@ -34,13 +34,13 @@ async def add_source(
 
     What others than the operator add is read without the operator's keys.
     """
-    known = None if name else await store.find_source_by_url(url, version)
+    known = None if name else await store.sources.find_by_url(url, version)
     name = check_name(name) if name else known.name if known else name_for(url, kind)
     check_version(version)
     if name in (FILES, LINKS):
         raise UsageError(f"{name} {KB_OWNS}; give {url} another name with --name")
-    same = known or await store.find_source(name, version)
-    elsewhere = same is not None and same.url != url and same != await store.find_source_by_url(url, version)
+    same = known or await store.sources.find(name, version)
+    elsewhere = same is not None and same.url != url and same != await store.sources.find_by_url(url, version)
     if same is not None and elsewhere:
         raise UsageError(
             f"the name {same.label} belongs to {same.url}; give {url} another one with --name "
@@ -50,7 +50,7 @@ async def add_source(
         await refuse_twice(store, url)
     own = (same.rules, same.policy) if same is not None else ({}, {})
     check({**own[0], **rules}, {**own[1], **policy})
-    return await store.add_source(
+    return await store.sources.add(
         name=name,
         version=version,
         kind=kind,
@@ -65,7 +65,7 @@ async def add_source(
 
 async def refuse_twice(store: Store, url: str) -> None:
     """Refuse a URL that a source has already."""
-    for source in await store.sources():
+    for source in await store.sources.all():
         if source.url == url:
             raise AlreadyKept(
                 f"{source.label} has {url} already: refresh that source, or add the URL once more "

@@ -41,12 +41,12 @@ class Turn:
     async def keep(self, answer: KeptAnswer) -> None:
         """Remember the answer for a day."""
         await self._rest()
-        await self._store.keep_answer(*self._key, self._began, answer)
+        await self._store.access.keep_answer(*self._key, self._began, answer)
 
     async def renew(self) -> bool:
         """Say that it is still being answered; False if others took it for given up."""
         now = self._clock()
-        if not await self._store.renew_answer(*self._key, self._began, now):
+        if not await self._store.access.renew_answer(*self._key, self._began, now):
             return False
         self._began = now
         return True
@@ -62,7 +62,7 @@ class Turn:
     async def _end(self, *, forget: bool) -> None:
         await self._rest()
         if forget:
-            await self._store.forget_answer(*self._key, self._began)
+            await self._store.access.forget_answer(*self._key, self._began)
 
     async def _rest(self) -> None:
         """Renew no more; a renewal under way ends first, as it may have moved the beginning already."""
@@ -88,5 +88,5 @@ async def _to_its_end(work: Coroutine[None, None, None]) -> None:
 async def begin(store: Store, clock: Clock, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
     """What was answered to a request with this name, or the turn to answer it."""
     now = clock()
-    known = await store.begin_answer(caller, name, asked, now)
+    known = await store.access.begin_answer(caller, name, asked, now)
     return known if known is not None else Turn(store, clock, caller, name, now)

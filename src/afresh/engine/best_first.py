@@ -29,13 +29,13 @@ class BestFirst:
         for start in range(0, len(waiting), number):
             some = waiting[start : start + number]
             listed = {item.url for item in course.held_back}
-            queued = await store.enqueue(course.run, some, course.limits, course.kit.clock())
+            queued = await store.queue.enqueue(course.run, some, course.limits, course.kit.clock())
             await self._take(some)
             if queued:
                 return True
             if any(item.url not in listed for item in some):
                 break  # a link that is no page yet finds no room
-        await store.close_frontier(course.source.id, course.fingerprint, course.rules.max_depth)
+        await store.links.close_frontier(course.source.id, course.fingerprint, course.rules.max_depth)
         return False
 
     async def _take(self, some: Sequence[Listed]) -> None:
@@ -43,13 +43,13 @@ class BestFirst:
         course, taken = self._course, {item.url for item in some}
         listed = [item for item in course.held_back if item.url in taken]
         if listed:
-            await course.kit.store.record_listing(course.source.id, listed, complete=False)
+            await course.kit.store.listings.record(course.source.id, listed, complete=False)
             course.held_back = [item for item in course.held_back if item.url not in taken]
 
     async def _ranked(self) -> tuple[list[Listed], int]:
         """Links that belong and are no pages yet, and what is listed, best first; how many have a score."""
         course, store = self._course, self._course.kit.store
-        frontier = await store.frontier(course.source.id)
+        frontier = await store.queue.frontier(course.source.id)
         waiting = {item.url: item for item in [*course.held_back, *frontier]}
         near = [item for item in waiting.values() if item.depth <= course.rules.max_depth]
         scores = await self._worths()
@@ -62,7 +62,7 @@ class BestFirst:
 
     async def _worths(self) -> Mapping[str, float]:
         """What links are worth, and may be where no answer has come yet: then the higher one counts."""
-        known = await self._course.kit.store.link_scores(self._course.source.id)
+        known = await self._course.kit.store.link_scores.of_source(self._course.source.id)
         guessed = await self._scoring.guesses(self._course.run)
         return {**known, **{url: max(score, known.get(url, 0.0)) for url, score in guessed.items()}}
 

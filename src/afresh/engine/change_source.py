@@ -73,7 +73,7 @@ async def change_source(
 ) -> Source:
     """Write them; the operator's keys read only a root that the operator named."""
     named = url if by_operator and url != source.url else source.operator_url
-    changed = await store.change_source(
+    changed = await store.sources.change(
         source.id, name=name, version=version, url=url, operator_url=named, now=now
     )
     if changed is None:

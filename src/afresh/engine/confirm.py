@@ -21,8 +21,8 @@ async def confirm_run(
     if run.state is not RunState.NEEDS_CONFIRMATION:
         raise RunOver(f"run {run.id} does not wait for a confirmation: it is {run.state}")
     failpoint("confirm.begin")
-    doomed = [page for page, target in await store.doomed(source.id) if may_drop(page, target, run.id)]
-    heirs = await store.heirs(source.id, doomed)
+    doomed = [page for page, target in await store.pages.doomed(source.id) if may_drop(page, target, run.id)]
+    heirs = await store.pages.heirs(source.id, doomed)
     counts = {**run.counts, "held": 0, **count_moves(doomed, heirs, run)}
     state = RunState.PARTIAL if run.counts.get("failed") else RunState.COMPLETED
     told = letters(targets, source.label, state, counts, confirmed=True)
@@ -35,6 +35,6 @@ async def confirm_run(
         heirs=heirs,
         letters=told,
     )
-    finished = await store.finish_run(run, ending, now)
+    finished = await store.runs.finish(run, ending, now)
     failpoint("finish.done")
     return report_of(finished, source)

@@ -93,7 +93,7 @@ class Crew:
         ear.look()
         before = len(self._hands)
         await vigil.reclaim()
-        alive = {worker.name for worker in await store.workers()}
+        alive = {worker.name for worker in await store.workers.all()}
         led: list[tuple[Run, Source]] = []
         for run, source in await self._open_runs(store, alive):
             if run.state is RunState.RUNNING and run.worker in alive:
@@ -111,8 +111,8 @@ class Crew:
 
     async def _open_runs(self, store: Store, alive: set[str]) -> list[tuple[Run, Source]]:
         """Runs that this process may work on and does not, oldest first."""
-        sources = {source.id: source for source in await store.sources()}
-        found, live = [], await store.live_runs()
+        sources = {source.id: source for source in await store.sources.all()}
+        found, live = [], await store.runs.live()
         await self._drop_cancelled(store, live)
         self._drop_unled(live, alive)
         for run in reversed(live):
@@ -136,7 +136,7 @@ class Crew:
                 hand.stop()
             hand.begun = hand.begun or run.state is RunState.RUNNING
         for number in self._hands.keys() - {run.id for run in live}:
-            if await store.run_by_id(number) is None and number in self._hands:
+            if await store.runs.get(number) is None and number in self._hands:
                 self._hands[number].stop()
 
     def _drop_unled(self, live: Sequence[Run], alive: set[str]) -> None:
@@ -164,7 +164,7 @@ class Crew:
     async def _needs_a_hand(self, store: Store, vigil: Vigil, run: Run, source: Source) -> bool:
         if source.kind != SHARED:
             return False
-        backlog = await store.backlog(run.id)
+        backlog = await store.queue.backlog(run.id)
         return (
             backlog.open > backlog.held and backlog.next_at is not None and backlog.next_at <= vigil.clock()
         )
@@ -205,7 +205,7 @@ class Crew:
             if not hand.leads:
                 await lend_a_hand(kit, source, run, hand.stopping)
                 if hand.leader_died:  # while a live worker is known to help, nobody takes the run for dead
-                    await store.join_run(run.id, vigil.me.name)
+                    await store.runs.join(run.id, vigil.me.name)
             else:
                 with journal.run_span(source, run.mode) as ended:
                     report = ended(await run_source(kit, source, rules, run.mode, hand.stopping, only=run.id))

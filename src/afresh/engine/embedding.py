@@ -84,7 +84,7 @@ class Embedding:
             for key in batch:
                 del self._texts[key]
             try:
-                known = await self._store.known_vectors(self.model, list(batch))
+                known = await self._store.vectors.known(self.model, list(batch))
                 self._settle(known, made=False)
                 await self._make({key: text for key, text in batch.items() if key not in known})
             except StoreError as error:
@@ -128,7 +128,7 @@ class Embedding:
         failpoint("embed.made")
         rows = vectors.astype("<f2")
         kept = {key: row.tobytes() for key, row in zip(texts, rows, strict=True)}
-        await self._store.keep_vectors(self.model, kept, self._clock())
+        await self._store.vectors.keep(self.model, kept, self._clock())
         failpoint("embed.kept")
         self._settle(texts, made=True)
 

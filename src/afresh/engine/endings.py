@@ -18,7 +18,7 @@ class Endings:
 
     async def look(self) -> set[SourceId]:
         """The sources of runs that ended or were confirmed since the last look; of none at the first."""
-        runs = [*await self._store.run_records(None, limit=RECENT), *await self._store.live_runs()]
+        runs = [*await self._store.runs.records(None, limit=RECENT), *await self._store.runs.live()]
         before, now = self._seen, {run.id: run for run in runs if run.mode is not RunMode.SYNC}
         self._seen = now
         if before is None:

@@ -13,8 +13,8 @@ async def explain(
     store: Store, page: Page, view: PageView, name: str, version: str | None, keep: timedelta | None
 ) -> Why:
     """The evidence behind the state of a page; former texts stay as long as `keep`."""
-    held = await store.held(page.id)
-    latest, next_look, linked_from, attempts = await store.evidence(page)
+    held = await store.pages.content(page.id)
+    latest, next_look, linked_from, attempts = await store.history.evidence(page)
     return Why(
         url=page.url,
         source=name,
@@ -50,9 +50,9 @@ def _summary(page: Page, latest: Attempt | None) -> str:
 async def history_of(store: Store, url: str, source: SourceId | None) -> list[HistoryEntry]:
     """Return the attempts at an address, source by source, newest first; those at former addresses of its
     page included."""
-    found = {entry.id: entry for entry in await store.history_by_url(url, source)}
-    for page, _, name, version in await store.find_pages(url, source):
-        for attempt in await store.history(page.id):
+    found = {entry.id: entry for entry in await store.history.of_url(url, source)}
+    for page, _, name, version in await store.pages.find(url, source):
+        for attempt in await store.history.of_page(page.id):
             found[attempt.id] = history_entry(attempt, name, version)
     newest = sorted(found.values(), key=recency, reverse=True)
     order = {label: place for place, label in enumerate(dict.fromkeys(map(_label, newest)))}
@@ -65,15 +65,15 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
 
 async def explain_removed(store: Store, url: str, source: SourceId | None) -> Why | None:
     """Explain an address whose page is no longer on record, from its attempts and changes."""
-    done = [each for each in await store.history_by_url(url, source) if each.outcome is not None]
+    done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
     owned = [each for each in done if each.source is not None]
     if not owned:
         return None
     latest, mine = owned[0], [each for each in owned if _label(each) == _label(owned[0])]
-    owner = await store.find_source(latest.source or "", latest.version)
+    owner = await store.sources.find(latest.source or "", latest.version)
     if owner is None:
         return None
-    changes = await store.change_records([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)
+    changes = await store.history.changes([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)
     deleted = next(iter(changes), None)
     seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
     when = f"deleted on {deleted.at:%Y-%m-%d %H:%M} UTC by run {deleted.run}; " if deleted else ""

@@ -22,9 +22,9 @@ async def fail_run(
     targets: Sequence[Target] = (),
 ) -> RunReport:
     """Take a run over and end it as failed, with the reason; RunBusy if another worker has it."""
-    mine, _ = await store.start_run(source.id, run.mode, full=run.full, worker=worker, now=now, only=run.id)
+    mine, _ = await store.runs.start(source.id, run.mode, full=run.full, worker=worker, now=now, only=run.id)
     told = letters(targets, source.label, RunState.FAILED, mine.counts)
     ending = Ending(state=RunState.FAILED, counts=mine.counts, notes=mine.notes, error=reason, letters=told)
-    report = report_of(await store.finish_run(mine, ending, now), source)
+    report = report_of(await store.runs.finish(mine, ending, now), source)
     journal.run_ended(report, source.label)
     return report

@@ -12,7 +12,7 @@ SHARED = "web"  # of all other kinds only who has listed them knows what a page 
 
 async def lend_a_hand(kit: Kit, source: Source, run: Run, stopping: asyncio.Event) -> None:
     """Take pages of a run until none is left or its leader ends it."""
-    joined = await kit.store.join_run(run.id, kit.worker)
+    joined = await kit.store.runs.join(run.id, kit.worker)
     if joined is None:
         return
     kit.full = joined.full

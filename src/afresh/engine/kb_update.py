@@ -66,7 +66,7 @@ class KbUpdate:
 
     async def sources(self) -> dict[str, Source]:
         """The sources of the knowledge base, made where they are missing or were rooted elsewhere."""
-        return (await self._rooted(await self._store.cache_seen()))[0]
+        return (await self._rooted(await self._store.digest.cache_seen()))[0]
 
     async def whole(self, budget: int) -> KbReport:
         """Look at all files and at the links that are due."""
@@ -76,13 +76,13 @@ class KbUpdate:
         """Look at some of it, under the lock of the one writer; where that fails both files stay."""
         desk, parts = self._desk, list(asked)
         async with self._turn, desk.shelf.one_writer(self._clock):
-            cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.cache_seen()
+            cache, seen = await asyncio.to_thread(desk.shelf.read), await self._store.digest.cache_seen()
             sources, fresh = await self._rooted(seen)
             imposed = fresh or seen != self._cache_now()
             if imposed:
                 if fresh or seen != self._taken_over():
                     await self._impose(sources, cache.sources if cache else {})
-                    await self._store.see_cache(self._taken_over())
+                    await self._store.digest.see_cache(self._taken_over())
                 parts = _everything(parts)
             reports = {
                 each.name: await self._ran(sources[each.name], each) for each in parts if each.name in sources
@@ -91,11 +91,13 @@ class KbUpdate:
             before = cache or Cache(generated_at=now, sources={})
             after = before.with_sources(await self._records(sources, before, now), now)
             if imposed and (held := self._held(before, after)):
-                await self._store.see_cache(SeenCache(desk.cache, "held"))  # it is to be taken over again
+                await self._store.digest.see_cache(
+                    SeenCache(desk.cache, "held")
+                )  # it is to be taken over again
                 raise held
             written = await asyncio.to_thread(desk.shelf.write, after)
             if (told := self._cache_now()) is not None and (imposed or told != seen):
-                await self._store.see_cache(told)
+                await self._store.digest.see_cache(told)
         report = _report(desk, reports, before, after, now, written=written)
         return replace(report, failing_links=await self._failing(sources.get(LINKS), after, now))
 
@@ -104,18 +106,18 @@ class KbUpdate:
         from afresh.core.schedule import due
 
         cache = await asyncio.to_thread(self._desk.shelf.read)
-        if cache is None or await self._store.cache_seen() != self._cache_now():
+        if cache is None or await self._store.digest.cache_seen() != self._cache_now():
             return False
-        source = await self._store.find_source(LINKS, None)
-        return source is None or not due(await self._store.waiting(source.id), now, budget=1)
+        source = await self._store.sources.find(LINKS, None)
+        return source is None or not due(await self._store.due.waiting(source.id), now, budget=1)
 
     async def _failing(self, links: Source | None, cache: Cache, now: datetime) -> tuple[BackingOff, ...]:
         """The links that cannot be read, whether this update asked for them or left them for later."""
         records = [each for each in cache.sources.values() if isinstance(each, UrlRecord)]
         if links is None or not any(each.consecutive_failures for each in records):
             return ()
-        dead = {page.url for page in await self._store.kb_pages(links.id) if is_dead(page)}
-        reasons = {each.url: each.reason for each in await self._store.backing_off(links.id, now)}
+        dead = {page.url for page in await self._store.digest.pages(links.id) if is_dead(page)}
+        reasons = {each.url: each.reason for each in await self._store.due.backing_off(links.id, now)}
         return tuple(
             BackingOff(
                 url=each.url,
@@ -142,18 +144,18 @@ class KbUpdate:
         """The sources, and whether one of them is new; one whose root is no longer set goes."""
         found, fresh = {}, False
         for name, kind in KINDS.items():
-            root, known = self._desk.roots.get(name), await self._store.find_source(name, None)
+            root, known = self._desk.roots.get(name), await self._store.sources.find(name, None)
             if known is not None and known.url != root:
                 if seen is not None and seen.path != self._desk.cache:
                     raise _taken(known, seen)
                 if root is not None and not await asyncio.to_thread(self._desk.is_filled, name):
                     raise _keeps_its_place(known, root)
-                await self._store.remove_source(known.id, self._clock())
+                await self._store.sources.remove(known.id, self._clock())
                 known = None
             if root is None:
                 continue
             fresh = fresh or known is None
-            found[name] = known or await self._store.add_source(
+            found[name] = known or await self._store.sources.add(
                 name=name,
                 version=None,
                 kind=kind,
@@ -171,7 +173,7 @@ class KbUpdate:
         for name, source in sources.items():
             is_file = name == FILES
             said = {page.url: page for page in _pages(records.values(), source, is_file=is_file)}
-            known = {page.url: page for page in await self._store.kb_pages(source.id)}
+            known = {page.url: page for page in await self._store.digest.pages(source.id)}
             new = [
                 lost
                 for url, page in known.items()
@@ -184,7 +186,7 @@ class KbUpdate:
                 or as_cached(known[url], is_file=is_file) != as_cached(page, is_file=is_file)
             ]
             if new or other:
-                await self._store.impose(source.id, [*new, *other], now)
+                await self._store.digest.impose(source.id, [*new, *other], now)
 
     async def _ran(self, source: Source, part: Part) -> RunReport:
         report = await self._look(source, part.mode, part.pages, part.budget)
@@ -209,13 +211,13 @@ class KbUpdate:
         records: dict[str, Record] = {}
         if FILES in sources:
             root = path_of(sources[FILES].url).rstrip("/") + "/"
-            for page in await self._store.kb_pages(sources[FILES].id):
+            for page in await self._store.digest.pages(sources[FILES].id):
                 path = path_of(page.url).removeprefix(root)
                 if record := file_record(page, path):
                     records[path] = record
         if LINKS in sources:
             pages, names = (
-                await self._store.kb_pages(sources[LINKS].id),
+                await self._store.digest.pages(sources[LINKS].id),
                 await asyncio.to_thread(self._desk.typed),
             )
             if any(page.url not in names for page in pages):  # off the list, and held by the brake

@@ -93,7 +93,7 @@ class Keeper:
 
     async def _look_up(self) -> Source | None:
         """The source as it is now; None ends the watch: it was removed."""
-        source = await self._store.source_by_id(self._source.id)
+        source = await self._store.sources.get(self._source.id)
         if source is None:
             self._removed = True
             self._say("it was removed, so it is no longer watched")
@@ -178,7 +178,7 @@ class Keeper:
         pages: Sequence[Listed] = ()
         if not due.everything:
             sifted = await asyncio.to_thread(lookout.sift, due.paths)
-            pages = [*sifted.there, *await self._store.on_record_at(source.id, sifted.others)]
+            pages = [*sifted.there, *await self._store.listings.on_record_at(source.id, sifted.others)]
             if not pages and not sifted.everything:
                 return None
             if not sifted.everything and len(pages) <= MOST:

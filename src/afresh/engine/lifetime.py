@@ -53,7 +53,7 @@ class Vigil:
     async def beat(self) -> None:
         """Say that we are alive, for one more lease."""
         began = self.ticks()
-        known = await self.store.beat(replace(self.me, heartbeat_at=self.clock()))
+        known = await self.store.workers.beat(replace(self.me, heartbeat_at=self.clock()))
         if self.lapses > self._lapses:
             self._lapses, self._back_at = self.lapses, began
         if not known:  # others took us for dead, for whatever reason
@@ -67,15 +67,17 @@ class Vigil:
 
     async def reclaim(self) -> bool:
         """Put back what nobody works on any more; whether all others are surely dead or alive."""
-        owners = await self.store.lock_owners()  # first: who joins now and claims at once is no orphan
-        known = await self.store.workers()
+        owners = (
+            await self.store.workers.lock_owners()
+        )  # first: who joins now and claims at once is no orphan
+        known = await self.store.workers.all()
         doubted = [each for each in known if not is_alive(each, self.me, self.lease_seconds, self.clock())]
         dead = {each.name for each in doubted if _is_gone(each, self.me) or self._stands_still(each)}
         self._seen = {name: seen for name, seen in self._seen.items() if name in {d.name for d in doubted}}
         orphaned = owners - {worker.name for worker in known}
         if dead or orphaned:
             hearts = {each.name: each.heartbeat_at for each in doubted}
-            await self.store.reclaim(sorted(dead | orphaned), self.clock(), hearts)
+            await self.store.workers.reclaim(sorted(dead | orphaned), self.clock(), hearts)
         return all(each.name in dead | self._beating for each in doubted)
 
     def _stands_still(self, worker: Worker) -> bool:
@@ -99,7 +101,7 @@ class Vigil:
 @asynccontextmanager
 async def at_work(vigil: Vigil, stopping: asyncio.Event) -> AsyncIterator[None]:
     """Be known as a worker for a while, heart beating; claims of workers that died are put back first."""
-    await vigil.store.join(vigil.me)
+    await vigil.store.workers.join(vigil.me)
     heart = asyncio.create_task(_beat(vigil))
     try:
         await vigil.settle(stopping)
@@ -107,7 +109,7 @@ async def at_work(vigil: Vigil, stopping: asyncio.Event) -> AsyncIterator[None]:
     finally:
         heart.cancel()
         try:
-            await vigil.store.release(vigil.me.name, vigil.clock())
+            await vigil.store.workers.release(vigil.me.name, vigil.clock())
         except StoreWaits as error:  # what stays locked is taken back once this process is gone
             log.info("nothing could be given back: %s", error)
 
@@ -123,10 +125,10 @@ async def _beat(vigil: Vigil) -> None:
 
 async def release_gone(store: Store, me: Worker, now: datetime) -> None:
     """Put back what processes of this machine held that are gone."""
-    workers = await store.workers()
+    workers = await store.workers.all()
     gone = {each.name: each.heartbeat_at for each in workers if _is_gone(each, me)}
     if gone:
-        await store.reclaim(sorted(gone), now, gone)
+        await store.workers.reclaim(sorted(gone), now, gone)
 
 
 def _is_gone(worker: Worker, me: Worker) -> bool:

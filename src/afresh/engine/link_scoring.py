@@ -142,7 +142,7 @@ class LinkScoring:
         await self.ask(run)
         if self._down:
             asked = self._scorer.recipe, self._keywords
-            self.unscored = await self._store.unasked_count(run.source_id, *asked)
+            self.unscored = await self._store.link_scores.count_unasked(run.source_id, *asked)
         else:
             self.unscored = len(self._left) + sum(map(len, self._ready.values()))
         if self._stopping.is_set() and self.unscored:
@@ -153,23 +153,23 @@ class LinkScoring:
         """Bring scores in line with what is on record, once the run has let go of what is gone."""
         if not await self._is_sealed(source):
             seal = "" if self.unscored else self.weighing.seal(self._scorer.recipe)
-            await self._store.weigh_links(source, self.weighing, seal)
+            await self._store.link_scores.weigh(source, self.weighing, seal)
 
     async def saved(self, run: Run) -> tuple[int, int]:
         """Links that nobody had to be asked about again, and the calls that would have taken."""
         scored = run.counts.get("links_scored", 0)
-        links = max(0, await self._store.asked_count(run.source_id) - scored)
+        links = max(0, await self._store.link_scores.count_asked(run.source_id) - scored)
         return links, 0 if self.is_free else -(-links // self._scorer.batch)
 
     async def _is_sealed(self, source: SourceId) -> bool:
-        return await self._store.links_seal(source) == self.weighing.seal(self._scorer.recipe)
+        return await self._store.link_scores.seal(source) == self.weighing.seal(self._scorer.recipe)
 
     @property
     def _may_ask(self) -> bool:
         return not self._down and not self._stopping.is_set()
 
     async def _unasked(self, source: SourceId, among: Sequence[AskedLink] | None) -> Sequence[Unasked]:
-        return await self._store.unasked_links(source, self._scorer.recipe, self._keywords, among)
+        return await self._store.link_scores.unasked(source, self._scorer.recipe, self._keywords, among)
 
     def _sort(self, unasked: Sequence[Unasked]) -> None:
         if self._guesses is not None:
@@ -214,7 +214,7 @@ class LinkScoring:
         spent = {"ai_calls": calls - self._told[0], "ai_tokens": tokens - self._told[1]}
         counts = {"links_scored": len(answers), **spent, "link_calls": spent["ai_calls"]}
         if any(counts.values()):
-            await self._store.keep_answers(run, answers, self.weighing, counts, self._clock())
+            await self._store.link_scores.keep(run, answers, self.weighing, counts, self._clock())
         self._told = (calls, tokens)
 
     async def _unless_stopped(self, call: Awaitable[T]) -> T:
@@ -251,8 +251,8 @@ async def settle_scores(store: Store, scoring: LinkScoring | None, run: Run) -> 
         return
     if scoring is not None:
         await scoring.settle(run.source_id)
-    elif await store.links_seal(run.source_id) is not None:
-        await store.weigh_links(run.source_id, Weighing(weights={}), None)
+    elif await store.link_scores.seal(run.source_id) is not None:
+        await store.link_scores.weigh(run.source_id, Weighing(weights={}), None)
 
 
 def _usual(scores: Mapping[str, float]) -> dict[str, float]:

@@ -12,12 +12,12 @@ class Ear:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._since = store.news
+        self._since = store.db.news.count
         self._deaf = 0.0
 
     def look(self) -> None:
         """Note what is known before a look at the queue: news of what comes later ends the next rest."""
-        self._since = self._store.news
+        self._since = self._store.db.news.count
 
     def found(self) -> None:
         """Note that there was something to do."""
@@ -37,6 +37,6 @@ class Ear:
     async def _listen(self, seconds: float) -> None:
         deaf = min(self._deaf, seconds)
         await asyncio.sleep(deaf)
-        await self._store.hear(self._since, seconds - deaf)
-        heard = self._store.news != self._since
+        await self._store.db.news.hear(self._since, seconds - deaf)
+        heard = self._store.db.news.count != self._since
         self._deaf = min(LONGEST_DEAF, max(FIRST_DEAF, 2 * self._deaf)) if heard else 0.0

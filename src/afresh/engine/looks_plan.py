@@ -17,7 +17,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
     if schedule is None or schedule.budget is None:
         return policy
     looks, seconds = schedule.budget.batch
-    pages = [(domain_of(url), rhythm) for url, rhythm in await store.rhythms(source.id)]
+    pages = [(domain_of(url), rhythm) for url, rhythm in await store.schedules.rhythms(source.id)]
     plan = await asyncio.to_thread(
         plan_looks,
         pages,
@@ -31,7 +31,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
 
 async def _signals(store: Store, source: Source) -> Signals:
     """What the dates of sitemaps and feeds were worth in the last runs."""
-    counts = [run.counts for run in await store.last_runs(source.id, RUNS)]
+    counts = [run.counts for run in await store.runs.last(source.id, RUNS)]
     told, told_changes, looks, changes = (
         sum(each.get(name, 0) for each in counts)
         for name in ("hinted", "hinted_changed", "known_asked", "changed")

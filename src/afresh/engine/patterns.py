@@ -46,7 +46,7 @@ class Patterns:
         async with self._loading:
             if self._loaded:
                 return
-            for url, listed in await self._store.addresses(self._source):
+            for url, listed in await self._store.links.urls(self._source):
                 if pattern := pattern_of(url, self._rules.root):
                     self._known.add(hash(url))
                     self._counts[pattern] += not listed
@@ -70,7 +70,7 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
     """What was left out as endless, one sentence for each trap, with what lets it in."""
     patterns: Counter[str] = Counter()
     forms: dict[str, list[str]] = {}
-    for url in await store.left_out(source):
+    for url in await store.links.left_out(source):
         reason = rules.refusal(url, 0)
         if reason is None and (pattern := pattern_of(url, rules.root)):
             patterns[pattern] += 1

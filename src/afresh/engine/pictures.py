@@ -44,7 +44,7 @@ async def calendar(store: Store, sources: Sequence[SourceId], days: int, now: da
     """The changes of the last days, day by day."""
     through = now.astimezone(UTC).date()
     since = through - timedelta(days=days - 1)
-    return calendar_of(await store.changes_by_day(sources, since), since, through)
+    return calendar_of(await store.stats.changes_by_day(sources, since), since, through)
 
 
 async def recent_changes(
@@ -52,26 +52,26 @@ async def recent_changes(
 ) -> dict[SourceId, tuple[int, ...]]:
     """For each source the number of changes on each of the last days."""
     since = now.astimezone(UTC).date() - timedelta(days=days - 1)
-    return by_source(await store.changes_by_day(sources, since), sources, since, days)
+    return by_source(await store.stats.changes_by_day(sources, since), sources, since, days)
 
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
     """The pages nearest to the root, and the links between them."""
-    pages, there = await store.map_pages(source, limit)
-    links = await store.map_links(source, [page.id for page in pages])
+    pages, there = await store.stats.map_pages(source, limit)
+    links = await store.stats.map_links(source, [page.id for page in pages])
     return map_of(pages, links, there, LINKS)
 
 
 async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:
     """The hosts that open runs wait for, of one source or all, and those that rest."""
-    runs = [run for run in await store.live_runs() if source is None or run.source_id == source.id]
-    queues = list(await store.host_queues([run.id for run in runs], HOSTS))
+    runs = [run for run in await store.runs.live() if source is None or run.source_id == source.id]
+    queues = list(await store.stats.host_queues([run.id for run in runs], HOSTS))
     named = {queue.domain for queue in queues}
     if source is not None and source.kind == "web":
         named.add(domain_of(source.url))
-    states = {state.domain: state for state in await store.host_states(sorted(named))}
+    states = {state.domain: state for state in await store.stats.host_states(sorted(named))}
     if source is None:
-        states |= {state.domain: state for state in await store.resting_hosts(now, HOSTS)}
+        states |= {state.domain: state for state in await store.stats.resting_hosts(now, HOSTS)}
     by_name = {queue.domain: queue for queue in queues}
     views = [
         _host(name, by_name.get(name), states.get(name), now) for name in sorted(named | set(states)) if name
@@ -95,7 +95,7 @@ def _host(name: str, queue: HostQueue | None, state: HostState | None, now: date
 
 async def looks_ahead(store: Store, source: SourceId, now: datetime) -> LooksAhead:
     """How many pages are looked at in each of the next hours."""
-    return ahead_of(*await store.looks_by_hour(source, now), now.astimezone(UTC), HOURS)
+    return ahead_of(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> Receipt:

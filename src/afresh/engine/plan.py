@@ -18,14 +18,14 @@ async def plan_of(
     store: Store, source: Source, rules: Rules, policy: Policy, now: datetime, wanted_model: str | None
 ) -> Plan:
     """The plan of a refresh; writes and fetches nothing."""
-    pages = await store.pages_to_look_at(source.id)
+    pages = await store.pages.to_check(source.id)
     listed = source.kind != "web"  # of all others the listing tells, or where their links lead
     looked_at = [page for page in pages if listed or rules.refusal(page.url, page.depth) is None]
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]
-    tally = await store.due_tally(source.id, now, policy.max_age_seconds)
-    runs = [run for run in await store.last_runs(source.id, 20) if run.state in FINISHED]
+    tally = await store.stats.due_tally(source.id, now, policy.max_age_seconds)
+    runs = [run for run in await store.runs.last(source.id, 20) if run.state in FINISHED]
     return Plan(
         source=source.name,
         version=source.version,
@@ -53,9 +53,9 @@ async def _notes(store: Store, source: Source, others: int) -> tuple[str, ...]:
     if others:
         addresses = "address without content is" if others == 1 else "addresses without content are"
         notes.append(f"{others} {addresses} asked again: moved, refused, failed or gone, and still linked")
-    if waiting := len(await store.frontier(source.id)):
+    if waiting := len(await store.queue.frontier(source.id)):
         notes.append(f"{waiting} {'link waits' if waiting == 1 else 'links wait'} beyond a limit")
-    last = await store.last_runs(source.id, 1)
+    last = await store.runs.last(source.id, 1)
     if last and last[0].state in UNFINISHED:
         notes.append(f"run {last[0].id} is not finished: a refresh goes on with what is left of it")
     return tuple(notes)
@@ -63,7 +63,7 @@ async def _notes(store: Store, source: Source, others: int) -> tuple[str, ...]:
 
 async def _models(store: Store, wanted: str | None) -> tuple[str, ...]:
     """Who makes the vectors of changed text, if that is not the model that is set."""
-    serving = await store.serving_model()
+    serving = await store.vectors.serving_model()
     if wanted is None or serving is None or serving.name == wanted:
         return ()
     return (f"{wanted} is set, but {serving.name} answers: `afresh reindex` makes the index anew",)

@@ -40,7 +40,7 @@ class Postman:
 
     async def deliver(self) -> int:
         """Try every message whose time has come, side by side for each target; how many were sent."""
-        due = sorted(await self.store.letters_due(self.clock()), key=lambda letter: letter.target)
+        due = sorted(await self.store.messages.letters_due(self.clock()), key=lambda letter: letter.target)
         rounds = [list(group) for _, group in groupby(due, key=lambda letter: letter.target)]
         done = await asyncio.gather(*map(self._round, rounds), return_exceptions=True)  # each to its end
         for each in done:
@@ -52,7 +52,7 @@ class Postman:
         """The messages of one target, oldest first, until one does not get there."""
         sent = 0
         for letter in letters:
-            if not await self.store.take_letter(letter, self.clock() + LEASE):
+            if not await self.store.messages.take_letter(letter, self.clock() + LEASE):
                 continue
             carrier = self.carriers.get(letter.target)
             told = await self._told(letter, carrier.target) if carrier is not None else None
@@ -64,7 +64,9 @@ class Postman:
                 reason, final = await carrier.carry(letter, told, self.clock())
             except asyncio.CancelledError:  # whoever sends next need not wait until the lease ends
                 now = self.clock()
-                await self.store.settle_letter(letter, LetterState.WAITING, now, again=now, error=None)
+                await self.store.messages.settle_letter(
+                    letter, LetterState.WAITING, now, again=now, error=None
+                )
                 raise
             await self._settle(letter, reason, final=final)
             if reason is not None:
@@ -79,17 +81,17 @@ class Postman:
         if state is LetterState.DEAD:
             told = {"target": letter.target, "event": letter.event, "why": reason}
             log.warning("a message was given up", extra={"data": told})
-        await self.store.settle_letter(letter, state, now, again=again, error=reason)
+        await self.store.messages.settle_letter(letter, state, now, again=again, error=reason)
 
     async def _told(self, letter: Letter, target: Target) -> dict[str, Any] | None:
-        run = await self.store.run_by_id(letter.run_id)
-        source = await self.store.source_by_id(run.source_id) if run else None
+        run = await self.store.runs.get(letter.run_id)
+        source = await self.store.sources.get(run.source_id) if run else None
         if run is None or source is None:
             return None
         report = report_of(run, source)
         if letter.event in (PAGES, DROPPED):
             kinds = kinds_told(letter, target)
-            changes = await self.store.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
+            changes = await self.store.history.changes_of_run(run.id, kinds, limit=MOST_CHANGES + 1)
             return pages_told(letter, report, changes)
         return run_told(letter, report)
 

@@ -57,7 +57,7 @@ async def _harvest(claim: Claim, decision: Decision, document: Document, kit: Ki
 async def _diff(claim: Claim, document: Document, kit: Kit) -> str | None:
     if claim.page.content_hash in (None, document.content_hash):
         return None
-    old = (await kit.store.held(claim.page.id)).markdown
+    old = (await kit.store.pages.content(claim.page.id)).markdown
     return None if old is None else await kit.offload.call(kit.diff, old, document.markdown)
 
 

@@ -18,12 +18,14 @@ ROWS_AT_ONCE = 2_000
 async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> int:
     """Remove the records of deleted pages of one source; how many. Former texts go from all of them."""
     prunable, removed = retention.at(now), 0
-    while prunable.former_texts and await store.prune_former_texts(prunable.former_texts, limit=ROWS_AT_ONCE):
+    while prunable.former_texts and await store.retention.prune_former_texts(
+        prunable.former_texts, limit=ROWS_AT_ONCE
+    ):
         pass
     before = prunable.deleted_pages
     if before is None:
         return 0
-    while number := await store.prune_pages(source, before, now, limit=PAGES_AT_ONCE):
+    while number := await store.retention.prune_pages(source, before, now, limit=PAGES_AT_ONCE):
         removed += number
     return removed
 
@@ -55,22 +57,24 @@ class Prune:
         if prunable.attempts is not None:
             done = replace(done, attempts=await self._prune_attempts(prunable.attempts))
         if (changes := prunable.changes) is not None:
-            step = lambda: self._store.prune_changes(changes, limit=ROWS_AT_ONCE)  # noqa: E731
+            step = lambda: self._store.retention.prune_changes(changes, limit=ROWS_AT_ONCE)  # noqa: E731
             done = replace(done, changes=await self._repeat("changes", self._expected.changes, step))
         if (outbox := prunable.outbox) is not None:
-            step = lambda: self._store.prune_outbox(outbox, limit=ROWS_AT_ONCE)  # noqa: E731
+            step = lambda: self._store.retention.prune_outbox(outbox, limit=ROWS_AT_ONCE)  # noqa: E731
             done = replace(done, messages=await self._repeat("messages", self._expected.messages, step))
         if (former := prunable.former_texts) is not None:
-            step = lambda: self._store.prune_former_texts(former, limit=ROWS_AT_ONCE)  # noqa: E731
+            step = lambda: self._store.retention.prune_former_texts(former, limit=ROWS_AT_ONCE)  # noqa: E731
             texts = await self._repeat("former texts", self._expected.former_texts, step)
             done = replace(done, former_texts=texts)
         return done
 
     async def _prune_pages(self, before: datetime) -> int:
         removed = 0
-        for source in await self._store.sources():
+        for source in await self._store.sources.all():
             while not self._stopping.is_set():
-                number = await self._store.prune_pages(source.id, before, self._clock(), limit=PAGES_AT_ONCE)
+                number = await self._store.retention.prune_pages(
+                    source.id, before, self._clock(), limit=PAGES_AT_ONCE
+                )
                 if not number:
                     break
                 removed += number
@@ -80,14 +84,16 @@ class Prune:
     async def _prune_attempts(self, before: datetime) -> int:
         removed, place = 0, 0
         while not self._stopping.is_set():
-            number, after = await self._store.prune_attempts(before, after=place, limit=ROWS_AT_ONCE)
+            number, after = await self._store.retention.prune_attempts(
+                before, after=place, limit=ROWS_AT_ONCE
+            )
             removed += number
             if number:
                 self._tell("attempts", removed, self._expected.attempts)
             if after is None:
                 break
             place = after
-        step = lambda: self._store.prune_documents(before, limit=ROWS_AT_ONCE)  # noqa: E731
+        step = lambda: self._store.retention.prune_documents(before, limit=ROWS_AT_ONCE)  # noqa: E731
         return removed + await self._repeat("attempts", self._expected.attempts, step)
 
     async def _repeat(self, what: str, expected: int, step: Callable[[], Awaitable[int]]) -> int:

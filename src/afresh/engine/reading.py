@@ -36,7 +36,7 @@ async def open_page(
     """The page at an address or where it moved to; None if the address is not on record."""
     moves: list[str] = []
     while True:
-        found = await store.find_pages(url, source)
+        found = await store.pages.find(url, source)
         if not found:
             if moves:
                 raise UsageError(f"{moves[-1]} moved to {url}, which is not on record")
@@ -69,7 +69,7 @@ async def open_page(
 async def near_addresses(store: Store, url: str, source: SourceId | None) -> tuple[str, ...]:
     """Addresses on record that may be meant instead of one that is not."""
     for clue in clues(url):
-        if near := nearest(url, await store.addresses_with(clue, source, limit=_LOOKED_AT)):
+        if near := nearest(url, await store.pages.urls_with(clue, source, limit=_LOOKED_AT)):
             return near
     return ()
 
@@ -81,11 +81,11 @@ async def why_unknown(
     within: SourceId | None,
 ) -> str:
     """Why an address is no page: a file or a link that was left out, or nothing at all."""
-    for source in await store.sources() if is_file_url(url) else ():
+    for source in await store.sources.all() if is_file_url(url) else ():
         meant = source.id == (within or source.id)
         if meant and (reason := if_settled(lambda each: tools.why_left_out(each, url), source)):
             return f"{url} is left out of {source.label}: {reason}"
-    link = await store.link_to(url, within)
+    link = await store.links.leading_to(url, within)
     if link is None:
         near = await near_addresses(store, url, within)
         other = f"near it are {', '.join(near)}" if near else "`afresh pages NAME` lists what is"
@@ -106,7 +106,7 @@ async def why_unknown(
 
 
 async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
-    held = await store.held(page.id)
+    held = await store.pages.content(page.id)
     if former:
         if held.former is None:
             raise UsageError(

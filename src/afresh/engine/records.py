@@ -27,7 +27,7 @@ def split(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, 
 
 async def source_of(store: Store, number: int) -> Source:
     """The source with this number."""
-    source = await store.source_by_id(SourceId(number))
+    source = await store.sources.get(SourceId(number))
     if source is None:
         raise Unknown(f"there is no source {number}")
     return source
@@ -35,7 +35,7 @@ async def source_of(store: Store, number: int) -> Source:
 
 async def page_of(store: Store, number: int) -> PageView:
     """The page with this number."""
-    page = await store.page_record(PageId(number))
+    page = await store.pages.get(PageId(number))
     if page is None:
         raise Unknown(f"there is no page {number}")
     return page
@@ -43,7 +43,7 @@ async def page_of(store: Store, number: int) -> PageView:
 
 async def link_of(store: Store, number: int) -> LinkRecord:
     """The link with this number."""
-    link = await store.link_record(number)
+    link = await store.links.get(number)
     if link is None:
         raise Unknown(f"there is no link {number} on any page")
     return link
@@ -51,7 +51,7 @@ async def link_of(store: Store, number: int) -> LinkRecord:
 
 async def check_idle(store: Store, source: Source, alive: LiveWorkers) -> None:
     """RunBusy, if a run of the source waits for a worker or is under way."""
-    for run in await store.live_runs():
+    for run in await store.runs.live():
         busy = run.state is RunState.QUEUED or (run.state is RunState.RUNNING and alive.work_on(run))
         if run.source_id == source.id and busy:
             word = "waits for a worker" if run.state is RunState.QUEUED else "is under way"
@@ -68,7 +68,7 @@ async def change_settings(
 ) -> None:
     """Lay settings over those of a source, and let some be as everywhere again, if they agree."""
     rules, policy = checked_settings(source, settings, reset, check)
-    if await store.replace_rules(source.id, rules, policy, now) is None:
+    if await store.sources.replace_rules(source.id, rules, policy, now) is None:
         raise Unknown(f"there is no source {source.id}")
 
 
@@ -89,9 +89,9 @@ async def add_page(store: Store, source: Source, rules: Rules, url: str, now: da
     why = rules.refusal(url, 1)
     if why is not None:
         raise UsageError(f"url: {url} is no part of {source.label}: {why}")
-    for page, _, _, _ in await store.find_pages(url, source.id):
+    for page, _, _, _ in await store.pages.find(url, source.id):
         if page.status is PageStatus.DELETED:
             raise UsageError(f"url: {url} was deleted: a refresh brings it back where something links to it")
-        await store.look_at(page.id, now, now)
+        await store.pages.check_at(page.id, now, now)
         return await page_of(store, page.id)
-    return await page_of(store, await store.add_page(source.id, url, 1, now))
+    return await page_of(store, await store.pages.add(source.id, url, 1, now))

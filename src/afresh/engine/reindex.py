@@ -58,16 +58,16 @@ async def reindex(remake: Remake, source: Source | None) -> Reindexed:
 
 async def _cut_anew(remake: Remake, source: SourceId | None) -> None:
     store, after = remake.store, 0
-    total, without_text = await store.count_cut_by_others(remake.chunker, source)
+    total, without_text = await store.chunks.count_cut_by_others(remake.chunker, source)
     if without_text:
         remake.notes.append(_needs_text(without_text, "page"))
     while not remake.stopping.is_set():
-        cuts = await store.cut_by_others(remake.chunker, source=source, after=after, limit=PAGES)
+        cuts = await store.chunks.cut_by_others(remake.chunker, source=source, after=after, limit=PAGES)
         if not cuts:
             return
         cut = await asyncio.gather(*(cut_page(remake, each) for each in cuts))
         failpoint("reindex.cut")
-        remake.cut += await store.recut(cut, remake.chunker, remake.clock())
+        remake.cut += await store.chunks.recut(cut, remake.chunker, remake.clock())
         after = cuts[-1].page.id
         remake.listener(Remaking(what="pages", done=remake.cut, of=total))
 
@@ -96,15 +96,15 @@ async def _embed_anew(remake: Remake, source: SourceId | None) -> None:
         return
     for _ in range(ROUNDS):
         await _embed_all(remake, remake.wanted, source)
-        if remake.stopping.is_set() or await remake.store.serve(remake.wanted.model):
+        if remake.stopping.is_set() or await remake.store.vectors.serve(remake.wanted.model):
             return
 
 
 async def _embed_all(remake: Remake, wanted: Embedding, source: SourceId | None) -> None:
-    total, without_text = await remake.store.lack(wanted.model, source)
+    total, without_text = await remake.store.stats.lack(wanted.model, source)
     after, done, size = 0, 0, AT_ONCE
     while total > without_text and not remake.stopping.is_set():
-        lacking = await remake.store.unembedded(wanted.model, source=source, after=after, limit=size)
+        lacking = await remake.store.vectors.unembedded(wanted.model, source=source, after=after, limit=size)
         if not lacking:
             return
         began = time.monotonic()
@@ -124,9 +124,9 @@ def _size(rate: float) -> int:
 
 async def _report(remake: Remake, source: Source | None, error: str | None) -> Reindexed:
     store, wanted = remake.store, remake.wanted
-    serving = await store.serving_model()
-    lack = await store.lack(wanted.model, source.id if source else None) if wanted else None
-    pages = await store.count_cut_by_others(remake.chunker, source.id if source else None)
+    serving = await store.vectors.serving_model()
+    lack = await store.stats.lack(wanted.model, source.id if source else None) if wanted else None
+    pages = await store.chunks.count_cut_by_others(remake.chunker, source.id if source else None)
     if lack and lack.without_text:
         remake.notes.append(_needs_text(lack.without_text, "chunk"))
     textless = pages.without_text + (lack.without_text if lack else 0)

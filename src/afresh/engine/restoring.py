@@ -14,11 +14,11 @@ from afresh.engine.reindex import Remake, cut_page
 
 async def restore_page(remake: Remake, url: str, source: SourceId | None) -> OpenedPage:
     """Put the former text of a page back, searchable, until the page shows something else."""
-    found = await remake.store.find_pages(url, source)
+    found = await remake.store.pages.find(url, source)
     if not found:
         raise UsageError(f"{url} is not on record; `afresh pages NAME --doubtful` lists pages that lost text")
     for page, *_ in found:
-        held = await remake.store.held(page.id)
+        held = await remake.store.pages.content(page.id)
         if held.former is None or page.content_hash is None:
             continue
         restored = replace(
@@ -30,10 +30,10 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Ope
             chunker=remake.chunker,
         )
         cut = await cut_page(remake, Cut(restored, held.former))
-        if not await remake.store.restore(cut, page, remake.clock()):
+        if not await remake.store.chunks.restore(cut, page, remake.clock()):
             raise RunBusy(f"{url} was read again just now: look at it first, `afresh why {url}`")
-        if await remake.store.kb_told(page.id) is not None:  # the next update makes a summary of it
-            await remake.store.look_at(page.id, remake.clock(), remake.clock())
+        if await remake.store.digest.records(page.id) is not None:  # the next update makes a summary of it
+            await remake.store.pages.check_at(page.id, remake.clock(), remake.clock())
         opened = await open_page(remake.store, url, page.source_id)
         if opened is not None:
             return opened

@@ -67,7 +67,7 @@ async def follow_root(course: Course) -> list[Listed]:
 
 
 async def _page_at(course: Course, url: str) -> Page | None:
-    return (await course.kit.store.root_attempt(course.source.id, url))[0]
+    return (await course.kit.store.history.root_attempt(course.source.id, url))[0]
 
 
 async def _ask(course: Course, url: str, page: Page | None) -> Fetched | None:
@@ -76,7 +76,7 @@ async def _ask(course: Course, url: str, page: Page | None) -> Fetched | None:
     soon = kit.clock() + timedelta(seconds=MAX_DELAY_SECONDS)
     if any(
         host.next_allowed_at and host.next_allowed_at > soon
-        for host in await kit.store.host_states([domain_of(url)])
+        for host in await kit.store.stats.host_states([domain_of(url)])
     ):
         return None
     if page is not None:

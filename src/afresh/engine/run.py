@@ -58,7 +58,7 @@ async def run_source(
     Who goes on with `only` one run hands it over when told to stop.
     """
     now = kit.clock()
-    run, resumed = await kit.store.start_run(
+    run, resumed = await kit.store.runs.start(
         source.id, mode, full=kit.full, worker=kit.worker, now=now, slot=slot, only=only
     )
     kit.full = run.full
@@ -76,7 +76,7 @@ async def run_source(
     await _reload(course)  # cancelled meanwhile: nothing is judged
     gone = run.mode is RunMode.CHECK and (await _reload(course)).counts.get("gone")
     if gone and course.starts_at_root:
-        await kit.store.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
+        await kit.store.queue.enqueue(run, [Listed(rules.root, 0)], course.limits, kit.clock())
         worker = await _worked(course)  # is the site well at all?
     if worker.waits_until is not None:
         waiting = "page waits" if worker.left_waiting == 1 else "pages wait"
@@ -95,7 +95,7 @@ async def run_source(
     report = await _finish(course, verdict)
     await settle_scores(kit.store, kit.scoring, run)
     if kit.embedding is not None:
-        await kit.store.forget_vectors(kit.clock() - UNUSED)
+        await kit.store.vectors.forget(kit.clock() - UNUSED)
     if run.mode is not RunMode.CHECK:
         await prune_source(kit.store, source.id, kit.retention, kit.clock())
     journal.run_ended(report, source.label)
@@ -135,12 +135,12 @@ async def _work(course: Course) -> Worker:
 async def _fill_gaps(course: Course) -> None:
     """Give stored text the vectors it lacks, as after a run beside a switch of models."""
     embedding, store = course.kit.embedding, course.kit.store
-    serving = await store.serving_model()
+    serving = await store.vectors.serving_model()
     if embedding is None or serving is None or serving.name != embedding.model:
         return
-    if course.run.mode is RunMode.CHECK or not await store.lacks_vectors(embedding.model):
+    if course.run.mode is RunMode.CHECK or not await store.vectors.are_missing(embedding.model):
         return
-    lacking = await store.unembedded(embedding.model, source=course.source.id, limit=GAP)
+    lacking = await store.vectors.unembedded(embedding.model, source=course.source.id, limit=GAP)
     while lacking and not course.stopping.is_set():
         try:
             course.filled += await embedding.fill(lacking)
@@ -148,7 +148,9 @@ async def _fill_gaps(course: Course) -> None:
             course.notes.append(f"some chunks still lack vectors: {error}")
             return
         after = lacking[-1].chunk
-        lacking = await store.unembedded(embedding.model, source=course.source.id, after=after, limit=GAP)
+        lacking = await store.vectors.unembedded(
+            embedding.model, source=course.source.id, after=after, limit=GAP
+        )
 
 
 async def _judge(course: Course, left_waiting: int) -> Verdict:
@@ -188,14 +190,14 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
 
 async def _has_more(course: Course) -> bool:
     """Whether something is left to look at."""
-    return (await course.kit.store.backlog(course.run.id)).open > 0
+    return (await course.kit.store.queue.backlog(course.run.id)).open > 0
 
 
 async def _root_failure(course: Course) -> str | None:
     """Why the root gave nothing to start from, or None if it did or is no page."""
     if not course.starts_at_root:
         return None
-    page, attempt = await course.kit.store.root_attempt(course.source.id, course.rules.root)
+    page, attempt = await course.kit.store.history.root_attempt(course.source.id, course.rules.root)
     if page is None or attempt is None:
         return "it was not looked at"
     match attempt.outcome:
@@ -221,10 +223,10 @@ async def _finish(course: Course, verdict: Verdict) -> RunReport:
     failpoint("finish.begin")
     missing = await _missing(course) if verdict.may_miss else None
     ending = await _ending(course, run, verdict, missing)
-    finished = await course.kit.store.finish_run(run, ending, now)
+    finished = await course.kit.store.runs.finish(run, ending, now)
     failpoint("finish.done")
     if ending.counts.get("unkept"):
-        await course.kit.store.end_trial(finished, now)
+        await course.kit.store.sources.end_trial(finished, now)
     return report_of(finished, course.source)
 
 
@@ -236,9 +238,9 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
         counts["missing"] = sum(1 for page in missing if page.doomed_by is None)
     if verdict.may_delete:
         doomed = await _doomed(course, missing or [])
-        heirs = await store.heirs(course.source.id, doomed)
+        heirs = await store.pages.heirs(course.source.id, doomed)
         lost = sum(1 for page in doomed if page.id not in heirs)
-        live = await store.live_count(course.source.id) if doomed else 0
+        live = await store.pages.live_count(course.source.id) if doomed else 0
         to_one = moved_to_one(doomed)
         if brake_holds(live, lost, course.kit.policy, to_one=to_one):
             counts["held"], heirs = len(doomed), {}
@@ -288,7 +290,7 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
     course.notes.extend(left_out_notes(counts))
     if counts.get("trapped"):
         course.notes.extend(await trap_notes(store, course.source.id, course.rules))
-    waiting, _ = await store.frontier_is_open(course.source.id, course.fingerprint)
+    waiting, _ = await store.links.frontier_is_open(course.source.id, course.fingerprint)
     if waiting and run.mode not in (RunMode.DUE, RunMode.CHECK):
         course.notes.append(f"stopped at max_pages {course.rules.max_pages}: more links wait to be followed")
     if state is RunState.COMPLETED and not counts.get("checked") and run.mode is not RunMode.DUE:
@@ -298,15 +300,15 @@ async def _note(course: Course, run: Run, counts: Mapping[str, int], state: RunS
 async def _is_failed_trial(course: Course, counts: Mapping[str, int], state: RunState) -> bool:
     """Whether the source is new and its first run has read nothing, for no reason of ours."""
     ended = state in (RunState.FAILED, RunState.COMPLETED) and not counts.get("unembedded")
-    return course.source.trial and ended and not await course.kit.store.was_read(course.source.id)
+    return course.source.trial and ended and not await course.kit.store.sources.was_read(course.source.id)
 
 
 async def _other_model(course: Course) -> list[str]:
     """Vectors of a model that does not answer find nothing: it does from now on if it has made them all."""
-    embedding, serving = course.kit.embedding, await course.kit.store.serving_model()
+    embedding, serving = course.kit.embedding, await course.kit.store.vectors.serving_model()
     if embedding is None or (serving is not None and serving.name == embedding.model):
         return []
-    if await course.kit.store.serve(embedding.model):
+    if await course.kit.store.vectors.serve(embedding.model):
         return []
     answers = serving.name if serving else "no model"
     return [f"new text was embedded by {embedding.model}, but {answers} answers: run `afresh reindex`"]
@@ -339,7 +341,7 @@ async def _missing(course: Course) -> list[Page]:
     store, root = course.kit.store, course.rules.root
     unreached = [  # what robots.txt closes cannot be looked at, so nobody knows whether it is gone
         page
-        for page in await store.unreached(course.source.id, root, course.rules.max_depth)
+        for page in await store.pages.unreached(course.source.id, root, course.rules.max_depth)
         if course.kit.lister.walks(page.url) and await course.kit.web.refusal(page.url) is None
     ]
     return [decide_missing(page, course.run.id, course.kit.policy) for page in unreached]
@@ -348,7 +350,7 @@ async def _missing(course: Course) -> list[Page]:
 async def _doomed(course: Course, missing: list[Page]) -> list[Page]:
     return [
         page
-        for page, target in await course.kit.store.doomed(course.source.id, missing)
+        for page, target in await course.kit.store.pages.doomed(course.source.id, missing)
         if may_drop(page, target, course.run.id) and not _waits_for_target(course, page, target)
     ]
 
@@ -361,7 +363,7 @@ def _waits_for_target(course: Course, page: Page, target: PageStatus | None) -> 
 
 
 async def _reload(course: Course) -> Run:
-    run = await course.kit.store.run_by_id(course.run.id)
+    run = await course.kit.store.runs.get(course.run.id)
     if run is None:
         raise SourceError(f"{course.source.label} was removed while it was being read")
     if run.state is RunState.CANCELLED:

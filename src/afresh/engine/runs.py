@@ -21,16 +21,16 @@ async def runs_of(
     found = [
         (run.id, live_report(run, source, alive, now))
         for source in sources
-        for run in await store.run_records([source.id], limit=LISTED)
+        for run in await store.runs.records([source.id], limit=LISTED)
     ]
     return [report for _, report in sorted(found, key=lambda each: each[0], reverse=True)]
 
 
 async def run_and_source(store: Store, number: int) -> tuple[Run, Source]:
     """One run with its source."""
-    run = await store.run_by_id(RunId(number))
-    source = await store.source_by_id(run.source_id) if run else None
-    if run is None and (unkept := await store.unkept_run(RunId(number))) is not None:
+    run = await store.runs.get(RunId(number))
+    source = await store.sources.get(run.source_id) if run else None
+    if run is None and (unkept := await store.runs.unkept(RunId(number))) is not None:
         return unkept
     if run is None or source is None:
         raise Unknown(f"there is no run {number}; `afresh status` lists those that are open")
@@ -42,7 +42,7 @@ async def cancel_run(store: Store, number: int, now: datetime) -> RunReport:
     run, source = await run_and_source(store, number)
     if run.mode is RunMode.SYNC:
         raise UsageError(f"run {number} is a sync: it ends by itself, or when its process is stopped")
-    cancelled = await store.cancel_run(run, now)
+    cancelled = await store.runs.cancel(run, now)
     if cancelled is None:
         raise RunOver(f"run {number} is not under way: it is {run.state}")
     return report_of(cancelled, source)
@@ -52,5 +52,5 @@ async def waits_for_work(store: Store, alive: LiveWorkers) -> bool:
     """Whether a run is open that no process works on."""
     return any(
         run.state is RunState.QUEUED or (run.state is RunState.RUNNING and not alive.work_on(run))
-        for run in await store.live_runs()
+        for run in await store.runs.live()
     )

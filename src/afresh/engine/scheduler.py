@@ -135,10 +135,10 @@ class Scheduler:
 
     async def _busy(self, store: Store) -> set[SourceId]:
         """Sources with a run that somebody works on, or that was left to workers."""
-        alive = {worker.name for worker in await store.workers()}
+        alive = {worker.name for worker in await store.workers.all()}
         return {
             run.source_id
-            for run in await store.live_runs()
+            for run in await store.runs.live()
             if run.state is RunState.QUEUED or (run.state is RunState.RUNNING and run.worker in alive)
         }
 
@@ -155,7 +155,7 @@ class Scheduler:
             self._listener(Notice(text=f"{each.source.label} is due, but a run of it is still open"))
 
     async def _start(self, store: Store, vigil: Vigil, each: _Planned) -> None:
-        held = await store.hold_appointment(each.source.id, each.appointment.next_at, vigil.me.name)
+        held = await store.schedules.hold(each.source.id, each.appointment.next_at, vigil.me.name)
         if held:
             task = asyncio.create_task(self._use(store, vigil.me.name, each))
             self._going[each.source.id] = task
@@ -176,23 +176,23 @@ class Scheduler:
         try:
             report = await self._look(each.source, each.schedule, each.appointment.slot)
             if report.state is RunState.CANCELLED:
-                await store.let_go_appointment(each.source.id, worker)
+                await store.schedules.let_go(each.source.id, worker)
                 return
             used = replace(used, run=report.run, outcome=str(report.state))
             self._tell(report)
             self._sync(each.source)
         except RunBusy as busy:
             log.info("%s is left alone: %s", each.source.label, busy)
-            last = await store.last_runs(each.source.id, 1)
+            last = await store.runs.last(each.source.id, 1)
             if not last or last[0].started_at < each.appointment.slot:
-                await store.let_go_appointment(each.source.id, worker)
+                await store.schedules.let_go(each.source.id, worker)
                 return
             used = replace(used, run=last[0].id, outcome=str(last[0].state))
         except StoreWaits:
             raise
         except Exception as error:
             self._note(each.source, error)
-        await store.settle_appointment(self._following(each, used), worker)
+        await store.schedules.settle(self._following(each, used), worker)
 
     def _following(self, each: _Planned, used: Appointment) -> Appointment:
         """The time after one that was used."""
@@ -227,10 +227,10 @@ async def plan(
 ) -> list[_Planned]:
     """The sources with a schedule, each with its next time, soonest first; what is not planned yet is."""
     chosen = await scheduled(store, tools, wrong)
-    known = {each.source: each for each in await store.appointments()}
+    known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
     if stale:
-        await store.drop_appointments(stale)
+        await store.schedules.drop(stale)
     unplanned = [
         (source, schedule)
         for source, schedule in chosen
@@ -239,7 +239,7 @@ async def plan(
     for source, schedule in unplanned:
         slot = await next_time(store, source, schedule, now)
         if slot is not None:
-            await store.plan_appointment(
+            await store.schedules.plan(
                 Appointment(
                     source=source.id,
                     rule=schedule.key,
@@ -249,7 +249,7 @@ async def plan(
                 )
             )
     if unplanned:
-        known = {each.source: each for each in await store.appointments()}
+        known = {each.source: each for each in await store.schedules.appointments()}
     found = [
         _Planned(source, schedule, known[source.id]) for source, schedule in chosen if source.id in known
     ]
@@ -265,7 +265,7 @@ async def scheduled(
 ) -> list[tuple[Source, Schedule]]:
     """The sources that are looked at by themselves, by label; those with `wrong` settings wait."""
     found = []
-    for source in await store.sources():
+    for source in await store.sources.all():
         try:
             schedule = None if source.name in KINDS else tools.schedule(source)
         except ConfigError as error:

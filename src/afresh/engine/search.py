@@ -84,7 +84,7 @@ async def _held(store: Store, asked: Asked) -> Sequence[Match] | None:
     """The chunks that hold what is in quotes; None if nothing is, or words do not count."""
     if asked.mode is Mode.VECTOR or not parse(asked.query).phrases:
         return None
-    return await store.matches(asked.query, asked.within, _width(asked), strict=True)
+    return await store.search.matches(asked.query, asked.within, _width(asked), strict=True)
 
 
 async def _ranked(
@@ -94,7 +94,7 @@ async def _ranked(
         return held if embedder is None else await _fused_with_held(store, asked, embedder, held)
     if embedder is None:
         words = asked.mode is not Mode.VECTOR
-        return await store.matches(asked.query, asked.within, _width(asked)) if words else ()
+        return await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
     if asked.mode is Mode.VECTOR:
         _, nearest = await _nearest(store, asked, embedder)
         return [Match(near.chunk, near.likeness) for near in nearest.chunks]
@@ -105,33 +105,33 @@ async def _fused_with_held(
     store: Store, asked: Asked, embedder: Embedder, held: Sequence[Match]
 ) -> Sequence[Match]:
     vector = await embedder.embed_query(asked.query)
-    return fuse(held, await store.likeness(embedder.model, vector, [match.chunk for match in held]))
+    return fuse(held, await store.vectors.likeness(embedder.model, vector, [match.chunk for match in held]))
 
 
 async def _fused(store: Store, asked: Asked, embedder: Embedder) -> Sequence[Match]:
     """Both halves together, twice: the first order tells the second what else the question may mean."""
     found, (vector, near, scored) = await asyncio.gather(
-        store.matches(asked.query, asked.within, _width(asked)), _near(store, asked, embedder)
+        store.search.matches(asked.query, asked.within, _width(asked)), _near(store, asked, embedder)
     )
     matches, model = [*found, *scored], embedder.model
     candidates = list({match.chunk for match in found} | {each.chunk for each in near.chunks})
     meaning = meaning_of(model)
-    first = fuse(matches, await store.likeness(model, vector, candidates), meaning)
-    leaders = await store.vectors_of(model, [match.chunk for match in first[:LEADERS]])
+    first = fuse(matches, await store.vectors.likeness(model, vector, candidates), meaning)
+    leaders = await store.vectors.of_chunks(model, [match.chunk for match in first[:LEADERS]])
     if not len(leaders):
         return first
-    return fuse(matches, await store.likeness(model, _moved(vector, leaders), candidates), meaning)
+    return fuse(matches, await store.vectors.likeness(model, _moved(vector, leaders), candidates), meaning)
 
 
 async def _near(store: Store, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest, Sequence[Match]]:
     """The nearest chunks, and how well they match: there may be too many matches to find them that way."""
     vector, near = await _nearest(store, asked, embedder)
-    return vector, near, await store.scores(asked.query, [each.chunk for each in near.chunks])
+    return vector, near, await store.search.scores(asked.query, [each.chunk for each in near.chunks])
 
 
 async def _nearest(store: Store, asked: Asked, embedder: Embedder) -> tuple["Matrix", Nearest]:
     vector = await embedder.embed_query(asked.query)
-    return vector, await store.nearest(embedder.model, vector, asked.within, _width(asked))
+    return vector, await store.vectors.nearest(embedder.model, vector, asked.within, _width(asked))
 
 
 def _moved(vector: "Matrix", leaders: "Matrix") -> "Matrix":
@@ -168,7 +168,7 @@ async def _best_of_each_page(store: Store, ranked: Sequence[Match], asked: Asked
     best: dict[object, Shown] = {}
     for start in range(0, len(ranked), READ):
         scores = {match.chunk: match.score for match in ranked[start : start + READ]}
-        passages = await store.passages(list(scores))
+        passages = await store.search.passages(list(scores))
         all_there = all_there and len(passages) == len(scores)
         for passage in passages:
             shown = (passage, scores[passage.chunk] + title_bonus(passage.title, words))
@@ -190,7 +190,7 @@ def _better(one: Shown, other: Shown) -> Shown:
 
 async def _with_context(store: Store, passages: Sequence[Shown], hits: Sequence[Hit]) -> list[Hit]:
     """The hits with what stands around them."""
-    chunks = await store.page_chunks(list({passage.page for passage, _ in passages}))
+    chunks = await store.search.page_chunks(list({passage.page for passage, _ in passages}))
     return [
         replace(hit, context=context_of(chunks[passage.page], passage.order) if passage.content else None)
         for hit, (passage, _) in zip(hits, passages, strict=True)

@@ -20,7 +20,7 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
     if page.content_hash is None:
         at_root = page.depth == 0  # where everything starts, whatever it looks like
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
-    held = await kit.store.held(page.id)
+    held = await kit.store.pages.content(page.id)
     before, length = held.sketch, held.length
     if page.doubt is not None and held.former and not kit.policy.holds:  # what is on record is the wall
         before, length = await asyncio.to_thread(sketch_of, held.former, page.url), len(held.former)
@@ -42,7 +42,7 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
 async def _twins(claim: Claim, before: str, document: Document, kit: Kit) -> int:
     """How many other addresses show the same, in this run or since an earlier one."""
     in_run = kit.crowd.join(claim.page.url, before, document.sketch)
-    return max(in_run, await kit.store.alike(claim.page, document, claim.run_id))
+    return max(in_run, await kit.store.pages.count_alike(claim.page, document, claim.run_id))
 
 
 async def _like_missing(claim: Claim, document: Document, kit: Kit) -> bool:

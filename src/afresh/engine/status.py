@@ -22,13 +22,13 @@ NAMED = 5  # pages of a source that back off and are told one by one
 
 async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str | None) -> StoreStatus:
     """Numbers of the whole store, who works, and the runs that need attention."""
-    serving = await store.serving_model()
-    totals = await store.totals()
+    serving = await store.vectors.serving_model()
+    totals = await store.stats.totals()
     alive = await alive_workers(store, *tools.identity(), now)
-    load = await store.workload(alive.names)
+    load = await store.stats.workload(alive.names)
     reports = []
-    for run in await store.live_runs():
-        source = await store.source_by_id(run.source_id)
+    for run in await store.runs.live():
+        source = await store.sources.get(run.source_id)
         if source is not None:
             reports.append(live_report(run, source, alive, now))
     return StoreStatus(
@@ -43,11 +43,11 @@ async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str
         oldest_pending=load.oldest,
         runs=tuple(reports),
         workers=await _workers(store, alive),
-        hosts=tuple(await store.busiest_hosts(HOSTS, alive.names)),
+        hosts=tuple(await store.stats.busiest_hosts(HOSTS, alive.names)),
         pages_per_second=round(sum(_rate(each) for each in reports), 2),
-        size_bytes=await store.size_bytes(),
+        size_bytes=await store.stats.size_bytes(),
         model=serving.name if serving else None,
-        unembedded=(await store.lack(serving.name)).number if serving else totals["chunks"],
+        unembedded=(await store.stats.lack(serving.name)).number if serving else totals["chunks"],
         wanted_model=wanted_model,
         freshness=await _freshness(store, tools, now),
     )
@@ -55,12 +55,12 @@ async def status_of(store: Store, tools: Tools, now: datetime, wanted_model: str
 
 async def _workers(store: Store, alive: LiveWorkers) -> tuple[WorkerView, ...]:
     """The processes at work, the oldest first: each is known by a name for every run it works on."""
-    held, led = await store.held_by(), defaultdict(list)
-    for run in await store.live_runs():
+    held, led = await store.workers.held_by(), defaultdict(list)
+    for run in await store.runs.live():
         if run.state is RunState.RUNNING and run.worker is not None:
             led[run.worker].append(int(run.id))
     processes = defaultdict(list)
-    for worker in await store.workers():
+    for worker in await store.workers.all():
         if worker.name in alive.names:
             processes[worker.host, worker.pid].append(worker)
     views = [
@@ -83,7 +83,7 @@ def _rate(report: RunReport) -> float:
 
 async def _freshness(store: Store, tools: Tools, now: datetime) -> tuple[Freshness, ...]:
     """How old each source is, what is due in it, and what backs off."""
-    sources, oldest = await store.sources(), await store.oldest_checks()
+    sources, oldest = await store.sources.all(), await store.stats.oldest_checks()
     due = await due_of(store, tools, sources, now)
     views = [await _fresh(store, each, now, oldest.get(each.id), due[each.id]) for each in sources]
     return tuple(
@@ -95,10 +95,12 @@ async def due_of(
     store: Store, tools: Tools, sources: Sequence[Source], now: datetime
 ) -> dict[SourceId, DueTally]:
     """For each of some sources how many pages are due, and when the next one will be."""
-    tallies = await store.due_tallies(now)
+    tallies = await store.stats.due_tallies(now)
     ages = {source.id: max_age_of(tools, source) for source in sources}
     return {
-        source: tallies.get(source, DueTally()) if age is None else await store.due_tally(source, now, age)
+        source: tallies.get(source, DueTally())
+        if age is None
+        else await store.stats.due_tally(source, now, age)
         for source, age in ages.items()
     }
 
@@ -110,7 +112,7 @@ async def _fresh(
     oldest: datetime | None,
     tally: DueTally,
 ) -> Freshness:
-    backing_off = await store.backing_off(source.id, now)
+    backing_off = await store.due.backing_off(source.id, now)
     return Freshness(
         source=source.name,
         version=source.version,
@@ -125,15 +127,15 @@ async def _fresh(
 
 async def alive_workers(store: Store, me: Worker, lease_seconds: float, now: datetime) -> LiveWorkers:
     """Those who really work."""
-    return live_workers(await store.workers(), me, lease_seconds, now)
+    return live_workers(await store.workers.all(), me, lease_seconds, now)
 
 
 async def view_of(store: Store, tools: Tools, source: Source, alive: LiveWorkers) -> SourceView:
     """A source with its numbers; a run whose process is gone is not shown as running."""
-    view = replace(await store.source_view(source), trouble=trouble_with(tools, source))
+    view = replace(await store.stats.source_view(source), trouble=trouble_with(tools, source))
     if view.last_run is None or view.last_state != RunState.RUNNING:
         return view
-    run = await store.run_by_id(view.last_run)
+    run = await store.runs.get(view.last_run)
     if run is not None and run.state is RunState.RUNNING and not alive.work_on(run):
         return replace(view, last_state=RunState.CANCELLED)
     return view
@@ -144,7 +146,7 @@ async def whole_view_of(
 ) -> SourceView:
     """The same with what takes longer to count: chunks that lack vectors of the serving model."""
     view = await view_of(store, tools, source, alive)
-    lacking = (await store.lack(serving.name, source.id)).number if serving else view.chunks
+    lacking = (await store.stats.lack(serving.name, source.id)).number if serving else view.chunks
     return replace(view, model=serving.name if serving else None, unembedded=lacking)
 
 

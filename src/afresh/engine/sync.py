@@ -51,7 +51,7 @@ class Syncs:
                 store=self.store,
                 worker=self.vigil.me.name,
                 clock=self.vigil.clock,
-                sources=frozenset(source.id for source in await self.store.sources()),
+                sources=frozenset(source.id for source in await self.store.sources.all()),
             )
             try:
                 return await self._all(outlets, only, verify, runs)
@@ -80,15 +80,15 @@ class Syncs:
         self, outlet: Outlet, only: Sequence[Source] | None, verify: bool, runs: SyncRuns
     ) -> SyncReport:
         began, clock, worker = time.monotonic(), self.vigil.clock, self.vigil.me.name
-        record = await self.store.take_sink(outlet.name, outlet.place, worker)
+        record = await self.store.copies.take_sink(outlet.name, outlet.place, worker)
         failpoint("sync.taken")
-        sources = attached(outlet, await self.store.sources())
+        sources = attached(outlet, await self.store.sources.all())
         chosen = None if only is None else [source.id for source in only]
         work = SyncWork(
             store=self.store,
             outlet=outlet,
             worker=worker,
-            store_id=await self.store.store_id(self.new_id) or self.new_id,
+            store_id=await self.store.copies.store_id(self.new_id) or self.new_id,
             sources=sources,
             only=chosen,
             clock=clock,
@@ -106,7 +106,7 @@ class Syncs:
             wait = (record.resume_at - clock()).total_seconds()
             trouble = SinkError(f"it asked to be left alone until {record.resume_at:%H:%M:%S} UTC", wait)
         else:
-            await self.store.add_copies(outlet.name, worker, concerned, clock())
+            await self.store.copies.add(outlet.name, worker, concerned, clock())
             try:
                 await work.go()
             except SinkError as error:
@@ -118,7 +118,7 @@ class Syncs:
         why = outlet.said(trouble) if trouble is not None else None
         if why is not None:
             runs.fail(concerned, f"{outlet.name}: {why}")
-        await self.store.leave_sink(
+        await self.store.copies.leave_sink(
             outlet.name,
             worker,
             clock(),
@@ -140,21 +140,21 @@ class Syncs:
 
     async def _preview(self, outlet: Outlet, only: Sequence[Source] | None, verify: bool) -> SyncReport:
         began, tally, clock = time.monotonic(), Tally(), self.vigil.clock
-        sources = attached(outlet, await self.store.sources())
+        sources = attached(outlet, await self.store.sources.all())
         chosen = None if only is None else [source.id for source in only]
         new = [source for source in sources if chosen is None or source in chosen]
-        tally.counts["uploaded"] = await self.store.count_uncopied(outlet.name, new)
+        tally.counts["uploaded"] = await self.store.copies.count_uncopied(outlet.name, new)
         audit: Audit | None = None
         try:
             if verify:
-                listing = await listed(outlet.sink.all, await self.store.store_id())
+                listing = await listed(outlet.sink.all, await self.store.copies.store_id())
                 audit = Audit(listing, outlet.order, outlet.times)
         except SinkError as error:
             return tally.report(
                 outlet.name, outlet.kind, "failed", time.monotonic() - began, outlet.said(error)
             )
         after = 0
-        while batch := await self.store.copies(outlet.name, sources, after=after):
+        while batch := await self.store.copies.of_sink(outlet.name, sources, after=after):
             after = batch[-1].copy.id
             judged = {copy.id: copy for copy in audit.judge(batch, clock())} if audit else {}
             for wanted in batch:

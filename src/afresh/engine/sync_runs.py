@@ -25,7 +25,7 @@ class SyncRuns:
         """Make the runs of some sources."""
         for source in sources:
             if source not in self._runs and source in self.sources:
-                self._runs[source] = await self.store.start_sync_run(source, self.worker, self.clock())
+                self._runs[source] = await self.store.copies.start_run(source, self.worker, self.clock())
 
     async def note(self, documents: Sequence[tuple[Copy, DocumentOutcome]]) -> None:
         """Write down what was done about some copies."""
@@ -35,7 +35,7 @@ class SyncRuns:
             DocumentNote(run=self._runs[copy.source_id].id, copy=copy, outcome=outcome)
             for copy, outcome in ours
         ]
-        await self.store.record_documents(notes, self.clock())
+        await self.store.copies.record_documents(notes, self.clock())
 
     def fail(self, sources: Iterable[SourceId], error: str) -> None:
         """Remember why documents of some sources were left; the first reason is the one reported."""
@@ -49,10 +49,10 @@ class SyncRuns:
     async def finish(self, *, stopped: bool) -> None:
         """End all runs."""
         for source, run in self._runs.items():
-            counts = await self.store.count_documents(run.id)
+            counts = await self.store.copies.count_documents(run.id)
             error = self._errors.get(source)
             wrong = counts.get(DocumentOutcome.FAILED) or counts.get(DocumentOutcome.STUCK)
             left = RunState.PARTIAL if stopped or wrong else RunState.COMPLETED
             state = RunState.FAILED if error else left
             kept = {f"{DOCUMENTS}{name}": number for name, number in counts.items()}
-            await self.store.finish_sync_run(run, state, kept, error, self.clock())
+            await self.store.copies.finish_run(run, state, kept, error, self.clock())

@@ -134,7 +134,7 @@ class SyncWork:
             adopted = [copy for copy in changed if copy.remote_id not in (None, known[copy.id])]
             await self.runs.note([(copy, DocumentOutcome.ADOPTED) for copy in adopted])
         orphans = audit.orphans()
-        await self.store.add_orphans(name, self.worker, orphans, self.clock())
+        await self.store.copies.add_orphans(name, self.worker, orphans, self.clock())
         self.tally.audit = audit.view(len(orphans))
         self.tally.counts["verified"] = audit.verified
         self.doubt, self.audited_at = False, self.clock()
@@ -216,7 +216,7 @@ class SyncWork:
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
-            text = None if page is None else await self.store.page_text(page)
+            text = None if page is None else await self.store.copies.page_text(page)
             if text is None:  # it went a moment ago: the next sync sees that
                 continue
             if text.markdown is None:
@@ -309,7 +309,7 @@ class SyncWork:
 
     async def _read(self, *, to_do: bool, only: Sequence[SourceId] | None) -> AsyncIterator[Sequence[Wanted]]:
         after = 0
-        while batch := await self.store.copies(
+        while batch := await self.store.copies.of_sink(
             self.outlet.name, self.sources, only=only, to_do=to_do, after=after, limit=BATCH
         ):
             yield batch
@@ -338,7 +338,7 @@ class SyncWork:
             await self.runs.note([*failed, *stuck])
 
     async def _record(self, copies: Sequence[Copy]) -> None:
-        await self.store.record_copies(self.outlet.name, self.worker, copies, self.clock())
+        await self.store.copies.record(self.outlet.name, self.worker, copies, self.clock())
 
     async def _together(self, calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         """All results; every call ends before the first exception is raised."""

@@ -30,13 +30,13 @@ class Telling:
             return Told(status=status, fetched_at=at)
         if not isinstance(seen, Read) or decision.outcome is not Outcome.SUCCESS:
             return Told(status=status)
-        known = await self._store.kb_told(claim.page.id)
+        known = await self._store.digest.records(claim.page.id)
         if known is not None and known.text_hash is not None and _is_same_file(claim, seen):
             return Told(status=status)  # read for another reason than a change: its record stands
         told = Told(status=status, fetched_at=at, indexed_at=at)
         title, text, found = seen.document.title, seen.document.markdown, text_hash
         if decision.page.refused_hash is not None:  # its owner restored the former text
-            held = await self._store.held(claim.page.id)
+            held = await self._store.pages.content(claim.page.id)
             title, text, found = decision.page.title or "", held.markdown or "", decision.page.content_hash
         found = found or seen.document.content_hash
         if known is not None and known.text_hash == found:

@@ -14,7 +14,7 @@ async def next_time(
     """The next time, overdue or not: now for what never ran or was interrupted, None without a schedule."""
     if schedule is None:
         return None
-    runs = await store.last_runs(source.id, 1)
+    runs = await store.runs.last(source.id, 1)
     if not runs or runs[0].state in UNFINISHED:
         return now
     return schedule.next_after(runs[0].started_at)

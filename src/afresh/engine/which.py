@@ -19,9 +19,9 @@ MANY_VERSIONS = 2
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
     """The source with this name and version; without a version the newest, or the `only` one there is."""
     name, version = parse_label(label)
-    source = await store.find_source(name, version)
+    source = await store.sources.find(name, version)
     if source is None and version is None:
-        source = _newest(await store.sources(name), only=only)
+        source = _newest(await store.sources.all(name), only=only)
     if source is None:
         raise await _unknown(store, label, name, version)
     return source
@@ -83,7 +83,7 @@ async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVer
 
 async def _library(store: Store, name: str) -> list[Source]:
     """The sources of one name, and those whose name begins with it and a slash."""
-    sources = await store.sources()
+    sources = await store.sources.all()
     return [source for source in sources if source.name == name or source.name.startswith(f"{name}/")]
 
 
@@ -99,13 +99,13 @@ def stand_in_note(found: FoundVersion) -> str | None:
 
 async def _unknown(store: Store, label: str, name: str, version: str | None) -> Unknown:
     """What to type instead of a label that names nothing."""
-    others = labels_of(await store.sources(name))
+    others = labels_of(await store.sources.all(name))
     if others:
         return Unknown(f"there is no {label}, but {', '.join(others)}")
     library = await _library(store, name)
     if library:
         return Unknown(_of_library(label, name, version, library))
-    names = list(dict.fromkeys(source.name for source in await store.sources()))
+    names = list(dict.fromkeys(source.name for source in await store.sources.all()))
     near = get_close_matches(name, names, n=3)
     meant = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
     return Unknown(f"there is no source {label}{meant}")

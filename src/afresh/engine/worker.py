@@ -128,7 +128,7 @@ class Worker:
             return ()
         lapses = kit.vigil.lapses
         self._ear.look()
-        claims = await kit.store.claim(
+        claims = await kit.store.queue.claim(
             self.run.id,
             kit.worker,
             kit.clock(),
@@ -153,8 +153,8 @@ class Worker:
             kit, claims, self._returned = self.kit, self._returned, []
             for domain in {claim.domain for claim in claims}:
                 until = kit.clock() + timedelta(seconds=kit.hosts.rest_of(domain))
-                await kit.store.pause_host(domain, until)
-            await kit.store.give_back(claims, kit.worker, kit.clock())
+                await kit.store.queue.pause_host(domain, until)
+            await kit.store.queue.give_back(claims, kit.worker, kit.clock())
             self._held -= len(claims)
 
     def _resize(self) -> None:
@@ -166,7 +166,7 @@ class Worker:
     async def _rest(self) -> None:
         """Wait until something moves; where all pages keep us waiting, a cancelled run is noticed here."""
         if not await self._until_moved():
-            self._heed(await self.kit.store.run_by_id(self.run.id))
+            self._heed(await self.kit.store.runs.get(self.run.id))
 
     async def _until_moved(self, seconds: float = POLL) -> bool:
         moved = await heard(self._moved, seconds)
@@ -176,8 +176,8 @@ class Worker:
     async def _wait_for_backlog(self) -> bool:
         """Wait for rows that are not due yet or that another worker holds; False when none are left."""
         kit = self.kit
-        self._heed(await kit.store.run_by_id(self.run.id))
-        backlog = await kit.store.backlog(self.run.id)
+        self._heed(await kit.store.runs.get(self.run.id))
+        backlog = await kit.store.queue.backlog(self.run.id)
         if backlog.open == 0 or self._stops:
             return False
         if backlog.held == len(self._undecided) and backlog.next_at is not None:
@@ -190,7 +190,7 @@ class Worker:
                 kit.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next try"))
             if pause > 0:
                 await self._ear.rest(pause, self.stopping)
-                self._heed(await kit.store.run_by_id(self.run.id))
+                self._heed(await kit.store.runs.get(self.run.id))
             else:  # somebody else is at the host: alive?
                 await kit.vigil.reclaim()
                 await self._ear.rest(self._turn, self.stopping)
@@ -274,7 +274,7 @@ class Worker:
 
         What others hold may be undecided as well: who helps waits for none of it, so the leader is the last.
         """
-        backlog = await self.kit.store.backlog(self.run.id)
+        backlog = await self.kit.store.queue.backlog(self.run.id)
         others = backlog.open - (len(self._undecided) if self.leads else backlog.held)
         if others > 0:
             return await self._wait_for_backlog()
@@ -318,10 +318,10 @@ class Worker:
     async def _write(self, visits: Sequence[Visit]) -> None:
         kit = self.kit
         for domain, seconds in _pauses(visits).items():
-            await kit.store.pause_host(domain, kit.clock() + timedelta(seconds=seconds))
+            await kit.store.queue.pause_host(domain, kit.clock() + timedelta(seconds=seconds))
             journal.host_paused(domain, seconds)
         failpoint("commit.begin")
-        written = await kit.store.commit(
+        written = await kit.store.visits.commit(
             self.run, visits, kit.worker, kit.clock(), limits=self._limits, keep_body=kit.keep_body
         )
         failpoint("commit.done")
@@ -342,7 +342,7 @@ class Worker:
         if now - self._last_progress < PROGRESS_SECONDS:
             return
         self._last_progress = now
-        run = await self.kit.store.run_by_id(self.run.id)
+        run = await self.kit.store.runs.get(self.run.id)
         self._heed(run)
         if run is not None:
             checked = run.counts.get("checked", 0)
@@ -368,7 +368,7 @@ class Worker:
         self._held -= self._line.dismiss()
         if self._under_way():
             with suppress(StoreWaits):  # told to stop while the database was away
-                self._heed(await self.kit.store.run_by_id(self.run.id))
+                self._heed(await self.kit.store.runs.get(self.run.id))
         deadline = asyncio.get_running_loop().time() + (LAST_GRACE if self.over else GRACE)
         while self._under_way() and asyncio.get_running_loop().time() < deadline:
             await self._until_moved(0.05)

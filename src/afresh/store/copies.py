@@ -1,27 +1,26 @@
-"""Copies in the store: one row for each page in each external store, and who syncs which store."""
+"""Copies of pages in external stores, and the runs that sync them."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
 from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
 from afresh.core.errors import RunBusy
-from afresh.core.model import PageId, PageStatus, SourceId
+from afresh.core.model import PageId, PageStatus, Run, RunId, RunMode, RunState, SourceId
 from afresh.core.records import PageFilter
-from afresh.core.shown import copy_view
-from afresh.core.sync_views import PageCopy
+from afresh.core.shown import copy_view, synced_document
+from afresh.core.sync_views import SYNC_INTERRUPTED, DocumentNote, DocumentOutcome, PageCopy, SyncedDocument
 from afresh.core.views import PageView
-from afresh.store.dialect import Database, Row, Session
-from afresh.store.reads import asked_pages
-from afresh.store.records import at, certain, page_view
+from afresh.store.dialect import Row, Session
+from afresh.store.pages import asked_pages
+from afresh.store.records import at, certain, page_view, run_from
+from afresh.store.repository import Repository
 from afresh.store.sql import of_sources
 
 
-class CopyRecords:
-    """Reading and writing what is known of external stores."""
-
-    db: Database
+class CopyRepository(Repository):
+    """Read and write copies, and record syncs."""
 
     async def store_id(self, made: str | None = None) -> str | None:
         """What tells the documents of this store from those of others; `made` where there is none yet."""
@@ -76,7 +75,7 @@ class CopyRecords:
             if left:
                 await tx.run("forget_copies", name=sink)
 
-    async def add_copies(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
+    async def add(self, sink: str, worker: str, sources: Sequence[SourceId], now: datetime) -> int:
         """Give every page with content a copy that waits for its upload; how many are new."""
         async with self._taken(sink, worker) as tx:
             return await tx.run("add_copies", name=sink, sources=list(sources), now=now)
@@ -85,18 +84,6 @@ class CopyRecords:
         """How many pages with content have no copy yet."""
         async with self.db.read() as tx:
             row = await tx.one("count_uncopied", name=sink, sources=list(sources))
-            return int(row["number"]) if row else 0
-
-    async def count_copies(self, sink: str, sources: Sequence[SourceId]) -> dict[str, int]:
-        """How many pages with content stand how in a store."""
-        async with self.db.read() as tx:
-            rows = await tx.all("count_copies", name=sink, sources=list(sources))
-            return {row["state"]: int(row["number"]) for row in rows}
-
-    async def count_stuck(self, sink: str, sources: Sequence[SourceId]) -> int:
-        """How many pages are processed by a store for longer than it may take."""
-        async with self.db.read() as tx:
-            row = await tx.one("count_stuck", name=sink, sources=list(sources))
             return int(row["number"]) if row else 0
 
     async def add_orphans(
@@ -108,7 +95,7 @@ class CopyRecords:
                 ids = json.dumps([remote])
                 await tx.run("add_orphan", name=sink, source=0, label=label, url=name, leftovers=ids, now=now)
 
-    async def copies(
+    async def of_sink(
         self,
         sink: str,
         sources: Sequence[SourceId],
@@ -131,7 +118,7 @@ class CopyRecords:
             )
             return [wanted_from(row) for row in rows]
 
-    async def record_copies(self, sink: str, worker: str, copies: Sequence[Copy], now: datetime) -> None:
+    async def record(self, sink: str, worker: str, copies: Sequence[Copy], now: datetime) -> None:
         """Write copies as they are now."""
         if copies:
             async with self._taken(sink, worker) as tx:
@@ -151,7 +138,7 @@ class CopyRecords:
                 markdown=row["markdown"],
             )
 
-    async def pages_copied(
+    async def pages(
         self, sink: str, source: SourceId, *, state: PageStatus | None, after: int, limit: int
     ) -> list[PageCopy]:
         """The pages of a source that have content, in order, and how each stands in a store."""
@@ -161,12 +148,12 @@ class CopyRecords:
             )
             return [_page_copy(row, sink) for row in rows]
 
-    async def copies_of_pages(self, pages: Sequence[PageId]) -> list[Wanted]:
+    async def of_pages(self, pages: Sequence[PageId]) -> list[Wanted]:
         """The copies of some pages."""
         async with self.db.read() as tx:
             return [wanted_from(row) for row in await tx.all("copies_of_pages", pages=list(pages))]
 
-    async def pages_by_copies(
+    async def pages_by_state(
         self, sinks: Sequence[str], sources: Sequence[SourceId], which: PageFilter, *, after: int, limit: int
     ) -> list[PageView]:
         """Pages in the order of their numbers, where the status asked for is that of their copies."""
@@ -188,6 +175,60 @@ class CopyRecords:
                 await tx.run("doubt_sink", name=sink)
         if not mine:
             raise RunBusy(f"the sync of {sink} was taken over by another process")
+
+    async def start_run(self, source: SourceId, worker: str, now: datetime) -> Run:
+        """A run for a sync; those of workers that are gone are closed."""
+        async with self.db.write(source) as tx:
+            await tx.run("close_dead_syncs", source=source, worker=worker, error=SYNC_INTERRUPTED, now=now)
+            mode, state = RunMode.SYNC, RunState.RUNNING
+            row = await tx.one(
+                "insert_run",
+                source=source,
+                mode=mode,
+                state=state,
+                full=0,
+                worker=worker,
+                taken_at=now,
+                now=now,
+            )
+            assert row is not None  # noqa: S101 - `returning` gives the row
+            return run_from(row)
+
+    async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
+        """Write down documents; what is verified or waits keeps the outcome that it had."""
+        if notes:
+            async with self.db.write() as tx:
+                await tx.many("record_document", [_document_row(note, now) for note in notes])
+
+    async def count_documents(self, run: RunId) -> dict[str, int]:
+        """How many documents of a sync ended how."""
+        async with self.db.read() as tx:
+            return {row["outcome"]: int(row["number"]) for row in await tx.all("count_documents", run=run)}
+
+    async def finish_run(
+        self, run: Run, state: RunState, counts: Mapping[str, int], error: str | None, now: datetime
+    ) -> None:
+        """End a sync, unless another process closed it."""
+        async with self.db.write(run.source_id) as tx:
+            await tx.one(
+                "finish_run",
+                run=run.id,
+                worker=run.worker,
+                was=run.state,
+                state=state,
+                now=now,
+                counts=json.dumps(dict(counts)),
+                notes="[]",
+                error=error,
+            )
+
+    async def documents_of_run(
+        self, run: RunId, *, outcome: DocumentOutcome | None = None, after: int, limit: int
+    ) -> list[SyncedDocument]:
+        """The documents of a sync in the order of their numbers, as it left them and as they are now."""
+        async with self.db.read() as tx:
+            rows = await tx.all("documents_of_run", run=run, outcome=outcome, after=after, limit=limit)
+            return [_document(row) for row in rows]
 
 
 def _sink(row: Row) -> SinkRecord:
@@ -261,3 +302,34 @@ def _row(copy: Copy, now: datetime) -> dict[str, object]:
         "error": copy.error,
         "now": now,
     }
+
+
+def _document_row(note: DocumentNote, now: datetime) -> dict[str, object]:
+    copy = note.copy
+    return {
+        "run": note.run,
+        "copy": copy.id,
+        "sink": copy.sink,
+        "url": copy.url,
+        "outcome": note.outcome,
+        "state": copy.state,
+        "remote_id": copy.remote_id,
+        "remote_name": copy.remote_name,
+        "error": copy.error,
+        "now": now,
+    }
+
+
+def _document(row: Row) -> SyncedDocument:
+    return synced_document(
+        wanted_from(row) if row["id"] is not None else None,
+        id=row["copy_id"],
+        sink=row["document_sink"],
+        url=row["document_url"],
+        outcome=row["outcome"],
+        state=row["document_state"],
+        remote_id=row["document_id"],
+        remote_name=row["document_name"],
+        error=row["document_error"],
+        at=certain(row["at"]),
+    )

@@ -40,6 +40,11 @@ class Database(Protocol):
         ...
 
     @property
+    def has_vectors(self) -> bool:
+        """Return whether vectors can be kept here."""
+        ...
+
+    @property
     def read_only(self) -> bool:
         """Whether nothing can be written here."""
         ...

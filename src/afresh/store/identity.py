@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 
-from afresh.core.model import Page, PageId, SourceId
-from afresh.core.sweep import pair_moves
-from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import at, page_from
+from afresh.core.model import Page, PageId
+from afresh.store.dialect import Row, Session
 from afresh.store.sql import queries
 
 _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # how often the page changes
@@ -19,30 +17,6 @@ def _content_columns() -> tuple[str, ...]:
     """The columns that a visit writes and that stay with the URL."""
     written = re.findall(r"\{rows ([\w ]+)\}", queries("sqlite")["update_page"])[0].split()
     return tuple(name for name in written if name not in (*_OWN, "now", "page"))
-
-
-class Identities:
-    """Reads which pages moved, and where to."""
-
-    db: Database
-
-    async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Pair pages that moved with the pages that take their identity (core/sweep.py)."""
-        if not any(page.moved_to for page in pages):
-            return {}
-        async with self.db.read() as tx:
-            moves = {row["url"]: row["moved_to"] for row in await tx.all("moves_of_source", source=source)}
-            urls = sorted({page.moved_to for page in pages if page.moved_to} | set(moves.values()))
-            rows = await tx.all("move_targets", source=source, urls=urls)
-        targets = {row["url"]: (page_from(row), found) for row in rows if (found := at(row["found_at"]))}
-        return pair_moves(pages, moves, targets)
-
-    async def root_places(self, source: SourceId, root: str) -> tuple[tuple[str, ...], str | None]:
-        """Return the former roots of a source, and where its root was read if that was elsewhere."""
-        async with self.db.read() as tx:
-            rows = await tx.all("former_roots", source=source, root=root)
-        former = tuple(row["url"] for row in rows if row["url"] != root)
-        return former, next((row["validators_url"] for row in rows if row["url"] == root), None)
 
 
 async def exchange(tx: Session, dropped: Sequence[Page], heirs: Mapping[PageId, Page], now: datetime) -> None:

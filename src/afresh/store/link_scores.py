@@ -1,4 +1,4 @@
-"""What scorers said of links, and what the links are worth by it."""
+"""Scores of links in the store."""
 
 import json
 from collections import defaultdict
@@ -8,21 +8,20 @@ from datetime import datetime
 from afresh.core.link_score import Answered, AskedLink, Unasked, Weighing, Worth, lacking, worth
 from afresh.core.model import Run, SourceId
 from afresh.core.tally import total
-from afresh.store.dialect import Database, Row, Session
+from afresh.store.dialect import Row, Session
+from afresh.store.repository import Repository
 
 
-class LinkScores:
-    """Answers of scorers by target and text; scores are derived from them and can be made anew."""
+class LinkScoreRepository(Repository):
+    """Read and write what links are worth."""
 
-    db: Database
-
-    async def links_seal(self, source: SourceId) -> str | None:
+    async def seal(self, source: SourceId) -> str | None:
         """How all links were scored last; "" if some are not, None if none ever were."""
         async with self.db.read() as tx:
             row = await tx.one("links_seal", source=source)
             return None if row is None else row["links_scored"]
 
-    async def unasked_links(
+    async def unasked(
         self,
         source: SourceId,
         recipe: str,
@@ -45,7 +44,7 @@ class LinkScores:
         ]
         return [each for each in left if each.keywords]
 
-    async def unasked_count(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
+    async def count_unasked(self, source: SourceId, recipe: str, keywords: Sequence[str]) -> int:
         """How many links with texts a scorer was not asked about, or not for all keywords."""
         asked = {"source": source, "recipe": recipe, "keywords": _list(keywords)}
         async with self.db.read() as tx:
@@ -53,13 +52,13 @@ class LinkScores:
         some = AskedLink("", "")
         return sum(int(row["pairs"]) for row in rows if lacking(_known(some, row), recipe, keywords))
 
-    async def asked_count(self, source: SourceId) -> int:
+    async def count_asked(self, source: SourceId) -> int:
         """How many links with texts a scorer was ever asked about."""
         async with self.db.read() as tx:
             row = await tx.one("asked_count", source=source)
             return int(row["pairs"]) if row else 0
 
-    async def keep_answers(
+    async def keep(
         self,
         run: Run,
         answers: Sequence[Answered],
@@ -80,14 +79,14 @@ class LinkScores:
             before = json.loads(row["counts"]) if row else {}
             await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, counts])))
 
-    async def weigh_links(self, source: SourceId, weighing: Weighing, seal: str | None) -> None:
+    async def weigh(self, source: SourceId, weighing: Weighing, seal: str | None) -> None:
         """Score all links of a source anew by what is on record; answers for texts that are gone, go."""
         async with self.db.write() as tx:
             await tx.run("forget_answers", source=source)
             await _weigh(tx, source, weighing)
             await tx.run("seal_links", source=source, seal=seal)
 
-    async def link_scores(self, source: SourceId) -> dict[str, float]:
+    async def of_source(self, source: SourceId) -> dict[str, float]:
         """The links that are worth something: address to score."""
         async with self.db.read() as tx:
             return {row["url"]: row["score"] for row in await tx.all("scored_links", source=source)}

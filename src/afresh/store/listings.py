@@ -1,4 +1,4 @@
-"""Pages of which the listing of a source tells all there is to know."""
+"""What a source lists by itself, as it was last on record."""
 
 import json
 from collections.abc import Sequence
@@ -9,16 +9,15 @@ from afresh.core.listing import OnRecord
 from afresh.core.model import Attempt, Listed, PageId, Run, SourceId
 from afresh.core.tally import total
 from afresh.core.urls import domain_of
-from afresh.store.dialect import Database, Session
+from afresh.store.dialect import Session
 from afresh.store.records import at, attempt_from, run_from, validators_from
+from afresh.store.repository import Repository
 
 EVERY_LISTING = 1_000_000_000
 
 
-class Listings:
-    """Reading what a listing is compared with, and writing what it shows unchanged, all at once."""
-
-    db: Database
+class ListingRepository(Repository):
+    """Read and write listings."""
 
     async def on_record(self, source: SourceId, recipe: str) -> list[OnRecord]:
         """The pages of a source that may be there still, as they were last read."""
@@ -54,7 +53,7 @@ class Listings:
             ]
             return [Listed(*each) for each in dict.fromkeys((row["url"], row["depth"]) for row in rows)]
 
-    async def believe_listing(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
+    async def believe(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> int:
         """Stamp all pages that the run has not queued as checked and unchanged; how many that were."""
         async with self.db.write(run.source_id) as tx:
             number = await tx.run(
@@ -72,7 +71,7 @@ class Listings:
             await _note_listing(tx, run, now, number, others)
             return number
 
-    async def tell_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
+    async def record_unchanged(self, run: Run, now: datetime, others: Sequence[PageId] = ()) -> None:
         """Note that a source is as it was; its pages but `others` are counted as checked, once in a run."""
         async with self.db.write(run.source_id) as tx:
             row = await tx.one("run_by_id", run=run.id)
@@ -86,16 +85,21 @@ class Listings:
             await tx.run("count_run", run=run.id, now=now, counts=json.dumps(total([before, found])))
             await _note_listing(tx, run, now, number, others)
 
-    async def has_mark(self, source: SourceId, mark: str | None) -> bool:
-        """Whether the record is still what a mark names."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_id", source=source)
-            return row is not None and row["mark"] == mark
-
-    async def forget_mark(self, source: SourceId) -> None:
-        """From now on the record may differ from the state that the mark names."""
+    async def record(self, source: SourceId, listed: Sequence[Listed], *, complete: bool = True) -> None:
+        """Remember which pages the source lists by itself; an incomplete listing takes none off the list."""
+        urls = [item.url for item in listed]
         async with self.db.write(source) as tx:
-            await tx.run("set_mark", source=source, mark=None)
+            changed = await tx.run("set_listed", source=source, urls=urls)
+            if complete:
+                changed += await tx.run("clear_listed", source=source, urls=urls)
+            if changed:
+                await tx.run("mark_graph", source=source, changed=1)
+
+    async def lists_pages(self, source: SourceId) -> bool:
+        """Whether a listing named pages beside the root when it was last read."""
+        async with self.db.read() as tx:
+            row = await tx.one("listed_pages", source=source)
+            return bool(row and row["number"])
 
 
 async def listings_of_page(tx: Session, page: PageId, limit: int = EVERY_LISTING) -> list[Attempt]:

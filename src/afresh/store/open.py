@@ -58,7 +58,8 @@ async def is_unfinished(url: str) -> bool:
 async def _open_postgres(url: str, access: Access, wait_seconds: float) -> Store:
     try:
         from afresh.store.postgres import PostgresDatabase
-        from afresh.store.postgres_store import PostgresStore
+        from afresh.store.postgres_search import PostgresSearchRepository
+        from afresh.store.postgres_vectors import PostgresVectorRepository
     except ModuleNotFoundError as missing:
         if missing.name != "asyncpg":
             raise
@@ -67,4 +68,4 @@ async def _open_postgres(url: str, access: Access, wait_seconds: float) -> Store
         ) from missing
     database = PostgresDatabase(url, access, wait_seconds=wait_seconds)
     await database.open()
-    return PostgresStore(database, url)
+    return Store(database, url, search=PostgresSearchRepository, vectors=PostgresVectorRepository)

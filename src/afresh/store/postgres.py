@@ -102,7 +102,7 @@ class PostgresDatabase:
         self.shown = mask_secrets(url)
         self.access = access
         self.wait_seconds = wait_seconds  # how long a transaction waits for others
-        self.has_pgvector = False
+        self.has_vectors = False
         self.read_only = False
         self.news = PostgresNews(url)
         self._url = url
@@ -161,7 +161,7 @@ class PostgresDatabase:
             )
         if version < newest():
             await migrate(connection)
-        self.has_pgvector = await use_pgvector(connection)
+        self.has_vectors = await use_pgvector(connection)
 
     @asynccontextmanager
     async def _session(self, begin: str, at: Callable[[str], None]) -> AsyncIterator[Session]:

@@ -10,7 +10,7 @@ from afresh.store.dialect import Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within
 from afresh.store.postgres_words import query_of
-from afresh.store.search import Searches
+from afresh.store.search import SearchRepository
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WordTable(Table):
         return math.log(1 + (max(self.known.texts, number) - number + 0.5) / (number + 0.5))
 
 
-class PostgresSearches(Searches):
+class PostgresSearchRepository(SearchRepository):
     """Answers to what people type."""
 
     def _table(self, tx: Session, name: str, corner: Corner, known: Known) -> Table:
@@ -57,10 +57,10 @@ class PostgresSearches(Searches):
         return Corner(pages, row["number"] if row else 0, known.newest)
 
     async def _renewed_known(self, tx: Session) -> Known:
-        before = self._known
+        before = self.caches.known
         known = await super()._renewed_known(tx)
         if known is not before:
             row = await tx.one("texts")
             known = Known(known.newest, known.configs, texts=row["number"] if row else 0)
-            self._known = known
+            self.caches.known = known
         return known

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 from afresh.core.asking import Narrowed
 from afresh.core.errors import EmbedError, StoreError
 from afresh.core.found import Near, Nearest
-from afresh.store.dialect import Row, Session
+from afresh.store.dialect import Database, Row, Session
 from afresh.store.narrowing import pages_within
-from afresh.store.vectors import Vectors
+from afresh.store.repository import Caches
+from afresh.store.retry import RetryPolicy
+from afresh.store.vectors import VectorRepository
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
@@ -33,17 +35,18 @@ def _written(numbers: "Matrix") -> str:
     return "[" + ",".join(map(repr, numbers.tolist())) + "]"
 
 
-class PostgresVectors(Vectors):
+class PostgresVectorRepository(VectorRepository):
     """What the models made of the chunks' texts; without pgvector there is nothing of it."""
 
-    no_vectors: str | None
-    _middles: dict[int, tuple[int, "Matrix"]]  # by model: the newest vector, and the mean of all
+    def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
+        super().__init__(db, caches, retry)
+        self.no_vectors = None if db.has_vectors else NO_PGVECTOR
 
-    async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+    async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
         """Remember vectors by the hash of their text, in one order for all who do so at once."""
         if self.no_vectors is not None:
             raise StoreError(self.no_vectors)
-        await super().keep_vectors(model, dict(sorted(vectors.items())), now)
+        await super().keep(model, dict(sorted(vectors.items())), now)
 
     async def nearest(self, model: str, vector: "Matrix", within: Narrowed, limit: int) -> Nearest:
         """The chunks whose meaning is nearest, the nearest first."""
@@ -68,9 +71,9 @@ class PostgresVectors(Vectors):
         row = await tx.one("count_chunks", pages=pages)
         return row is not None and row["number"] > LARGE
 
-    async def forget_vectors(self, before: datetime) -> int:
+    async def forget(self, before: datetime) -> int:
         """Let go of vectors that no text has; where many are left, they get an index."""
-        forgotten = await super().forget_vectors(before)
+        forgotten = await super().forget(before)
         if self.no_vectors is None:
             await self._index_if_many()
         return forgotten
@@ -95,7 +98,7 @@ class PostgresVectors(Vectors):
             found = await tx.all("likeness", model=row["id"], vector=asked, chunks=list(chunks))
             return await self._nearest(tx, row, found, vector)
 
-    async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
+    async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as there are any."""
         import numpy as np
 
@@ -118,11 +121,11 @@ class PostgresVectors(Vectors):
         """The mean of the vectors of a model, or of the newest where there are many."""
         import numpy as np
 
-        newest, middle = self._middles.get(row["id"], (0, np.empty(0, dtype=np.float32)))
+        newest, middle = self.caches.middles.get(row["id"], (0, np.empty(0, dtype=np.float32)))
         if newest != row["vector"]:
             found = await tx.one("middle", model=row["id"])
             middle = np.array(found["vector"] if found else [], dtype=np.float32)
-            self._middles[row["id"]] = row["vector"], middle
+            self.caches.middles[row["id"]] = row["vector"], middle
         return middle
 
 

@@ -1,4 +1,4 @@
-"""The history as the queue: rows without an outcome are the work."""
+"""The queue of pages to look at: enqueue, claim, give back, pause hosts."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -7,36 +7,35 @@ from datetime import datetime
 from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.core.urls import domain_of
 from afresh.store.dialect import Row, Session
+from afresh.store.due import await_looks, due_rows, listed_at, room_in
 from afresh.store.records import at, page_from
-from afresh.store.waits import Waits, listed_at
+from afresh.store.repository import Repository, not_retried, retried_as
 
 HEARD = 10_000  # queued addresses that are remembered without asking the tables
 FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not asked since, 2: asked before by the same worker
 
 
-class Queue(Waits):
-    """Putting pages into the queue and taking them out, batch by batch."""
-
-    _depths: dict[RunId, dict[int, int]]  # hash of a queued url -> the depth it was queued with
+class QueueRepository(Repository):
+    """Queue pages for a run and hand them to workers."""
 
     async def enqueue(self, run: Run, listed: Sequence[Listed], limits: Limits, now: datetime) -> int:
         """Queue addresses for a run, each at most once; how many were new to it."""
         wanted: dict[str, int] = {}
         for item in listed:
             wanted[item.url] = min(item.depth, wanted.get(item.url, item.depth))
-        async with self._queueing(run) as tx:
+        async with self.queueing(run) as tx:
             return await self.queue_pages(tx, run, wanted, limits, now)
 
     async def ask_again(self, run: Run, urls: Sequence[str]) -> None:
         """Let a run queue pages again that it has looked at; those that it found gone stay so."""
-        async with self._queueing(run) as tx:
+        async with self.queueing(run) as tx:
             number = await tx.run("ask_again", source=run.source_id, run=run.id, urls=list(urls))
             await tx.run("count_queued", run=run.id, number=-number)
-        self._depths.pop(run.id, None)
+        self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
         """Take what a run has found and not read out of its queue where it may read fewer pages by now."""
-        async with self._queueing(run) as tx:
+        async with self.queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
             over = (row["queued"] if row else 0) - max_pages
@@ -46,11 +45,11 @@ class Queue(Waits):
                 await tx.run("forget_unread", pages=left)
                 await tx.run("count_queued", run=run.id, number=-len(left))
                 await tx.run("open_frontier", source=run.source_id)
-        self._depths.pop(run.id, None)
+        self.caches.depths.pop(run.id, None)
 
     async def enqueue_known(self, run: Run, limits: Limits, now: datetime) -> None:
         """Queue every page on record: those of the index, and dead ones that are still linked."""
-        async with self._queueing(run) as tx:
+        async with self.queueing(run) as tx:
             await tx.run("adopt_known", run=run.id, source=run.source_id, now=now)
             await self._count_adopted(tx, run)
             rows = await tx.all("known_without_row", run=run.id, source=run.source_id)
@@ -62,7 +61,7 @@ class Queue(Waits):
     ) -> None:
         """Queue the pages that are due (core/schedule.py), within what is left of the budget."""
         async with self.db.write(run.source_id) as tx:
-            crawls = await self.due_rows(tx, run, limits, now, max_age)
+            crawls = await due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
             if limits.budget is not None:  # in the order in which they are due
                 ranks = [{"crawl": crawl, "rank": rank} for rank, crawl in enumerate(crawls)]
@@ -80,7 +79,7 @@ class Queue(Waits):
             fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
             await self._insert_pages(tx, run, {url: wanted[url] for url in fresh}, now)
             rows = await tx.all("unscheduled", source=run.source_id, urls=list(wanted))
-            await self.await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
+            await await_looks(tx, run, {row["url"]: listed_at(row, recheck, now) for row in rows}, now)
 
     async def _insert_pages(self, tx: Session, run: Run, fresh: Mapping[str, int], now: datetime) -> None:
         base = {"source": run.source_id, "run": run.id, "now": now}
@@ -96,15 +95,16 @@ class Queue(Waits):
             return [Listed(row["url"], row["depth"]) for row in await tx.all("frontier", source=source)]
 
     @asynccontextmanager
-    async def _queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Session]:
+    async def queueing(self, run: Run, *, alone: bool = True) -> AsyncIterator[Session]:
         """A transaction; if it is undone, what was remembered of the queue is forgotten."""
         try:
             async with self.db.write(run.source_id if alone else None) as tx:
                 yield tx
         except BaseException:
-            self._depths.pop(run.id, None)
+            self.caches.depths.pop(run.id, None)
             raise
 
+    @not_retried
     async def queue_pages(
         self, tx: Session, run: Run, wanted: Mapping[str, int], limits: Limits, now: datetime
     ) -> int:
@@ -119,7 +119,7 @@ class Queue(Waits):
         return queued
 
     def _unheard(self, run: RunId, wanted: Mapping[str, int], limits: Limits) -> dict[str, int]:
-        heard = self._depths.setdefault(run, {})
+        heard = self.caches.depths.setdefault(run, {})
         return {
             url: depth
             for url, depth in wanted.items()
@@ -127,7 +127,7 @@ class Queue(Waits):
         }
 
     def _hear(self, run: RunId, queued: Mapping[str, int]) -> None:
-        heard = self._depths.setdefault(run, {})
+        heard = self.caches.depths.setdefault(run, {})
         if len(heard) > HEARD:
             heard.clear()  # the tables know them all
         heard.update({hash(url): depth for url, depth in queued.items()})
@@ -170,10 +170,21 @@ class Queue(Waits):
         self, tx: Session, run: Run, urls: list[str], limits: Limits, now: datetime
     ) -> list[str]:
         """What a run may still queue; the rest waits for the next run, unless it waits for a look already."""
-        room = await self.room(tx, run, limits) or 0
-        await self.await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
+        room = await room_in(tx, run, limits) or 0
+        await await_looks(tx, run, dict.fromkeys(urls[room:], now), now)
         return urls[:room]
 
+    async def claim_again(
+        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
+    ) -> list[Claim]:
+        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
+        async with self.db.read() as tx:
+            rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
+        if rows:
+            return [_claim(row, {row["domain"]: True}) for row in rows]
+        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
+
+    @retried_as(claim_again)
     async def claim(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
@@ -201,16 +212,6 @@ class Queue(Waits):
                 await tx.run("hand_over_hosts", worker=worker, had_turn=1)
             return [_claim(row, hosts) for row in rows]
 
-    async def claim_again(
-        self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
-    ) -> list[Claim]:
-        """What a claim took whose answer was lost, as from hosts of others; else a claim."""
-        async with self.db.read() as tx:
-            rows = await tx.all("claimed_at", run=run, worker=worker, now=now)
-        if rows:
-            return [_claim(row, {row["domain"]: True}) for row in rows]
-        return await self.claim(run, worker, now, limit=limit, crowded=crowded)
-
     async def backlog(self, run: RunId) -> Backlog:
         """What is left of a run."""
         async with self.db.read() as tx:
@@ -234,41 +235,6 @@ class Queue(Waits):
         async with self.db.write() as tx:
             crawls = [claim.crawl_id for claim in claims]
             await tx.run("give_back_crawls", crawls=crawls, worker=worker, now=now)
-
-    async def release(self, worker: str, now: datetime) -> None:
-        """Give back everything a worker holds, unfinished, and forget the worker."""
-        async with self.db.write() as tx:
-            await tx.run("release_crawls", worker=worker, now=now)
-            await self._free_hosts(tx, [worker])
-            await tx.run("forget_workers", workers=[worker])
-
-    async def reclaim(
-        self, dead: Sequence[str], now: datetime, hearts: Mapping[str, datetime | None] | None = None
-    ) -> int:
-        """Put back what dead workers held: the attempt is stamped as abandoned, a new one is queued.
-
-        Who says by what heartbeats it took them for dead (those without were unknown) takes from nobody whose
-        heart has moved since.
-        """
-        async with self.db.write() as tx:
-            if hearts is not None:
-                rows = await tx.all("hearts", workers=list(dead))
-                beats = {row["name"]: at(row["heartbeat_at"]) for row in rows}
-                dead = [name for name in dead if beats.get(name) == hearts.get(name)]
-            rows = await tx.all("abandon_crawls", workers=list(dead), now=now)
-            await tx.many("reopen_crawl", [{**dict(row), "now": now} for row in rows if row["page_id"]])
-            await self._free_hosts(tx, dead)
-            await tx.run("forget_workers", workers=list(dead))
-            return len(rows)
-
-    async def _free_hosts(self, tx: Session, workers: Sequence[str]) -> None:
-        await tx.run("unwant_hosts", workers=list(workers))  # first: what is just handed to them is seen then
-        await tx.run("release_hosts", workers=list(workers))
-
-    async def lock_owners(self) -> set[str]:
-        """The names of all who hold a page or a host."""
-        async with self.db.read() as tx:
-            return {row["locked_by"] for row in await tx.all("lock_owners")}
 
 
 async def _take_hosts(

@@ -1,117 +1,43 @@
-"""Sources, runs and workers in the store."""
+"""Runs in the store, from their start to the one transaction that ends them."""
 
 import json
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from afresh.core.ending import Ending
 from afresh.core.errors import RunBusy
 from afresh.core.httpdate import LONGEST_WAIT_SECONDS
-from afresh.core.model import Run, RunId, RunMode, RunState, Source, SourceId, Worker
+from afresh.core.model import (
+    Run,
+    RunId,
+    RunMode,
+    RunState,
+    Source,
+    SourceId,
+)
+from afresh.core.records import (
+    Sources,
+)
 from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
-from afresh.store.dialect import Database, Row, Session
-from afresh.store.records import run_from, source_from, unkept_source, worker_from
+from afresh.core.states import UNFINISHED
+from afresh.failpoints import failpoint
+from afresh.store.dialect import Row, Session
+from afresh.store.messages import post
+from afresh.store.records import (
+    run_from,
+    source_from,
+    unkept_source,
+)
+from afresh.store.removal import drop, record_missing
+from afresh.store.repository import Repository
+from afresh.store.sql import among_sources
 
-UNKEPT_RUNS_STAY = timedelta(days=30)
 LONGEST_REST = timedelta(seconds=LONGEST_WAIT_SECONDS)  # only a wrong clock makes a host rest for longer
 
 
-class Runs:
-    """Who is looked at, by whom, and how it went."""
+class RunRepository(Repository):
+    """Start, join, read, cancel and finish runs."""
 
-    db: Database
-
-    async def add_source(
-        self,
-        *,
-        name: str,
-        version: str | None,
-        kind: str,
-        url: str,
-        rules: Mapping[str, object],
-        policy: Mapping[str, object],
-        now: datetime,
-        by_operator: bool = False,
-        trial: bool = False,
-    ) -> Source:
-        """The source of that name, made if it was not there; new rules and policy are merged over the old.
-
-        Who made it stays on record; where that is unknown, it is the operator as soon as `by_operator`.
-        """
-        async with self.db.write() as tx:
-            key = {"name": name, "version": version or ""}
-            made = {"kind": kind, "url": url, "rules": "{}", "policy": "{}"}
-            named = url if by_operator else ""
-            await tx.run("insert_source", **key, **made, operator_url=named, trial=int(trial), now=now)
-            row = await tx.one("source_by_label", **key)
-            assert row is not None  # noqa: S101 - inserted above
-            source = source_from(row)
-            merged = {**source.rules, **rules}, {**source.policy, **policy}
-            if by_operator:
-                await tx.run("adopt_source", source=source.id)
-            await tx.run(
-                "update_source",
-                source=source.id,
-                rules=json.dumps(merged[0]),
-                policy=json.dumps(merged[1]),
-                now=now,
-            )
-            row = await tx.one("source_by_id", source=source.id)
-            assert row is not None  # noqa: S101
-            return source_from(row)
-
-    async def find_source(self, name: str, version: str | None) -> Source | None:
-        """The source with exactly this name and version."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_label", name=name, version=version or "")
-            return source_from(row) if row else None
-
-    async def find_source_by_url(self, url: str, version: str | None) -> Source | None:
-        """The source that has this root."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_url", url=url, version=version or "")
-            return source_from(row) if row else None
-
-    async def source_by_id(self, source: SourceId) -> Source | None:
-        """The source with this id."""
-        async with self.db.read() as tx:
-            row = await tx.one("source_by_id", source=source)
-            return source_from(row) if row else None
-
-    async def sources(self, name: str | None = None) -> list[Source]:
-        """All sources, or all versions of one name."""
-        async with self.db.read() as tx:
-            rows = await (tx.all("sources") if name is None else tx.all("sources_named", name=name))
-            return [source_from(row) for row in rows]
-
-    async def remove_source(self, source: SourceId, now: datetime) -> None:
-        """Delete a source with its pages; the attempts stay in the history, the open ones as cancelled."""
-        async with self.db.write(source) as tx:
-            await tx.run("cancel_source", source=source, now=now)
-            await tx.run("remember_page_numbers_of", source=source)
-            await tx.run("delete_source", source=source)
-
-    async def was_read(self, source: SourceId) -> bool:
-        """Tell whether any page of a source was ever read."""
-        async with self.db.read() as tx:
-            return await tx.one("page_that_was_read", source=source) is not None
-
-    async def end_trial(self, run: Run, now: datetime) -> bool:
-        """Delete a source of which nothing was ever read, and keep its run; False if it is to stay."""
-        async with self.db.write(run.source_id) as tx:
-            if not await tx.run("keep_run_of_trial", run=run.id):
-                return False
-            await tx.run("forget_unkept_runs", before=now - UNKEPT_RUNS_STAY)
-            await tx.run("cancel_source", source=run.source_id, now=now)
-            await tx.run("delete_source", source=run.source_id)
-            return True
-
-    async def unkept_run(self, run: RunId) -> tuple[Run, Source] | None:
-        """A run of a source that was not kept, with what was known of the source."""
-        async with self.db.read() as tx:
-            row = await tx.one("unkept_run", run=run)
-        return (run_from(row), unkept_source(row)) if row else None
-
-    async def start_run(
+    async def start(
         self,
         source: SourceId,
         mode: RunMode,
@@ -126,6 +52,7 @@ class Runs:
 
         Without a worker it waits for one.
         """
+        self.caches.links.forget()  # it may be older than the clean-up of another process
         state = RunState.QUEUED if worker is None else RunState.RUNNING
         async with self.db.write(source) as tx:
             await tx.run("wake_hosts", latest=now + LONGEST_REST)
@@ -154,6 +81,7 @@ class Runs:
                 if mode is not RunMode.CHECK:
                     await tx.run("stamp_source", source=source, now=now)
             assert row is not None  # noqa: S101 - `returning` gives the row
+            self.caches.depths.pop(RunId(row["id"]), None)
             return run_from(row), resumed
 
     async def _may_resume(
@@ -171,48 +99,72 @@ class Runs:
         enough = run.mode is not RunMode.DUE or mode is RunMode.DUE  # what is due is less than everything
         return now - run.started_at < RESUME_WITHIN and (run.full or not full) and enough
 
-    async def cancel_run(self, run: Run, now: datetime) -> Run | None:
-        """Stop a run that is queued or under way; None if it is neither."""
-        async with self.db.write(run.source_id) as tx:
-            row = await tx.one("cancel_run", run=run.id, now=now)
-            return run_from(row) if row else None
+    async def join(self, run: RunId, worker: str) -> Run | None:
+        """A run to lend a hand in; what is remembered of links may be older than it."""
+        self.caches.links.forget()
+        async with self.db.write() as tx:
+            await tx.run("help_run", run=run, worker=worker)
+        return await self.get(run)
 
-    async def run_by_id(self, run: RunId) -> Run | None:
+    async def get(self, run: RunId) -> Run | None:
         """One run."""
         async with self.db.read() as tx:
             row = await tx.one("run_by_id", run=run)
             return run_from(row) if row else None
 
-    async def last_runs(self, source: SourceId, limit: int = 1) -> list[Run]:
+    async def last(self, source: SourceId, limit: int = 1) -> list[Run]:
         """The newest runs of a source, newest first; a check before an answer is none."""
         async with self.db.read() as tx:
             return [run_from(row) for row in await tx.all("last_runs", source=source, limit=limit)]
 
-    async def live_runs(self) -> list[Run]:
+    async def live(self) -> list[Run]:
         """Runs that work, wait to be resumed or wait for a confirmation, newest first."""
         async with self.db.read() as tx:
             return [run_from(row) for row in await tx.all("live_runs")]
 
-    async def join(self, worker: Worker) -> None:
-        """Make a worker known; its heart beats from now on."""
-        async with self.db.write() as tx:
-            await tx.run(
-                "upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=worker.heartbeat_at
-            )
-
-    async def beat(self, worker: Worker) -> bool:
-        """Renew every lease of a worker at once; False if others took it for dead."""
-        now = worker.heartbeat_at
-        async with self.db.write() as tx:
-            known = await tx.run("beat", worker=worker.name, now=now)
-            if not known:
-                await tx.run("upsert_worker", name=worker.name, host=worker.host, pid=worker.pid, now=now)
-            return bool(known)
-
-    async def workers(self) -> list[Worker]:
-        """All workers that are known, the dead among them."""
+    async def records(
+        self, sources: Sources, *, state: RunState | None = None, below: int | None = None, limit: int
+    ) -> list[Run]:
+        """Runs with a number below, newest first."""
         async with self.db.read() as tx:
-            return [worker_from(row) for row in await tx.all("workers")]
+            rows = await tx.all("run_records", **among_sources(sources), state=state, top=below, limit=limit)
+            return [run_from(row) for row in rows]
+
+    async def unkept(self, run: RunId) -> tuple[Run, Source] | None:
+        """A run of a source that was not kept, with what was known of the source."""
+        async with self.db.read() as tx:
+            row = await tx.one("unkept_run", run=run)
+        return (run_from(row), unkept_source(row)) if row else None
+
+    async def cancel(self, run: Run, now: datetime) -> Run | None:
+        """Stop a run that is queued or under way; None if it is neither."""
+        async with self.db.write(run.source_id) as tx:
+            row = await tx.one("cancel_run", run=run.id, now=now)
+            return run_from(row) if row else None
+
+    async def finish(self, run: Run, ending: Ending, now: datetime) -> Run:
+        """End a run as decided, all or nothing; RunBusy if it is no longer the caller's or no longer so."""
+        async with self.db.write(run.source_id) as tx:
+            row = await _close(tx, run, ending, now)
+            failpoint("finish.closed")
+            if ending.missing is not None:
+                await record_missing(tx, run.source_id, ending.missing, now)
+                failpoint("finish.missing")
+            if ending.dropped:
+                doomed = {page["id"] for page in await tx.all("doomed", source=run.source_id)}
+                gone = [page for page in ending.dropped if page.id in doomed]
+                await drop(tx, run.source_id, run.id, gone, now, ending.heirs)
+                failpoint("finish.drop")
+            if ending.state not in UNFINISHED:
+                await tx.run("free_rows_of_closed_runs", source=run.source_id, now=now)
+            if ending.root is not None:
+                await tx.run("move_source", source=run.source_id, url=ending.root, now=now)
+            if ending.mark is not None:
+                await tx.run("set_mark", source=run.source_id, mark=ending.mark)
+            await _settle_marks(tx, run, ending)
+            await post(tx, run, ending.letters, now)
+        self.caches.links.forget()
+        return run_from(row)
 
 
 async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, now: datetime) -> Row | None:
@@ -233,3 +185,32 @@ async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, no
     await tx.run("ask_root_again", source=run.source_id)
     await tx.run("mend_times", run=run.id, now=now)
     return row
+
+
+async def _close(tx: Session, run: Run, ending: Ending, now: datetime) -> Row:
+    row = await tx.one(
+        "finish_run",
+        run=run.id,
+        worker=run.worker,
+        was=run.state,
+        state=ending.state,
+        now=now,
+        counts=json.dumps(dict(ending.counts)),
+        notes=json.dumps(list(ending.notes)),
+        error=ending.error,
+    )
+    if row is None:
+        raise RunBusy(f"run {run.id} was taken over or ended by another process in the meantime")
+    return row
+
+
+async def _settle_marks(tx: Session, run: Run, ending: Ending) -> None:
+    """The marks of a run in an outage are forgiven; one that saw clearly replaces what earlier ones saw."""
+    source, state = run.source_id, ending.state
+    if state is RunState.FAILED or ending.forgives:
+        if await tx.run("forgive_run", source=source, run=run.id):
+            await tx.run("mark_graph", source=source, changed=1)
+    elif state not in UNFINISHED and run.mode is not RunMode.CHECK:
+        await tx.run("supersede_waiting", source=source, run=run.id)
+        if await tx.run("forgive_earlier", source=source, run=run.id):
+            await tx.run("mark_graph", source=source, changed=1)

@@ -1,4 +1,4 @@
-"""The next time of each source that is looked at by itself, and who takes it."""
+"""Schedules in the store: when each source has its next run, and how often its pages change."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,14 +6,13 @@ from datetime import datetime
 from afresh.core.freshness import Rhythm
 from afresh.core.model import RunId, SourceId
 from afresh.core.timing import Appointment
-from afresh.store.dialect import Database, Row
+from afresh.store.dialect import Row
 from afresh.store.records import at, certain, rhythm_from
+from afresh.store.repository import Repository
 
 
-class Schedules:
-    """One row a source; whoever holds it is the only one to use its time."""
-
-    db: Database
+class ScheduleRepository(Repository):
+    """Read and write appointments."""
 
     async def rhythms(self, source: SourceId) -> list[tuple[str, Rhythm]]:
         """The pages with content, each with how often it was seen to change."""
@@ -25,7 +24,7 @@ class Schedules:
         async with self.db.read() as tx:
             return [_appointment(row) for row in await tx.all("schedules")]
 
-    async def plan_appointment(self, planned: Appointment) -> None:
+    async def plan(self, planned: Appointment) -> None:
         """Plan the next time of a source; one of the same rule that is planned already stays."""
         async with self.db.write() as tx:
             await tx.run(
@@ -37,23 +36,23 @@ class Schedules:
                 now=planned.planned_at,
             )
 
-    async def drop_appointments(self, sources: Sequence[SourceId]) -> None:
+    async def drop(self, sources: Sequence[SourceId]) -> None:
         """Forget the times of sources that have no schedule any more."""
         async with self.db.write() as tx:
             for source in sources:
                 await tx.run("drop_schedule", source=source)
 
-    async def hold_appointment(self, source: SourceId, next_at: datetime, worker: str) -> bool:
+    async def hold(self, source: SourceId, next_at: datetime, worker: str) -> bool:
         """Whether this worker is the one to use that time; who is dead holds nothing."""
         async with self.db.write() as tx:
             return await tx.run("hold_schedule", source=source, at=next_at, worker=worker) == 1
 
-    async def let_go_appointment(self, source: SourceId, worker: str) -> None:
+    async def let_go(self, source: SourceId, worker: str) -> None:
         """Leave a time to others."""
         async with self.db.write() as tx:
             await tx.run("let_go_schedule", source=source, worker=worker)
 
-    async def settle_appointment(self, after: Appointment, worker: str) -> bool:
+    async def settle(self, after: Appointment, worker: str) -> bool:
         """Note how a time was used and plan the next one; whether it was still held."""
         async with self.db.write() as tx:
             done = await tx.run(

@@ -1,4 +1,4 @@
-"""Searching: chunks that hold words of a query, and chunks with the pages they stand on."""
+"""Full-text search in the store."""
 
 import json
 from collections import defaultdict
@@ -9,23 +9,19 @@ from afresh.core.found import Match, Passage
 from afresh.core.looks import Chunk
 from afresh.core.model import PageId, SourceId
 from afresh.core.query import alternatives, parse, phrases_of
-from afresh.store.dialect import Database, Row, Session
+from afresh.store.dialect import Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within
-from afresh.store.nearby import Nearby
 from afresh.store.records import at, looked_at
+from afresh.store.repository import Repository
 
 MANY_COUNTS = 10_000
 LONGEST_MAP = 5_000_000  # bytes
 SHOWN = 5  # other addresses of one content
 
 
-class Searches:
-    """Answers to what people type."""
-
-    db: Database
-    _nearby: dict[str, tuple[int, Nearby]]
-    _known: Known
+class SearchRepository(Repository):
+    """Find chunks by their words."""
 
     async def matches(self, query: str, within: Narrowed, limit: int, *, strict: bool = False) -> list[Match]:
         """The chunks that hold words of a query, the best first; strictly, those in quotes as they stand."""
@@ -48,7 +44,7 @@ class Searches:
         """How well some chunks match that `matches` may have left out because there are too many."""
         found: list[Match] = []
         async with self.db.read() as tx:
-            known = self._known if self._known.newest else await self._renewed_known(tx)
+            known = self.caches.known if self.caches.known.newest else await self._renewed_known(tx)
             configs = known.tables(None)
             parsed = parse(query, [config for own in configs.values() for config in own])
             for table, own in configs.items():
@@ -67,17 +63,17 @@ class Searches:
         """What is known of the index, forgotten when new chunks come."""
         row = await tx.one("newest")
         newest = row["chunk"] if row else 0
-        if newest != self._known.newest or len(self._known.counted) > MANY_COUNTS:
+        if newest != self.caches.known.newest or len(self.caches.known.counted) > MANY_COUNTS:
             configs = [str(each["config"]) for each in await tx.all("configs")]
-            self._known = Known(newest, tuple(configs))
-        return self._known
+            self.caches.known = Known(newest, tuple(configs))
+        return self.caches.known
 
     async def passages(self, chunks: Sequence[int]) -> list[Passage]:
         """The chunks with their pages, in the order asked for; those that are gone are left out."""
         async with self.db.read() as tx:
             rows = {row["id"]: row for row in await tx.all("chunk_pages", chunks=list(chunks))}
             addresses = await _addresses(tx, rows.values())
-            self.let_go([chunk for chunk in chunks if chunk not in rows])
+            self.forget_chunks([chunk for chunk in chunks if chunk not in rows])
             return [_passage(rows[chunk], addresses) for chunk in chunks if chunk in rows]
 
     async def page_chunks(self, pages: Sequence[PageId]) -> Mapping[PageId, Sequence[Chunk]]:
@@ -88,9 +84,9 @@ class Searches:
                 found[PageId(row["page_id"])].append(chunk_from(row))
         return found
 
-    def let_go(self, chunks: Sequence[int]) -> None:
+    def forget_chunks(self, chunks: Sequence[int]) -> None:
         """Forget chunks that are gone: who is nearest is kept in memory and does not hear of it."""
-        for _, nearby in self._nearby.values() if chunks else ():
+        for _, nearby in self.caches.matrices.values() if chunks else ():
             nearby.let_go(chunks)
 
 

@@ -52,7 +52,7 @@ def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
     """Which form of a statement with `{of sources}` is meant, and what it is told of them."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
-    return name, {"everywhere": int(sources is None), "sources": list(sources or ())}
+    return name, among_sources(sources)
 
 
 def migrations(dialect: str) -> list[tuple[int, str]]:
@@ -67,3 +67,8 @@ def migrations(dialect: str) -> list[tuple[int, str]]:
             text += "\n" + own.read_text(encoding="utf-8").replace("{", "{{").replace("}", "}}")
         steps.append((int(name[:4]), text))
     return steps
+
+
+def among_sources(sources: Sources) -> dict[str, object]:
+    """Return the parameters of a statement that is asked about some sources, or all."""
+    return {"everywhere": int(sources is None), "sources": list(sources or ())}

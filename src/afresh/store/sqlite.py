@@ -165,6 +165,8 @@ def _begin_to_read(connection: sqlite3.Connection) -> None:
 class SqliteDatabase:
     """One SQLite file."""
 
+    has_vectors = True
+
     def __init__(
         self,
         path: Path,

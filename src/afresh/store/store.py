@@ -1,120 +1,77 @@
-"""The store: one façade over its tables, blind to the database behind it."""
+"""The store: everything afresh remembers, as repositories over one database."""
 
-import asyncio
-from datetime import datetime
-
-from afresh.core.model import Run, RunId, RunMode, SourceId
-from afresh.store.answers import Answers
-from afresh.store.by_hand import ByHand
-from afresh.store.by_number import ByNumber
-from afresh.store.commit import Commits
-from afresh.store.copies import CopyRecords
+from afresh.store.access import AccessRepository
+from afresh.store.chunks import ChunkRepository
+from afresh.store.copies import CopyRepository
 from afresh.store.dialect import Database
-from afresh.store.endings import Endings
-from afresh.store.frontier import Frontiers
-from afresh.store.hooks import HookRecords
-from afresh.store.identity import Identities
-from afresh.store.kb import KbRecords
-from afresh.store.link_scores import LinkScores
-from afresh.store.links import LinkBook
-from afresh.store.listings import Listings
-from afresh.store.matching import Known
-from afresh.store.measures import Measures
-from afresh.store.nearby import Nearby
-from afresh.store.outbox import OutboxRecords
-from afresh.store.pictures import Pictures
-from afresh.store.prune import Pruning
-from afresh.store.reads import Reads
-from afresh.store.recutting import Recutting
-from afresh.store.runs import Runs
-from afresh.store.schedules import Schedules
-from afresh.store.search import Searches
-from afresh.store.sweep import Sweeps
-from afresh.store.sync_runs import SyncRunRecords
-from afresh.store.tokens import TokenRecords
-from afresh.store.vectors import Vectors
+from afresh.store.digest import DigestRepository
+from afresh.store.due import DueRepository
+from afresh.store.history import HistoryRepository
+from afresh.store.link_scores import LinkScoreRepository
+from afresh.store.links import LinkRepository
+from afresh.store.listings import ListingRepository
+from afresh.store.messages import MessageRepository
+from afresh.store.pages import PageRepository
+from afresh.store.queue import QueueRepository
+from afresh.store.repository import Caches
+from afresh.store.retention import RetentionRepository
+from afresh.store.retry import RetryPolicy
+from afresh.store.runs import RunRepository
+from afresh.store.schedules import ScheduleRepository
+from afresh.store.search import SearchRepository
+from afresh.store.sources import SourceRepository
+from afresh.store.stats import StatsRepository
+from afresh.store.vectors import VectorRepository
+from afresh.store.visits import VisitRepository
+from afresh.store.workers import WorkerRepository
 
 
-class Store(
-    Runs,
-    Commits,
-    Sweeps,
-    Identities,
-    Listings,
-    Endings,
-    Frontiers,
-    Reads,
-    ByNumber,
-    ByHand,
-    Answers,
-    Searches,
-    Vectors,
-    Recutting,
-    KbRecords,
-    LinkScores,
-    CopyRecords,
-    SyncRunRecords,
-    TokenRecords,
-    HookRecords,
-    OutboxRecords,
-    Measures,
-    Pictures,
-    Schedules,
-    Pruning,
-):
-    """Everything afresh remembers; every method is one query or one transaction."""
+class Store:
+    """An open store; each method of its repositories is one query or one transaction."""
 
-    no_vectors: str | None = None  # why meanings cannot be compared here, if so
-
-    def __init__(self, db: Database, url: str) -> None:
+    def __init__(
+        self,
+        db: Database,
+        url: str,
+        *,
+        caches: Caches | None = None,
+        retry: RetryPolicy | None = None,
+        search: type[SearchRepository] = SearchRepository,
+        vectors: type[VectorRepository] = VectorRepository,
+    ) -> None:
         self.db = db
         self.url = url
-        self._links = LinkBook()
-        self._known = Known()
-        self._nearby: dict[str, tuple[int, Nearby]] = {}
-        self._renewing = asyncio.Lock()
-        self._depths: dict[RunId, dict[int, int]] = {}
+        self._parts = db, caches or Caches(), retry
+        self.sources = SourceRepository(*self._parts)
+        self.pages = PageRepository(*self._parts)
+        self.history = HistoryRepository(*self._parts)
+        self.links = LinkRepository(*self._parts)
+        self.link_scores = LinkScoreRepository(*self._parts)
+        self.listings = ListingRepository(*self._parts)
+        self.runs = RunRepository(*self._parts)
+        self.workers = WorkerRepository(*self._parts)
+        self.queue = QueueRepository(*self._parts)
+        self.visits = VisitRepository(*self._parts)
+        self.due = DueRepository(*self._parts)
+        self.schedules = ScheduleRepository(*self._parts)
+        self.search = search(*self._parts)
+        self.vectors = vectors(*self._parts)
+        self.chunks = ChunkRepository(*self._parts)
+        self.copies = CopyRepository(*self._parts)
+        self.digest = DigestRepository(*self._parts)
+        self.messages = MessageRepository(*self._parts)
+        self.access = AccessRepository(*self._parts)
+        self.retention = RetentionRepository(*self._parts)
+        self.stats = StatsRepository(*self._parts)
 
-    async def start_run(
-        self,
-        source: SourceId,
-        mode: RunMode,
-        *,
-        full: bool,
-        worker: str | None,
-        now: datetime,
-        slot: datetime | None = None,
-        only: RunId | None = None,
-    ) -> tuple[Run, bool]:
-        """A run to work on; what is remembered of links may be older than another process's clean-up."""
-        self._links.forget()
-        run, resumed = await super().start_run(
-            source, mode, full=full, worker=worker, now=now, slot=slot, only=only
+    def with_retries(self, retry: RetryPolicy) -> "Store":
+        """Return the same store, whose calls are retried by a policy."""
+        db, caches, _ = self._parts
+        return Store(
+            db, self.url, caches=caches, retry=retry, search=type(self.search), vectors=type(self.vectors)
         )
-        self._depths.pop(run.id, None)
-        return run, resumed
-
-    async def join_run(self, run: RunId, worker: str) -> Run | None:
-        """A run to lend a hand in; what is remembered of links may be older than it."""
-        self._links.forget()
-        async with self.db.write() as tx:
-            await tx.run("help_run", run=run, worker=worker)
-        return await self.run_by_id(run)
-
-    async def release(self, worker: str, now: datetime) -> None:
-        """Give back everything a worker holds; its runs are over, and so is what was remembered of them."""
-        self._depths.clear()
-        await super().release(worker, now)
-
-    @property
-    def news(self) -> int:
-        """How much news of work came so far."""
-        return self.db.news.count
-
-    async def hear(self, since: int, seconds: float) -> None:
-        """Wait until there is more news than `since`, or for so long."""
-        await self.db.news.hear(since, seconds)
 
     async def close(self) -> None:
         """Close the database."""
+        await self.stats.close()
         await self.db.close()

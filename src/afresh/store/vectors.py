@@ -1,32 +1,30 @@
-"""Vectors by model and text: kept as long as some chunk has that text, and for a while after."""
+"""Vectors of chunks in the store."""
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from afresh.core.asking import Narrowed
-from afresh.core.embedding import Lack, Model, Wanting
+from afresh.core.embedding import Model, Wanting
 from afresh.core.errors import EmbedError
 from afresh.core.found import Nearest
 from afresh.core.model import SourceId
-from afresh.store.dialect import Database, Row, Session
+from afresh.store.dialect import Row, Session
 from afresh.store.narrowing import pages_within
 from afresh.store.nearby import Nearby
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix
+from afresh.store.repository import Repository
 
 BYTES = 2  # a number of a vector is a float16
 
 
-class Vectors:
-    """What the models made of the chunks' texts; vectors of two models never meet."""
+class VectorRepository(Repository):
+    """Keep vectors and find the nearest."""
 
-    db: Database
-    _nearby: dict[str, tuple[int, Nearby]]
-    _renewing: asyncio.Lock
+    no_vectors: str | None = None  # why vectors cannot be compared in this store
 
     async def is_first_notice(self, name: str, now: datetime) -> bool:
         """Return whether a notice is new for this store, and remember it."""
@@ -42,7 +40,7 @@ class Vectors:
             row = await tx.one("serving_model")
             return _model(row) if row else None
 
-    async def known_vectors(self, model: str, hashes: Sequence[str]) -> set[str]:
+    async def known(self, model: str, hashes: Sequence[str]) -> set[str]:
         """Those of the texts that the model has a vector for."""
         async with self.db.read() as tx:
             row = await tx.one("model_by_name", name=model)
@@ -51,7 +49,7 @@ class Vectors:
             rows = await tx.all("known_vectors", model=row["id"], hashes=list(hashes))
             return {each["text_hash"] for each in rows}
 
-    async def keep_vectors(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
+    async def keep(self, model: str, vectors: Mapping[str, bytes], now: datetime) -> None:
         """Remember vectors by the hash of their text; the first model of an empty store serves."""
         sizes = {len(vector) // BYTES for vector in vectors.values()}
         if not sizes:
@@ -66,7 +64,7 @@ class Vectors:
             made = [{"model": row["id"], "text_hash": h, "vector": v, "now": now} for h, v in vectors.items()]
             await tx.many("keep_vector", made)
 
-    async def forget_vectors(self, before: datetime) -> int:
+    async def forget(self, before: datetime) -> int:
         """Let go of vectors whose text no chunk has, none since a time; not while a run may want them."""
         async with self.db.write() as tx:
             return await tx.run("forget_vectors", before=before)
@@ -76,28 +74,14 @@ class Vectors:
     ) -> list[Wanting]:
         """Chunks with a text of which the model made no vector yet, in their order."""
         async with self.db.read() as tx:
-            number = await _number(tx, model)
+            number = await model_number(tx, model)
             rows = await tx.all("unembedded", model=number, source=source, after=after, limit=limit)
             return [_wanting(row) for row in rows]
 
-    async def lacks_vectors(self, model: str) -> bool:
+    async def are_missing(self, model: str) -> bool:
         """Whether any chunk lacks a vector of a model; answered by indexes alone."""
         async with self.db.read() as tx:
-            return await tx.one("lacks_vectors", model=await _number(tx, model)) is not None
-
-    async def lack(self, model: str, source: SourceId | None = None) -> Lack:
-        """How much is missing until the model can serve."""
-        async with self.db.read() as tx:
-            number = await _number(tx, model)
-            found = await tx.one("unembedded_number", model=number)  # which is answered by indexes alone
-            missing = int(found["missing"]) if found else 0
-            if not missing:
-                return Lack(0, 0)
-            if source is None:
-                bare = await tx.one("unembedded_without_text", model=number)
-                return Lack(missing, int(bare["without_text"]) if bare else 0)
-            row = await tx.one("unembedded_counts", model=number, source=source)
-            return Lack(row["missing"], row["without_text"]) if row else Lack(0, 0)
+            return await tx.one("lacks_vectors", model=await model_number(tx, model)) is not None
 
     async def serve(self, model: str) -> bool:
         """Let a model answer searches from now on and forget all others; False while chunks lack vectors.
@@ -105,7 +89,7 @@ class Vectors:
         An empty store forgets all models: the first that makes a vector for it serves.
         """
         async with self.db.write() as tx:
-            number = await _number(tx, model)
+            number = await model_number(tx, model)
             row = await tx.one("unembedded_counts", model=number, source=None)
             if row and row["missing"]:
                 return False
@@ -126,31 +110,31 @@ class Vectors:
         """How near some chunks are, the nearest first."""
         return (await self._near(model)).likeness(vector, chunks)
 
-    async def vectors_of(self, model: str, chunks: Sequence[int]) -> "Matrix":
+    async def of_chunks(self, model: str, chunks: Sequence[int]) -> "Matrix":
         """The vectors of some chunks, as far as there are any."""
         return (await self._near(model)).of(chunks)
 
     async def _near(self, model: str) -> Nearby:
         """The vectors as they were last read; candidates come from there."""
-        if model not in self._nearby:
+        if model not in self.caches.matrices:
             async with self.db.read() as tx:
                 return await self._renewed(tx, model) or Nearby()
-        return self._nearby[model][1]
+        return self.caches.matrices[model][1]
 
     async def _renewed(self, tx: Session, model: str) -> Nearby | None:
-        async with self._renewing:  # who reads later must not see an older state
+        async with self.caches.renewing:  # who reads later must not see an older state
             return await self._renewed_alone(tx, model)
 
     async def _renewed_alone(self, tx: Session, model: str) -> Nearby | None:
         row = await tx.one("model_and_newest", name=model)
         if row is None:
-            self._nearby.pop(model, None)
+            self.caches.matrices.pop(model, None)
             return None
-        number, nearby = self._nearby.get(model, (0, Nearby()))
+        number, nearby = self.caches.matrices.get(model, (0, Nearby()))
         if number != row["id"]:  # made, forgotten and made again
             nearby = Nearby()
-        self._nearby.clear()  # one model answers at a time
-        self._nearby[model] = row["id"], nearby
+        self.caches.matrices.clear()  # one model answers at a time
+        self.caches.matrices[model] = row["id"], nearby
         await nearby.renew(tx, row)
         return nearby
 
@@ -165,7 +149,7 @@ async def _model_row(tx: Session, model: str, dimensions: int, now: datetime) ->
     return row
 
 
-async def _number(tx: Session, model: str) -> int:
+async def model_number(tx: Session, model: str) -> int:
     """The number of a model, 0 if it made nothing yet."""
     row = await tx.one("model_by_name", name=model)
     return int(row["id"]) if row else 0

@@ -1,4 +1,4 @@
-"""Writing what visits meant: one transaction, each page whole or absent."""
+"""Finished visits become state: the one transaction that writes what workers found."""
 
 import json
 from collections.abc import Sequence
@@ -11,16 +11,18 @@ from afresh.core.urls import domain_of
 from afresh.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
 from afresh.store.dialect import Database, Session
-from afresh.store.kb import tell
-from afresh.store.links import LinkBook
-from afresh.store.queue import Queue
+from afresh.store.digest import tell
+from afresh.store.queue import QueueRepository
+from afresh.store.repository import Caches, Repository
+from afresh.store.retry import RetryPolicy
 
 
-class Commits(Queue):
-    """The choke point through which every outcome becomes state."""
+class VisitRepository(Repository):
+    """Write finished visits."""
 
-    db: Database
-    _links: LinkBook
+    def __init__(self, db: Database, caches: Caches, retry: RetryPolicy | None) -> None:
+        super().__init__(db, caches, retry)
+        self._queue = QueueRepository(db, caches, retry)
 
     async def commit(
         self,
@@ -34,7 +36,7 @@ class Commits(Queue):
     ) -> list[Visit]:
         """Write finished visits of one run; those whose lease was lost are left out of the answer."""
         try:
-            async with self._queueing(run, alone=False) as tx:
+            async with self._queue.queueing(run, alone=False) as tx:
                 mine = await _still_held(tx, visits, worker)
                 await _stamp(tx, run, mine, now)
                 failpoint("commit.next")
@@ -46,7 +48,7 @@ class Commits(Queue):
                 if any(map(_concerns_others, mine)):
                     await tx.turn(run.source_id)
                 await _mark_ways(tx, run, mine)
-                await self._links.write(tx, run, mine)
+                await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
                 await _record_changes(tx, run, mine, now, keep_body=keep_body)
                 failpoint("commit.changes")
@@ -56,7 +58,7 @@ class Commits(Queue):
                     await _count(tx, run, [*map(tally, mine), reused], now)
                 failpoint("commit.counts")
         except BaseException:
-            self._links.forget()
+            self.caches.links.forget()
             raise
         return mine
 
@@ -66,7 +68,7 @@ class Commits(Queue):
         """Queue what visits lead to; what a check of a few pages finds waits for the next run."""
         children = await _children(tx, visits)
         if run.mode is not RunMode.CHECK:
-            await self.queue_pages(tx, run, children, limits, now)
+            await self._queue.queue_pages(tx, run, children, limits, now)
         elif children:
             await tx.run("open_frontier", source=run.source_id)
 

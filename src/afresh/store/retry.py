@@ -1,15 +1,15 @@
-"""Waiting out what passes: a store that is locked by another process, a full disk, a server that is down.
+"""Retry store calls on passing trouble: a locked database, a full disk, a server that is down.
 
-Every method of a store is one query or one transaction, so a call that failed left nothing behind, or all of
-it where only the answer was lost. It can be made again either way; a claim is made again as `claim_again`, so
-that pages which were taken without our knowledge are not lost to all.
+Every method of a repository is one query or one transaction, so a call that failed left nothing behind, or
+all of it where only the answer was lost. It can be made again either way; a claim is made again as
+`claim_again`, so that pages that were taken without our knowledge are not lost.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from afresh.aio import heard
 from afresh.core.errors import StoreDown, StoreFull, StoreWaits
@@ -21,8 +21,6 @@ PAUSE = 0.5  # seconds between two tries on a full disk or a server that is down
 PAUSE_BUSY = 0.05  # a locked store is waited for by the store itself
 TELL_BUSY_AFTER = 5.0  # a lock of a few seconds is nobody's trouble
 LAST_TRIES = 3.0  # seconds that a locked store is still waited for once the run is to stop
-AGAIN = {"claim": "claim_again"}  # calls that are made again by another name
-IMPATIENT = ("beat", "close", "hear")  # a beat that waited would tell an old time
 FULL = "disk full: waiting for space; Ctrl-C stops"
 DOWN = "{why}: waiting; Ctrl-C stops"
 BUSY = "another process keeps the store locked: waiting; Ctrl-C stops"
@@ -30,7 +28,7 @@ GOING_ON = "the store can be written to again: going on"
 
 
 @dataclass(slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How long trouble that passes is waited out, and who hears of it."""
 
     busy_seconds: float = 30.0
@@ -40,14 +38,12 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
     _told: str | None = None
 
-    async def through(
-        self, call: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]] | None = None
-    ) -> T:
+    async def call(self, work: Callable[[], Awaitable[T]], again: Callable[[], Awaitable[T]]) -> T:
         """The result of a call, made again for as long as it is worth it."""
         since: float | None = None
         while True:
             try:
-                result = await call()
+                result = await work()
             except StoreWaits as trouble:
                 now = self.clock()
                 since = now if since is None else since
@@ -55,7 +51,7 @@ class Patience:
                     raise
                 self._tell(trouble, now - since)
                 await self._pause(trouble)
-                call = again or call
+                work = again
             else:
                 if since is not None:
                     self._relieve()
@@ -88,31 +84,3 @@ class Patience:
 def _lasts(trouble: StoreWaits) -> bool:
     """Whether it is over only when somebody does something about it."""
     return isinstance(trouble, StoreFull | StoreDown)
-
-
-class _Patient:
-    """A store whose calls wait out what passes."""
-
-    def __init__(self, store: object, patience: Patience) -> None:
-        self._store = store
-        self._patience = patience
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        if name in IMPATIENT or not asyncio.iscoroutinefunction(found):
-            return found
-
-        again = getattr(self._store, AGAIN.get(name, name))
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            return await self._patience.through(
-                lambda: found(*args, **kwargs), lambda: again(*args, **kwargs)
-            )
-
-        setattr(self, name, call)  # from now on found at once
-        return call
-
-
-def patient(store: T, patience: Patience) -> T:
-    """The same store, whose calls wait out what passes."""
-    return cast("T", _Patient(store, patience))

@@ -1,4 +1,4 @@
-"""What the store knows of the knowledge base beyond its pages: summaries, hashes, and the cache last seen."""
+"""What the digest of files and links (init-kb) keeps in the store."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,21 +7,22 @@ from afresh.core.kb_cache import STATUSES, SeenCache
 from afresh.core.kb_pages import KbPage, Told
 from afresh.core.model import Content, PageId, SourceId, Visit
 from afresh.core.urls import domain_of
-from afresh.store.dialect import Database, Row, Session
+from afresh.store.dialect import Row, Session
 from afresh.store.records import at
+from afresh.store.repository import Repository
+
+_PLACE = ("source", "url", "depth", "run", "now")
 
 
-class KbRecords:
-    """Reading and writing the records behind the cache of the knowledge base."""
+class DigestRepository(Repository):
+    """Read and write records of the digest."""
 
-    db: Database
-
-    async def kb_pages(self, source: SourceId) -> list[KbPage]:
+    async def pages(self, source: SourceId) -> list[KbPage]:
         """The pages of a source that are there or listed, with their records."""
         async with self.db.read() as tx:
             return [_page(row) for row in await tx.all("kb_pages", source=source)]
 
-    async def kb_told(self, page: PageId) -> Told | None:
+    async def records(self, page: PageId) -> Told | None:
         """What was told of a page so far."""
         async with self.db.read() as tx:
             row = await tx.one("kb_told", page=page)
@@ -54,9 +55,6 @@ class KbRecords:
         async with self.db.write() as tx:
             await tx.run("forget_caches")
             await tx.run("see_cache", path=cache.path, digest=cache.digest)
-
-
-_PLACE = ("source", "url", "depth", "run", "now")
 
 
 async def tell(tx: Session, visits: Sequence[Visit]) -> None:

@@ -1,19 +1,18 @@
-"""Removing what is past its retention: few rows at a time, each time one short transaction."""
+"""Removal of what is past its retention."""
 
 from datetime import datetime
 
 from afresh.core.model import SourceId
 from afresh.core.retention import REMOVED, Prunable, PruneCounts
-from afresh.store.dialect import Database, Session
+from afresh.store.dialect import Session
 from afresh.store.records import certain
+from afresh.store.repository import Repository
 
 EVERY_PAGE = 1_000_000_000
 
 
-class Pruning:
-    """Deleted pages, attempts, changes and messages whose time is over."""
-
-    db: Database
+class RetentionRepository(Repository):
+    """Count and remove old records."""
 
     async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
         """Remove records of pages of a source that were deleted before; their attempts stay."""
