@@ -35,7 +35,9 @@ class Asking:
 
     async def ranking(self, query: str, mode: str) -> list[str]:
         """The best pages for a query."""
-        answer = await self._kb.search(query, mode=Mode(mode), limit=DEPTH + 1)  # contents are no answer
+        answer = await self._kb.search.search(
+            query, mode=Mode(mode), limit=DEPTH + 1
+        )  # contents are no answer
         if answer.notes:  # a half that was not asked would be scored as if it had been
             raise NotAsked(f"{mode}: {'; '.join(answer.notes)}")
         paths = [_path(hit.url) for hit in answer.hits]
@@ -55,7 +57,7 @@ async def indexed(asked: QuestionSet, folder: Path, settings: Mapping[str, Any])
     try:
         with TinySite() as site:
             _fill(site, asked.pages)
-            report = await kb.crawl(site.url, name=asked.name)
+            report = await kb.runs.crawl(site.url, name=asked.name)
         wanted = len(asked.pages) + 1  # and the page of contents
         if report.state != "completed" or report.new != wanted:
             raise NotIndexed(f"{asked.name}: {report.new} of {wanted} pages, the run {report.state}")

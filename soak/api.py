@@ -83,7 +83,7 @@ def served(config: Config, target: str) -> Iterator[tuple[str, dict[str, Any]]]:
     async def serve() -> None:
         kb = await build(config)
         try:
-            await kb.crawl(target, name="harbor")
+            await kb.runs.crawl(target, name="harbor")
             app = make_app(kb, config, works=False)
             server = Server(app, "127.0.0.1", 0)
             held.update(server=server, loop=asyncio.get_running_loop(), document=app.openapi())

@@ -70,6 +70,6 @@ async def _crawl(store: Path, url: str, model: str) -> RunReport:
     }
     kb = await build(load(None, {}, flags, store.parent))
     try:
-        return await kb.crawl(url, name="city", policy={"keywords": KEYWORDS})
+        return await kb.runs.crawl(url, name="city", policy={"keywords": KEYWORDS})
     finally:
         await kb.close()

@@ -110,7 +110,7 @@ async def _answers(url: str) -> list[object]:
     """What is found by meaning, which does not depend on the store."""
     kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
     try:
-        found = [await kb.search(question, mode="vector", limit=5) for question in QUESTIONS]
+        found = [await kb.search.search(question, mode="vector", limit=5) for question in QUESTIONS]
         return [[hit.url for hit in answer.hits] for answer in found]
     finally:
         await kb.close()

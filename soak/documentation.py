@@ -73,13 +73,13 @@ async def _read(config: Config, corpus: Corpus, base: str) -> Shown:
     """Read it, let the typical mix happen to it, and read it again."""
     kb = await build(config)
     try:
-        if await kb.all_sources():
+        if await kb.sources.all():
             raise Trouble("the store is not empty: name a new one")
         start = corpus.start(base)
-        runs = [await kb.crawl(start, name=NAME, policy={"keywords": KEYWORDS})]
-        await kb.sync([NAME])
+        runs = [await kb.runs.crawl(start, name=NAME, policy={"keywords": KEYWORDS})]
+        await kb.sinks.sync([NAME])
         corpus.update()
-        runs += await kb.refresh([NAME])
+        runs += await kb.runs.refresh([NAME])
         for run in runs:
             told = (
                 f"{run.new} new, {run.changed} changed, {run.deleted} deleted, {run.not_modified} untouched"
@@ -87,7 +87,7 @@ async def _read(config: Config, corpus: Corpus, base: str) -> Shown:
             print(f"run {run.run} {run.state}: {told}", flush=True)
             if run.state != "completed":
                 raise Trouble(f"run {run.run} is {run.state}")
-        [source] = await kb.all_sources()
+        [source] = await kb.sources.all()
         numbers = {name: await _number(kb, corpus.url(base, page)) for name, page in _chosen(corpus).items()}
         return Shown("", start, source.id, tuple(run.run for run in runs), numbers)
     finally:
@@ -103,5 +103,5 @@ def _chosen(corpus: Corpus) -> dict[str, str]:
 
 
 async def _number(kb: KnowledgeBase, url: str) -> int:
-    [page] = await kb.page_list(None, ALL_PAGES, url=url, limit=1)
+    [page] = await kb.pages.records(None, ALL_PAGES, url=url, limit=1)
     return page.id

@@ -42,14 +42,14 @@ def _grow(root: Path, files: int) -> None:
 async def _measure(root: Path, store: Path, files: int, rounds: int) -> float:
     kb = await build(load(None, {}, {"store.url": f"sqlite:///{store}"}, store.parent))
     began = time.perf_counter()
-    report = await kb.crawl(str(root), name="docs")
+    report = await kb.runs.crawl(str(root), name="docs")
     print(f"first crawl: {report.new} files in {time.perf_counter() - began:.1f} s, {report.state}")
     bare, refresh = [], []
     for _ in range(rounds):
         began = time.perf_counter()
         bare_walk(str(root))
         between = time.perf_counter()
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         refresh.append(time.perf_counter() - between)
         bare.append(between - began)
         if report.not_modified != files:

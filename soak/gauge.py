@@ -79,6 +79,6 @@ async def _crawl(store: Path, url: str, gauge: Gauge, workers: int, pages: int) 
     gauge.stop = kb.stop
     began = time.monotonic()
     try:
-        return await kb.crawl(url, name="soak", listener=gauge.hear), time.monotonic() - began
+        return await kb.runs.crawl(url, name="soak", listener=gauge.hear), time.monotonic() - began
     finally:
         await kb.close()

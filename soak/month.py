@@ -24,7 +24,7 @@ class Month:
     async def pass_by(self, kb: KnowledgeBase, stand: Stand) -> None:
         """Everything that pages show, and the month before it."""
         rng, site = random.Random(SEED), stand.site
-        await kb.crawl(site.url, name="harbor")
+        await kb.runs.crawl(site.url, name="harbor")
         paths = [path for path in site.paths if path != "/"]
         for day in range(1, DAYS):
             self._ago = timedelta(days=DAYS - day)
@@ -33,6 +33,6 @@ class Month:
             if rng.random() < 0.2:
                 name = f"/guide/tip-{day}/"
                 site.put(name, f"<title>Tip {day}</title><main><h1>Tip {day}</h1><p>Word {day}.</p></main>")
-            await kb.refresh(["harbor"])
+            await kb.runs.refresh(["harbor"])
         self._ago = timedelta(0)
         await everything(kb, stand)

@@ -79,6 +79,6 @@ async def _crawl(store: Path, url: str, gauge: BrowserGauge) -> RunReport:
     }
     kb = await build(load(None, {}, flags, store.parent))
     try:
-        return await kb.crawl(url, name="soak", listener=gauge.hear)
+        return await kb.runs.crawl(url, name="soak", listener=gauge.hear)
     finally:
         await kb.close()

@@ -132,7 +132,7 @@ async def ask(url: str) -> None:
             taken = []
             for question in (*QUESTIONS, *QUESTIONS, *QUESTIONS):
                 began = time.perf_counter()
-                await kb.search(question, mode=mode, limit=10)
+                await kb.search.search(question, mode=mode, limit=10)
                 taken.append(1000 * (time.perf_counter() - began))
             print(
                 f"a search by {mode:7} {median(taken):7.0f} ms, the slowest {max(taken):7.0f} ms", flush=True

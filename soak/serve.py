@@ -49,17 +49,17 @@ async def measured(clients: int, requests: int) -> dict[str, float]:
         flags = {"store.url": f"sqlite:///{folder}/serve.db", "network.allow": ["127.0.0.1/32"]}
         config = load(None, {}, flags, Path(folder))
         kb = await build(config)
-        await kb.crawl(site.url, name="harbor")
+        await kb.runs.crawl(site.url, name="harbor")
         asks = [WORDS[number % len(WORDS)] for number in range(requests)]
-        alone = await _together(kb.search, asks[:200], 1)
-        together = await _together(kb.search, asks, clients)
+        alone = await _together(kb.search.search, asks[:200], 1)
+        together = await _together(kb.search.search, asks, clients)
         server = Server(make_app(kb, config), "127.0.0.1", 0)
         serving = asyncio.create_task(server.work())
         rest, failed = await _by_clients(server.url, asks, clients)
-        source, _ = await kb.add(large.url + "p0", name="large", version=None, settings=SLOW)
-        await kb.start(source, RunMode.CRAWL)
+        source, _ = await kb.sources.add(large.url + "p0", name="large", version=None, settings=SLOW)
+        await kb.runs.start(source, RunMode.CRAWL)
         busy, failed_too = await _by_clients(server.url, asks, clients)
-        crawl = (await kb.show("large")).last_state
+        crawl = (await kb.sources.view("large")).last_state
         server.leave()
         await serving
         await kb.close()

@@ -184,6 +184,6 @@ def main(arguments: Sequence[str]) -> int:
 async def _filled(url: str, size: Size) -> int:
     """The number of the large source in a store, which is made if it is not there."""
     kb = await build(load(None, {}, {"store.url": url}, Path.cwd()))
-    there = await kb.all_sources()
+    there = await kb.sources.all()
     await kb.close()
     return int(there[0].id) if there else await fill(url, size)

@@ -92,17 +92,17 @@ async def crawl(
     began = time.monotonic()
     gang = Gang(command, settings, workers)
     try:
-        await kb.queue_crawl(root, name="docs")
+        await kb.runs.queue_crawl(root, name="docs")
         for number, blow in enumerate(blows, 1):
             await _until(kb, hosts, number * wanted // (len(blows) + 2))
             await asyncio.to_thread(blow, gang)
         await _until(kb, hosts)
         seconds = time.monotonic() - began
-        pages = await kb.pages("docs")
+        pages = await kb.pages.of_source("docs")
         index = {page.url: page.content_hash for page in pages}
         codes = gang.leave()
         hosts.listen()
-        status = await kb.status()
+        status = await kb.status.get()
     finally:
         gang.leave()
         await kb.close()
@@ -115,7 +115,7 @@ async def crawl(
 
 async def _until(kb: KnowledgeBase, hosts: Hosts, pages: int | None = None) -> None:
     """Wait until so many pages were asked for, or the run is over."""
-    while (await kb.show("docs")).last_state != "completed":
+    while (await kb.sources.view("docs")).last_state != "completed":
         hosts.listen()
         if pages is not None and len(hosts.looks()) > pages:
             return

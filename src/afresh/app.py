@@ -33,7 +33,7 @@ from afresh.core.sweep import brake_holds
 from afresh.engine.hosts import Hosts
 from afresh.engine.journal import unfailing
 from afresh.engine.kb_update import KINDS, Desk
-from afresh.engine.kit import Kit, Pace, Web
+from afresh.engine.kit import Kit, Pace, RunOptions, Web
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.link_scoring import LinkScoring
 from afresh.engine.looks_plan import with_plan
@@ -50,6 +50,7 @@ from afresh.modelling import Modelling
 from afresh.naming import Naming
 from afresh.outlets import Outlets
 from afresh.ports import Access, Clock, Lister, Lookout
+from afresh.services.context import Context
 from afresh.site_tools import aim, fit
 from afresh.store.open import open_store
 from afresh.store.retry import FOREVER, RetryPolicy
@@ -77,9 +78,8 @@ async def build(config: Config, *, clock: Clock = utc_now, access: Access = Acce
     one_thread()
     store = await open_store(config.store.url, access, wait_seconds=TRY_SECONDS)
     models = Modelling(config, store.with_retries(RetryPolicy()), clock)
-    return KnowledgeBase(
-        store.with_retries(RetryPolicy()), Workshop(config, store, models, clock), models, clock
-    )
+    tools, store = Workshop(config, store, models, clock), store.with_retries(RetryPolicy())
+    return KnowledgeBase(Context(store=store, tools=tools, models=models, clock=clock))
 
 
 def one_thread() -> None:
@@ -157,17 +157,11 @@ class Workshop(Outlets, Naming):
 
     @asynccontextmanager
     async def open(
-        self,
-        source: Source,
-        full: bool,
-        trust: bool,
-        redetect: bool,
-        listener: Listener,
-        stopping: asyncio.Event,
+        self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
     ) -> AsyncIterator[tuple[Kit, Rules]]:
         """The tools for one run of a source; this process is a worker while they are open."""
         own = self._own(source)
-        own = own.with_overrides({"doubt": False}) if trust else own
+        own = own.with_overrides({"doubt": False}) if options.trust else own
         listener = unfailing(listener)
         clock = Steady(self.clock)
         retry = RetryPolicy(busy_seconds=FOREVER, full_seconds=FOREVER, listener=listener, stopping=stopping)
@@ -179,22 +173,35 @@ class Workshop(Outlets, Naming):
         reach = await self._reach(rules.root)
         anonymous = not self._lends_keys(source)
         looking = Looking(
-            own, rules, clock, offload, mark, reach, anonymous=anonymous, full=full, for_kb=for_kb
+            own, rules, clock, offload, mark, reach, anonymous=anonymous, full=options.full, for_kb=for_kb
         )
         listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)
         if source.name == LINKS_OF_KB:  # the cache may know links that no list named in this store
             listed = listed or bool(await store.digest.pages(source.id))
         web, lister = looking.at(source.kind, listed=listed)
         patterns = Patterns(store, source.id, rules)
-        kit = self._kit(own, store, rules, web, lister, patterns, offload, clock, full or redetect, listener)
-        policy = replace(self._policy(source, own), redetect=redetect)
+        kit = self._kit(
+            own,
+            store,
+            rules,
+            web,
+            lister,
+            patterns,
+            offload,
+            clock,
+            options.full or options.redetect,
+            listener,
+        )
+        policy = replace(self._policy(source, own), redetect=options.redetect)
         kit.policy = await with_plan(policy, store, source, self.schedule(source))
         if source.name == LINKS_OF_KB:  # in the order in which they are due
             kit.hosts = Hosts(1)
         kit.mark, kit.targets, webs = mark, self.targets(), [web]
         fit(kit, looking, rules)
         if source.kind == "web":
-            site = partial(Looking, own, clock=clock, offload=offload, mark=None, policy=reach, full=full)
+            site = partial(
+                Looking, own, clock=clock, offload=offload, mark=None, policy=reach, full=options.full
+            )
             kit.aim = partial(aim, kit, webs, source, site)
         try:
             async with self.models.for_run(own.storage.body, store) as (kit.embedding, notes):

@@ -88,5 +88,5 @@ def counts(report: RunReport) -> dict[str, int]:
 
 async def found(kb: KnowledgeBase, query: str, within: str = "docs") -> set[str]:
     """The addresses that a search brings."""
-    answer = await kb.search(query, within=[within], mode="text", limit=100)
+    answer = await kb.search.search(query, within=[within], mode="text", limit=100)
     return {hit.url for hit in answer.hits}

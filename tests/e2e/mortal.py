@@ -76,14 +76,14 @@ async def _run(store: Path, url: str, mode: str, flags: dict[str, object], at: i
 
     async with opened(store, flags, clock=lambda: datetime.now(UTC) + timedelta(minutes=at)) as kb:
         if mode == "reindex":
-            [made] = await kb.reindex()
+            [made] = await kb.search.reindex()
             return 0 if made.state == "completed" else 1
         if mode == "confirm":
-            report = await kb.confirm(int(url))
+            report = await kb.runs.confirm(int(url))
         elif mode == "crawl":
-            report = await kb.crawl(url, name="docs")
+            report = await kb.runs.crawl(url, name="docs")
         else:
-            [report] = await kb.refresh(["docs"], full=mode == "full")
+            [report] = await kb.runs.refresh(["docs"], full=mode == "full")
         return 0 if report.state in ("completed", "needs_confirmation") else 1
 
 

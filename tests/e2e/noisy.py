@@ -8,13 +8,13 @@ from tests.e2e.inprocess import InProcess
 import afresh.app
 from afresh.core.views import FoundVersion
 from afresh.faces.cli import main
-from afresh.kb import KnowledgeBase
+from afresh.services.sources import SourceService
 
 NOISE = "noise-that-nobody-asked-for"
-_quiet = KnowledgeBase.find_version
+_quiet = SourceService.find_version
 
 
-async def _noisy(self: KnowledgeBase, label: str) -> FoundVersion:
+async def _noisy(self: SourceService, label: str) -> FoundVersion:
     print(NOISE)  # kept back until the process ends, unless it is flushed
     os.write(1, f"{NOISE}\n".encode())
     subprocess.run(["echo", NOISE], check=True)  # noqa: ASYNC221
@@ -23,6 +23,5 @@ async def _noisy(self: KnowledgeBase, label: str) -> FoundVersion:
 
 if __name__ == "__main__":
     vars(afresh.app)["Offload"] = InProcess
-    vars(KnowledgeBase)  # a class, so the method is set as an attribute
-    setattr(KnowledgeBase, "find_version", _noisy)  # noqa: B010
+    setattr(SourceService, "find_version", _noisy)  # noqa: B010
     raise SystemExit(main())

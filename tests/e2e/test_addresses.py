@@ -132,7 +132,7 @@ async def crawl(
 ) -> RunReport:
     flags = {"network.allow": list(allow), "crawl.scope": "domain", "policy.retries": 0}
     async with opened(store, flags) as kb:
-        return await kb.crawl(root or here.outside(), name="docs")
+        return await kb.runs.crawl(root or here.outside(), name="docs")
 
 
 def test_P15_there_are_at_least_17_flows() -> None:
@@ -224,7 +224,7 @@ async def test_S4_the_operator_is_told_that_the_source_does_not_start_there(
         here.public.routes |= FLOWS["a link"](here)
         await crawl(here, store, allow=(OUT, PRIVATE))
         async with opened(store) as kb:
-            why = (await kb.why(here.inside())).summary
+            why = (await kb.pages.explain(here.inside())).summary
     assert "open only to sources that start there (network.allow)" in why
     assert "AFRESH_NETWORK__ALLOW" not in why, "it is there already"
 
@@ -269,9 +269,9 @@ async def test_S4_a_url_that_an_agent_names_is_its_own_root(
         here.public.routes |= {"/r": redirect(here.inside(), 301), "/s": redirect(here.inside(), 302)}
         async with opened(store, {"network.allow": [OUT, IN]}) as kb:
             with pytest.raises(SourceError, match="open only to sources that start there"):
-                await kb.glance(here.outside(path))
+                await kb.pages.fetch_once(here.outside(path))
             assert here.private.connections == 0
-            assert SECRET in (await kb.glance(here.inside())).markdown
+            assert SECRET in (await kb.pages.fetch_once(here.inside())).markdown
 
 
 def _without_cache() -> Callable[..., None]:
@@ -308,7 +308,7 @@ async def test_P15_the_operator_is_told_which_rule_and_how_to_allow_it(
     async with world(monkeypatch) as here:
         report = await crawl(here, store, here.inside("/"))
         async with opened(store) as kb:
-            why = (await kb.why(here.inside("/"))).summary
+            why = (await kb.pages.explain(here.inside("/"))).summary
     assert report.state == "failed"
     for told in (report.error or "", why):
         assert f"address not allowed: {PRIVATE} is a loopback address" in told

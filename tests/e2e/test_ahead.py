@@ -48,7 +48,7 @@ async def test_R0_F133_fetching_runs_no_more_than_twenty_pages_ahead_of_the_comm
     with TinySite() as site:
         lay(site, star(PAGES))
         async with opened(tmp_path / "kb.db") as kb:
-            report = await kb.crawl(site.url, name="docs", listener=listener)
+            report = await kb.runs.crawl(site.url, name="docs", listener=listener)
     assert (report.state, report.new) == ("completed", PAGES + 1)
     assert 3 < most <= AHEAD
 

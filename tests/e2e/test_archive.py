@@ -40,7 +40,7 @@ def pack(archive: Path, files: Mapping[str, str], at: int = OLD) -> None:
 
 
 async def refreshed(kb: KnowledgeBase) -> dict[str, int]:
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "completed", report.error
     return counts(report)
 
@@ -51,7 +51,7 @@ async def test_A18_an_archive_is_followed_like_a_folder(
 ) -> None:
     archive = tmp_path / name
     pack(archive, FILES)
-    report = await kb.crawl(str(archive), name="docs")
+    report = await kb.runs.crawl(str(archive), name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3})
     assert report.notes == ("archive: 1 file left out: 1 binary",)
     assert await found(kb, "basalt") == {f"{file_url(str(archive))}!/guide/install.md"}
@@ -67,13 +67,13 @@ async def test_A18_an_archive_is_followed_like_a_folder(
 async def test_F80_a_broken_archive_keeps_everything(kb: KnowledgeBase, tmp_path: Path, store: Path) -> None:
     archive = tmp_path / "docs.zip"
     pack(archive, FILES)
-    await kb.crawl(str(archive), name="docs")
+    await kb.runs.crawl(str(archive), name="docs")
     before = index_of(store)
     archive.write_bytes(archive.read_bytes()[:-40])
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     archive.unlink()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert index_of(store) == before
     pack(archive, FILES, OLD + 9)

@@ -26,21 +26,21 @@ async def test_a_run_under_way_is_cancelled_from_elsewhere_and_goes_on_later(
     with TinySite() as site:
         lay(site, star(60))
         async with opened(store, {"crawl.delay_seconds": 0.02}) as kb, opened(store) as other:
-            crawl = asyncio.create_task(kb.crawl(site.url, name="docs", listener=hear))
+            crawl = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=hear))
             await moving.wait()
-            assert (await other.run(1)).state == "running"
-            assert (await other.cancel(1)).state == "cancelled"
+            assert (await other.runs.get(1)).state == "running"
+            assert (await other.runs.cancel(1)).state == "cancelled"
             with pytest.raises(RunBusy, match="run 1 was cancelled"):
                 await crawl
             read = len(site.requests)
             assert read < 61
             with pytest.raises(UsageError, match="not under way"):
-                await other.cancel(1)
+                await other.runs.cancel(1)
             with pytest.raises(UsageError, match="there is no run 9"):
-                await other.cancel(9)
-            [report] = await kb.refresh(["docs"])  # this process was not told to stop
+                await other.runs.cancel(9)
+            [report] = await kb.runs.refresh(["docs"])  # this process was not told to stop
             assert (report.run, report.state, report.new) == (1, "completed", 61)
-            assert [(each.run, each.state) for each in await other.runs()] == [(1, "completed")]
+            assert [(each.run, each.state) for each in await other.runs.latest()] == [(1, "completed")]
     assert_sound(store)
 
 
@@ -51,22 +51,22 @@ async def test_a_glance_reads_any_web_page_and_keeps_nothing(
     with TinySite() as site:
         lay(site, star(1))
         async with opened(tmp_path / "kb.db") as kb:
-            seen = await kb.glance(site.at("/p0"))
+            seen = await kb.pages.fetch_once(site.at("/p0"))
             assert seen.url == site.at("/p0")
             assert seen.markdown
-            assert await kb.sources() == []
+            assert await kb.sources.views() == []
             with pytest.raises(SourceError, match="nothing at"):
-                await kb.glance(site.at("/nowhere"))
+                await kb.pages.fetch_once(site.at("/nowhere"))
             for typed in ("/etc/passwd", "file:///etc/passwd", "ftp://example.org/", ""):
                 with pytest.raises(UsageError, match="web address"):
-                    await kb.glance(typed)
+                    await kb.pages.fetch_once(typed)
             site.put("/robots.txt", "User-agent: *\nCrawl-delay: 30")
-            assert (await kb.glance(site.at("/p0"))).markdown
+            assert (await kb.pages.fetch_once(site.at("/p0"))).markdown
             with pytest.raises(SourceError, match="asked once in 30 s: try again in 30 s"):
-                await kb.glance(site.at("/p0"))
+                await kb.pages.fetch_once(site.at("/p0"))
         async with opened(tmp_path / "kb.db", {"network.allow": []}) as kb:
             with pytest.raises(SourceError, match="not allowed"):
-                await kb.glance(site.at("/p0"))
+                await kb.pages.fetch_once(site.at("/p0"))
 
 
 async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
@@ -79,7 +79,7 @@ async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
         site.move("/old", "/p0")
         site.put("/robots.txt", "User-agent: *\nCrawl-delay: 0.2")
         async with opened(tmp_path / "kb.db") as kb:
-            assert (await kb.glance(site.at("/old"))).url == site.at("/p0")
+            assert (await kb.pages.fetch_once(site.at("/old"))).url == site.at("/p0")
         old, new = (each.at for each in site.requests if each.path in ("/old", "/p0"))
         assert new - old >= 0.2
 
@@ -87,7 +87,7 @@ async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
         site.requests.clear()
         async with opened(tmp_path / "kb.db") as kb:
             with pytest.raises(SourceError, match=f"asked once in 60 s: try {site.at('/p0')} in 60 s"):
-                await kb.glance(site.at("/old"))
+                await kb.pages.fetch_once(site.at("/old"))
         assert [each.path for each in site.requests if each.path != "/robots.txt"] == ["/old"]
 
 
@@ -110,11 +110,11 @@ async def test_many_glances_at_once_take_few_processes_or_those_that_are_warm(
     with TinySite() as site:
         lay(site, star(1))
         async with opened(tmp_path / "kb.db") as kb:
-            await asyncio.gather(*(kb.glance(site.at("/p0")) for _ in range(12)))
+            await asyncio.gather(*(kb.pages.fetch_once(site.at("/p0")) for _ in range(12)))
             assert (most, alive) == (4, set())
             most = 0
-            async with kb._tools.kept_warm():
-                glances = [asyncio.create_task(kb.glance(site.at("/p0"))) for _ in range(4)]
+            async with kb._context.tools.kept_warm():
+                glances = [asyncio.create_task(kb.pages.fetch_once(site.at("/p0"))) for _ in range(4)]
                 await asyncio.sleep(0)
             assert len(alive) == 1, "what is borrowed stays"
             await asyncio.gather(*glances)

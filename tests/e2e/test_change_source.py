@@ -34,8 +34,8 @@ async def patch(app: App, path: str, body: Mapping[str, object], token: str | No
 async def crawled(kb: KnowledgeBase, tiny: TinySite, name: str = "docs", root: str = "/docs/") -> int:
     """The number of a source with three pages."""
     lay(tiny, {root: [f"{root}a", f"{root}b"], f"{root}a": [], f"{root}b": []})
-    await kb.crawl(tiny.at(root), name=name)
-    return (await kb.show(name)).id
+    await kb.runs.crawl(tiny.at(root), name=name)
+    return (await kb.sources.view(name)).id
 
 
 def fields_of(answer: Answered) -> list[str]:
@@ -47,9 +47,9 @@ async def test_R6_C15_a_renamed_source_keeps_number_pages_history_and_schedule(
     kb: KnowledgeBase, tiny: TinySite, app: App
 ) -> None:
     number = await crawled(kb, tiny)
-    await kb.set_schedule(["docs"], "@daily")
-    pages = {page.id: page.url for page in await kb.pages("docs")}
-    changes = [change.id for change in await kb.changes("docs")]
+    await kb.schedules.set_rule(["docs"], "@daily")
+    pages = {page.id: page.url for page in await kb.pages.of_source("docs")}
+    changes = [change.id for change in await kb.pages.changes("docs")]
     renamed = await patch(app, f"/sources/{number}", {"name": "guide", "version": "2"})
     assert (renamed.status, renamed.told["id"], renamed.told["name"], renamed.told["version"]) == (
         200,
@@ -57,12 +57,12 @@ async def test_R6_C15_a_renamed_source_keeps_number_pages_history_and_schedule(
         "guide",
         "2",
     )
-    assert {page.id: page.url for page in await kb.pages("guide@2")} == pages
-    assert [change.id for change in await kb.changes("guide@2")] == changes
-    assert [run.source for run in await kb.runs("guide@2")] == ["guide"]
-    assert [each.source for each in await kb.schedules()] == ["guide"]
-    assert (await kb.show("guide")).next_time is not None
-    (report,) = await kb.refresh(["guide@2"])
+    assert {page.id: page.url for page in await kb.pages.of_source("guide@2")} == pages
+    assert [change.id for change in await kb.pages.changes("guide@2")] == changes
+    assert [run.source for run in await kb.runs.latest("guide@2")] == ["guide"]
+    assert [each.source for each in await kb.schedules.views()] == ["guide"]
+    assert (await kb.sources.view("guide")).next_time is not None
+    (report,) = await kb.runs.refresh(["guide@2"])
     assert (report.state, report.checked, report.new + report.changed) == ("completed", 3, 0)
     plain = await patch(app, f"/sources/{number}", {"version": None})
     assert (plain.told["name"], plain.told["version"]) == ("guide", None)
@@ -84,7 +84,7 @@ async def test_R6_a_name_that_cannot_be_is_refused_and_nothing_changes(
     ):
         answer = await patch(app, f"/sources/{number}", wrong)
         assert (answer.status, answer.told["detail"].split(":")[0]) == (422, field), answer.told
-    assert {source.label for source in await kb.all_sources()} == {"docs", "other"}
+    assert {source.label for source in await kb.sources.all()} == {"docs", "other"}
     assert (await patch(app, "/sources/999", {"name": "x"})).status == 404
 
 
@@ -96,14 +96,14 @@ async def test_R6_C15_a_source_goes_on_at_another_url(
     lay(tiny, {"/new/": ["/new/a"], "/new/a": []})
     moved = await patch(app, f"/sources/{number}", {"url": tiny.at("/new/")})
     assert (moved.status, moved.told["url"], moved.told["id"]) == (200, tiny.at("/new/"), number)
-    assert {page.url for page in await kb.pages("docs")} == {
+    assert {page.url for page in await kb.pages.of_source("docs")} == {
         tiny.at(path) for path in ("/docs/", "/docs/a", "/docs/b")
     }
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.new == 2
     for _ in range(2):  # what does not belong leaves as it does when rules change
-        await kb.refresh(["docs"])
-    assert {page.url for page in await kb.pages("docs")} == {tiny.at("/new/"), tiny.at("/new/a")}
+        await kb.runs.refresh(["docs"])
+    assert {page.url for page in await kb.pages.of_source("docs")} == {tiny.at("/new/"), tiny.at("/new/a")}
 
 
 async def test_R6_the_brake_holds_what_leaves_with_another_url(
@@ -111,14 +111,14 @@ async def test_R6_the_brake_holds_what_leaves_with_another_url(
 ) -> None:
     many = [f"/docs/p{number}" for number in range(40)]
     lay(tiny, {"/docs/": many, **{path: [] for path in many}})
-    await kb.crawl(tiny.at("/docs/"), name="docs")
-    number = (await kb.show("docs")).id
+    await kb.runs.crawl(tiny.at("/docs/"), name="docs")
+    number = (await kb.sources.view("docs")).id
     lay(tiny, {"/new/": []})
     assert (await patch(app, f"/sources/{number}", {"url": tiny.at("/new/")})).status == 200
     for _ in range(3):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "needs_confirmation"
-    assert len(await kb.pages("docs")) == 42
+    assert len(await kb.pages.of_source("docs")) == 42
 
 
 async def test_R6_R5_another_url_is_checked_like_one_that_is_added(
@@ -138,9 +138,9 @@ async def test_R6_R5_another_url_is_checked_like_one_that_is_added(
     ):
         answer = await patch(app, f"/sources/{number}", {"url": wrong})
         assert (answer.status, answer.told["detail"].split(":")[0]) == (422, "url"), (wrong, answer.told)
-    assert (await kb.show("docs")).url == tiny.at("/docs/")
+    assert (await kb.sources.view("docs")).url == tiny.at("/docs/")
     assert (await patch(app, f"/sources/{number}", {**twice, "again": True})).status == 200
-    await kb.queue_refresh(["docs"])
+    await kb.runs.queue_refresh(["docs"])
     busy = await patch(app, f"/sources/{number}", {"url": tiny.at("/docs/")})
     assert (busy.status, bool(busy.told["run"])) == (409, True)
     assert (await patch(app, f"/sources/{number}", {"name": "fine"})).status == 200
@@ -150,11 +150,11 @@ async def test_R6_an_interrupted_run_does_not_go_on_at_another_url(
     kb: KnowledgeBase, tiny: TinySite, app: App
 ) -> None:
     number = await crawled(kb, tiny)
-    (queued,) = await kb.queue_refresh(["docs"])
-    await kb.cancel(queued.run)
+    (queued,) = await kb.runs.queue_refresh(["docs"])
+    await kb.runs.cancel(queued.run)
     lay(tiny, {"/new/": []})
     assert (await patch(app, f"/sources/{number}", {"url": tiny.at("/new/")})).status == 200
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.run != queued.run
 
 
@@ -163,24 +163,24 @@ async def test_S3_R6_the_operators_keys_do_not_follow_a_callers_url(
     kb: KnowledgeBase, tiny: TinySite, app: App
 ) -> None:
     number = await crawled(kb, tiny)
-    assert (await kb.source(number)).is_operators
+    assert (await kb.sources.get(number)).is_operators
     await patch(app, f"/sources/{number}", {"url": tiny.at("/new/")})
-    assert not (await kb.source(number)).is_operators
+    assert not (await kb.sources.get(number)).is_operators
     await patch(app, f"/sources/{number}", {"url": tiny.at("/docs/")})  # which the operator named
-    assert (await kb.source(number)).is_operators
-    source = await kb.source(number)
-    await kb.change_source(source, url=tiny.at("/new/"), by_operator=True)
-    assert (await kb.source(number)).is_operators
+    assert (await kb.sources.get(number)).is_operators
+    source = await kb.sources.get(number)
+    await kb.sources.change(source, url=tiny.at("/new/"), by_operator=True)
+    assert (await kb.sources.get(number)).is_operators
     await crawled(kb, tiny, "other", "/other/")
-    source = await kb.source(number)
+    source = await kb.sources.get(number)
     with pytest.raises(AlreadyKept):
-        await kb.change_source(source, url=tiny.at("/other/"), by_operator=True)
+        await kb.sources.change(source, url=tiny.at("/other/"), by_operator=True)
 
 
 async def test_F158_a_rename_moves_no_access_silently(kb: KnowledgeBase, tiny: TinySite, app: App) -> None:
     docs, other = await crawled(kb, tiny), await crawled(kb, tiny, "other", "/other/")
-    bound = await kb.create_token(Scope.WRITE, sources=["docs"])
-    whole = (await kb.create_token(Scope.WRITE)).token
+    bound = await kb.tokens.create(Scope.WRITE, sources=["docs"])
+    whole = (await kb.tokens.create(Scope.WRITE)).token
     for body in ({"name": "docs/b"}, {"name": "free"}, {"version": "2"}, {"url": tiny.at("/x/")}):
         refused = await patch(app, f"/sources/{docs}", body, bound.token)
         assert refused.status == 403, body
@@ -195,9 +195,9 @@ async def test_F158_a_rename_moves_no_access_silently(kb: KnowledgeBase, tiny: T
     assert (lost.status, len(lost.told["notes"])) == (200, 1)
     assert f"token {bound.id}" in lost.told["notes"][0]
     assert (await ask(app, "GET", f"{API}/sources/{docs}", token=bound.token)).status == 404
-    back, notes = await kb.change_source(await kb.source(docs), name="docs", by_operator=True)
+    back, notes = await kb.sources.change(await kb.sources.get(docs), name="docs", by_operator=True)
     assert (back.name, [f"token {bound.id}" in note for note in notes]) == ("docs", [True])
-    await kb.revoke_token(bound.id)
+    await kb.tokens.revoke(bound.id)
     assert (await patch(app, f"/sources/{other}", {"name": "docs/b"}, whole)).status == 200
 
 
@@ -206,7 +206,7 @@ async def test_R6_C15_keywords_of_a_link_are_set_by_number(
     kb: KnowledgeBase, tiny: TinySite, app: App
 ) -> None:
     await crawled(kb, tiny)
-    link = (await kb.link_list(None, limit=1))[0].id
+    link = (await kb.links.records(None, limit=1))[0].id
     words: dict[str, Any] = {"Budget": 0.5, "contact": 1}
     set_ = await patch(app, f"/links/{link}", {"keywords": words})
     assert (set_.status, set_.told["keywords"]) == (200, {"contact": 1.0, "budget": 0.5})
@@ -223,7 +223,7 @@ async def test_R6_C15_keywords_of_a_link_are_set_by_number(
 
 async def test_R6_scores_are_within_their_range(kb: KnowledgeBase, tiny: TinySite, app: App) -> None:
     await crawled(kb, tiny)
-    link = (await kb.link_list(None, limit=1))[0].id
+    link = (await kb.links.records(None, limit=1))[0].id
     for body, field in (
         ({"score": 2.1}, "score"),
         ({"score": -0.1}, "score"),
@@ -235,7 +235,7 @@ async def test_R6_scores_are_within_their_range(kb: KnowledgeBase, tiny: TinySit
     for words in ({"": 1}, {"a,b": 1}, {"Fee": 1, "fee": 1}, {f"w{n}": 1 for n in range(201)}):
         answer = await patch(app, f"/links/{link}", {"keywords": words})
         assert (answer.status, answer.told["detail"].startswith("keywords")) == (422, True), words
-    assert (await kb.link(link)).score is None
+    assert (await kb.links.get(link)).score is None
 
 
 @EVERY_STORE
@@ -243,8 +243,8 @@ async def test_R6_C15_what_was_deleted_is_not_found(
     kb: KnowledgeBase, tiny: TinySite, app: App, store: Path
 ) -> None:
     number = await crawled(kb, tiny)
-    page = (await kb.pages("docs"))[0].id
-    link = (await kb.link_list(None, limit=1))[0].id
+    page = (await kb.pages.of_source("docs"))[0].id
+    link = (await kb.links.records(None, limit=1))[0].id
     for path in (f"/links/{link}", f"/pages/{page}", f"/sources/{number}"):
         assert (await ask(app, "GET", f"{API}{path}")).status == 200, path
         assert (await ask(app, "DELETE", f"{API}{path}")).status == 204, path

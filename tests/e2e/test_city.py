@@ -36,12 +36,12 @@ async def test_C12_C22_a_city_of_500_pages_is_read_whole_once_and_then_not_at_al
 ) -> None:
     with CitySite() as city:
         async with opened(store, {"crawl.probe": False}) as kb:
-            report = await kb.crawl(city.url, name="docs", rules=RULES)
+            report = await kb.runs.crawl(city.url, name="docs", rules=RULES)
             assert report.state == "completed"
             assert {*city.pages, *city.files} | weeks(city) == set(looks(city))
             assert set(looks(city).values()) == {1}  # C12: what was visited is skipped
             assert report.new == sum(looks(city).values())
-            (again,) = await kb.refresh(["docs"])
+            (again,) = await kb.runs.refresh(["docs"])
         assert counts(again) == {"not_modified": report.new, "refused": 1}
         assert_sound(store)
         assert len(city.pages) == 500
@@ -50,23 +50,25 @@ async def test_C12_C22_a_city_of_500_pages_is_read_whole_once_and_then_not_at_al
 async def test_C12_other_schemes_other_domains_and_what_robots_forbids_are_skipped(
     kb: KnowledgeBase, city: CitySite
 ) -> None:
-    report = await kb.crawl(city.url, name="docs", rules=RULES)
+    report = await kb.runs.crawl(city.url, name="docs", rules=RULES)
     assert FORBIDDEN not in looks(city)
     assert report.refused == 1
-    assert "robots.txt line 2" in (await kb.why(city.at(FORBIDDEN))).summary
-    links = {view.url for view in await kb.links("docs")}
+    assert "robots.txt line 2" in (await kb.pages.explain(city.at(FORBIDDEN))).summary
+    links = {view.url for view in await kb.links.of_source("docs")}
     assert "https://www.state.example/" in links
     assert not {url for url in links if not url.startswith(("http://", "https://"))}
-    assert {view.url for view in await kb.pages("docs") if not view.url.startswith(city.url)} == set()
+    assert {
+        view.url for view in await kb.pages.of_source("docs") if not view.url.startswith(city.url)
+    } == set()
 
 
 async def test_C22_pages_that_only_drupal_settings_name_are_found_with_their_words(
     kb: KnowledgeBase, city: CitySite
 ) -> None:
-    await kb.crawl(city.url, name="docs", rules=RULES)
+    await kb.runs.crawl(city.url, name="docs", rules=RULES)
     assert len(city.hidden) == 15
     assert set(city.hidden) <= set(looks(city))
-    told = {view.url: view.text for view in await kb.links("docs")}
+    told = {view.url: view.text for view in await kb.links.of_source("docs")}
     assert told[city.at("/services/building-permits/")] == "Building permits"
     assert told[city.at("/departments/parks/fees/")] == "Fees of Parks"
     assert await found(kb, "snow removal") >= {city.at("/services/snow-removal/")}
@@ -77,10 +79,10 @@ async def test_C22_hidden_links_can_be_left_alone_and_taken_up_again(
     store: Path, work: type[InProcess], city: CitySite
 ) -> None:
     async with opened(store, {"crawl.hidden_links": False}) as kb:
-        await kb.crawl(city.url, name="docs", rules=RULES)
+        await kb.runs.crawl(city.url, name="docs", rules=RULES)
         assert set(city.hidden).isdisjoint(looks(city))
     async with opened(store) as kb:  # the recipe is another one: pages that say 304 would keep their links
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.new == len(city.hidden)
     assert {city.at(path) for path in city.hidden} <= set(index_of(store))
 
@@ -89,7 +91,7 @@ async def test_C22_hidden_links_can_be_left_alone_and_taken_up_again(
 async def test_C23_parameters_beyond_the_most_are_stripped_and_the_rest_stays(
     kb: KnowledgeBase, city: CitySite, most: int, expected: set[str]
 ) -> None:
-    await kb.crawl(city.url, name="docs", rules={"max_params": most, "max_per_pattern": 1})
+    await kb.runs.crawl(city.url, name="docs", rules={"max_params": most, "max_per_pattern": 1})
     assert weeks(city) == expected
     assert {url.partition("&")[2] for url in weeks(city)} == {""}
 
@@ -100,16 +102,16 @@ async def test_C23_by_default_no_parameter_is_stripped_and_ten_path_components_a
     ten = "/" + "/".join("abcdefghij")
     city.add_to_nav(ten, "Ten")
     city.add_to_nav(f"{ten}/k", "Eleven")
-    await kb.crawl(city.url, name="docs", rules=RULES)
+    await kb.runs.crawl(city.url, name="docs", rules=RULES)
     assert f"{CALENDAR}?page=1&view=list" in weeks(city)
     assert ten in looks(city)
     assert f"{ten}/k" not in looks(city)
     with pytest.raises(UsageError, match="more than max_components 10"):
-        await kb.why(city.at(f"{ten}/k"))
+        await kb.pages.explain(city.at(f"{ten}/k"))
 
 
 async def test_C23_max_depth_ends_the_calendar_that_has_no_end(kb: KnowledgeBase, city: CitySite) -> None:
-    await kb.crawl(city.url, name="docs", rules={"max_depth": 2, "max_params": 1, "max_per_pattern": 0})
+    await kb.runs.crawl(city.url, name="docs", rules={"max_depth": 2, "max_params": 1, "max_per_pattern": 0})
     assert weeks(city) == {CALENDAR, f"{CALENDAR}?page=1"}
     assert "/departments/parks/" in looks(city)
     assert "/departments/parks/contact/" not in looks(city)
@@ -118,11 +120,11 @@ async def test_C23_max_depth_ends_the_calendar_that_has_no_end(kb: KnowledgeBase
 async def test_C9_C17_a_changed_navigation_changes_links_and_no_content(
     kb: KnowledgeBase, city: CitySite, store: Path
 ) -> None:
-    first = await kb.crawl(city.url, name="docs", rules=RULES)
+    first = await kb.runs.crawl(city.url, name="docs", rules=RULES)
     before = index_of(store)
     city.add_to_nav("/elections/", "Elections")
     city.rewrite("/contacts/", "All numbers are new since Monday.")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.new, report.changed, report.state) == (1, 1, "completed")
     after = index_of(store)
     assert set(after) - set(before) == {city.at("/elections/")}

@@ -40,13 +40,13 @@ async def test_F28_a_clock_that_is_set_in_the_middle_of_a_run_disturbs_nothing(
     lay(tiny, star(PAGES - 1))
     clock = SetClock(days)
     async with opened(store, clock=clock) as kb:
-        first = await kb.crawl(tiny.url, name="docs", listener=clock.hear)
+        first = await kb.runs.crawl(tiny.url, name="docs", listener=clock.hear)
         assert (first.state, counts(first)) == ("completed", {"new": PAGES})
         assert first.seconds < 60  # the time it worked, not what the clocks say
         before = index_of(store)
         tiny.fail("/p3", 503, times=1)  # what is tried again within the run comes due too
         clock.days, clock.left = -days, 3
-        (again,) = await kb.refresh(["docs"], listener=clock.hear)
+        (again,) = await kb.runs.refresh(["docs"], listener=clock.hear)
         assert (again.state, again.deleted, again.missing) == ("completed", 0, 0)
         assert again.checked >= PAGES
     assert index_of(store) == before
@@ -58,11 +58,11 @@ async def test_F28_what_was_dated_ten_years_ahead_is_due_when_the_clock_is_right
 ) -> None:
     lay(tiny, star(PAGES - 1))
     async with opened(store, clock=FrozenClock(utc_now() + timedelta(days=3650))) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     async with opened(store) as kb:
-        (due,) = await kb.refresh(["docs"], due=True)
+        (due,) = await kb.runs.refresh(["docs"], due=True)
         assert (due.state, due.not_modified, due.deleted) == ("completed", PAGES, 0)
-        (nothing,) = await kb.refresh(["docs"], due=True)
+        (nothing,) = await kb.runs.refresh(["docs"], due=True)
         assert nothing.checked == 0
     latest = utc_now() + timedelta(days=365)
     waiting = "select max(scheduled_for) < ? from page_crawls where outcome is null"
@@ -80,10 +80,10 @@ async def test_the_seconds_of_a_run_that_went_on_leave_out_the_pause(
             if isinstance(event, Step) and event.name == "commit":
                 kb.stop()
 
-        stopped = await kb.crawl(tiny.url, name="docs", listener=stop)
+        stopped = await kb.runs.crawl(tiny.url, name="docs", listener=stop)
         assert stopped.state == "cancelled"
     clock.advance(hours=3)
     async with opened(store, clock=clock) as kb:
-        done = await kb.crawl(tiny.url, name="docs")
+        done = await kb.runs.crawl(tiny.url, name="docs")
     assert (done.run, done.state) == (stopped.run, "completed")
     assert stopped.seconds < done.seconds < 3600

@@ -17,7 +17,7 @@ WHY = "policy.heartbeat_seconds (25) must be at most half of policy.lease_second
 
 
 async def added(kb: KnowledgeBase, target: str, name: str, **settings: object) -> Source:
-    source, _ = await kb.add(target, name=name, version=None, settings=settings)
+    source, _ = await kb.sources.add(target, name=name, version=None, settings=settings)
     return source
 
 
@@ -35,15 +35,15 @@ async def test_a_setting_that_contradicts_what_the_source_has_is_refused_whereve
     async with opened(tmp_path / "kb.db", WORDS) as kb:
         source = await added(kb, SITE, "docs", **first)
         with pytest.raises(ConfigError, match=why):
-            await kb.change_settings(source, then, [])
+            await kb.sources.change_settings(source, then, [])
         with pytest.raises(ConfigError, match=why):
-            await kb.add(SITE, name="docs", version=None, settings=then)
+            await kb.sources.add(SITE, name="docs", version=None, settings=then)
         with pytest.raises(ConfigError, match=why):
-            await kb.crawl(SITE, name="docs", policy=then)
+            await kb.runs.crawl(SITE, name="docs", policy=then)
         with pytest.raises(ConfigError, match=why):
-            await kb.queue_crawl(SITE, name="docs", policy=then)
-        assert (await kb.show("docs")).policy == first, "nothing was written"
-        assert (await kb.change_settings(source, then, list(first))).policy == then
+            await kb.runs.queue_crawl(SITE, name="docs", policy=then)
+        assert (await kb.sources.view("docs")).policy == first, "nothing was written"
+        assert (await kb.sources.change_settings(source, then, list(first))).policy == then
 
 
 async def test_a_source_that_contradicts_the_settings_of_the_machine_is_told_of_and_the_others_work(
@@ -52,36 +52,38 @@ async def test_a_source_that_contradicts_the_settings_of_the_machine_is_told_of_
     async with opened(tmp_path / "kb.db", WORDS) as kb:
         for target, name in ((SITE, "docs"), (OTHER, "other")):
             await added(kb, target, name, schedule="every 1h")
-        await kb.change_settings((await kb.all_sources())[0], {"heartbeat_seconds": 25}, [])
+        await kb.sources.change_settings((await kb.sources.all())[0], {"heartbeat_seconds": 25}, [])
     told: list[Event] = []
     async with opened(tmp_path / "kb.db", {**WORDS, "policy.lease_seconds": 10}) as kb:
-        views = {view.name: view.trouble for view in await kb.sources()}
+        views = {view.name: view.trouble for view in await kb.sources.views()}
         assert (views["other"], WHY in str(views["docs"])) == (None, True)
-        assert WHY in str((await kb.show("docs")).trouble)
-        assert [bool(each.trouble) for each in (await kb.status()).freshness] == [True, False]
-        glances = await kb.glances(await kb.all_sources())
+        assert WHY in str((await kb.sources.view("docs")).trouble)
+        assert [bool(each.trouble) for each in (await kb.status.get()).freshness] == [True, False]
+        glances = await kb.sources.overviews(await kb.sources.all())
         assert [bool(each.view.trouble) for each in glances] == [True, False]
-        assert [WHY in finding.detail for finding in await kb.doctor() if not finding.ok].count(True) == 1
-        assert [each.source for each in await kb.schedules()] == ["other"]
-        assert (await kb.search('"retry"', context=True)).hits == ()
+        assert [WHY in finding.detail for finding in await kb.status.doctor() if not finding.ok].count(
+            True
+        ) == 1
+        assert [each.source for each in await kb.schedules.views()] == ["other"]
+        assert (await kb.search.search('"retry"', context=True)).hits == ()
         for _ in range(2):
-            assert await kb.keep_schedules(once=True, queues=True, listener=told.append)
-        assert [run.source for run in await kb.run_list(None, below=None, limit=9)] == ["other"]
+            assert await kb.schedules.keep(once=True, queues=True, listener=told.append)
+        assert [run.source for run in await kb.runs.records(None, below=None, limit=9)] == ["other"]
         assert [WHY in each.text for each in told if isinstance(each, Notice)] == [True, True], "once each"
-        assert [run.source for run in await kb.queue_refresh(due=True)] == ["other"]
-        docs = (await kb.all_sources())[0]
+        assert [run.source for run in await kb.runs.queue_refresh(due=True)] == ["other"]
+        docs = (await kb.sources.all())[0]
         with pytest.raises(ConfigError, match="heartbeat"):
-            await kb.schedule_of(docs)
-        await kb.change_settings(docs, {}, ["heartbeat_seconds"])
-        assert {view.trouble for view in await kb.sources()} == {None}
+            await kb.schedules.of_source(docs)
+        await kb.sources.change_settings(docs, {}, ["heartbeat_seconds"])
+        assert {view.trouble for view in await kb.sources.views()} == {None}
 
 
 async def test_an_unknown_address_that_such_a_source_links_to_is_told_of_too(tmp_path: Path) -> None:
     async with opened(tmp_path / "kb.db", WORDS) as kb:
         docs = await added(kb, SITE, "docs", heartbeat_seconds=25)
-        page = await kb.add_page(docs, f"{SITE}a")
-        await kb.add_link(page.id, f"{SITE}b", "b")
+        page = await kb.pages.add(docs, f"{SITE}a")
+        await kb.links.add(page.id, f"{SITE}b", "b")
     async with opened(tmp_path / "kb.db", {**WORDS, "policy.lease_seconds": 10}) as kb:
-        for ask in (kb.open, kb.why):
+        for ask in (kb.pages.open, kb.pages.explain):
             with pytest.raises(UsageError, match=f"b is linked from {SITE}a, but the settings of docs are"):
                 await ask(f"{SITE}b")

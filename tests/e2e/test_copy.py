@@ -51,27 +51,30 @@ async def _filled(store: Path) -> dict[str, Any]:
     (notes / "odd.md").write_text("# Odd\n\nA note with a \0 in it, and ünïcödé, 数据库.\n")
     with TinySite.docs() as site:
         async with opened(store) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             change(site)
-            await kb.refresh(["docs"])
-            await kb.crawl(str(notes), name="notes", version="2")
+            await kb.runs.refresh(["docs"])
+            await kb.runs.crawl(str(notes), name="notes", version="2")
             return await told(kb)
 
 
 async def told(kb: KnowledgeBase) -> dict[str, Any]:
     """What a reader sees, down to the numbers."""
-    found: dict[str, Any] = {"sources": [asdict(each) for each in await kb.sources()]}
+    found: dict[str, Any] = {"sources": [asdict(each) for each in await kb.sources.views()]}
     for label in [f"{each['name']}@{each['version']}".removesuffix("@None") for each in found["sources"]]:
-        pages = await kb.pages(label, ALL_PAGES)
+        pages = await kb.pages.of_source(label, ALL_PAGES)
         found[label] = [asdict(page) for page in pages]
-        found[f"links of {label}"] = [asdict(link) for link in await kb.links(label)]
-        found[f"changes of {label}"] = [asdict(each) for each in await kb.changes(label, limit=1000)]
-        found[f"history of {label}"] = [asdict(each) for page in pages for each in await kb.history(page.url)]
+        found[f"links of {label}"] = [asdict(link) for link in await kb.links.of_source(label)]
+        found[f"changes of {label}"] = [asdict(each) for each in await kb.pages.changes(label, limit=1000)]
+        found[f"history of {label}"] = [
+            asdict(each) for page in pages for each in await kb.pages.history(page.url)
+        ]
     for question in QUESTIONS:
-        hits = (await kb.search(question, mode="text", limit=100)).hits
+        hits = (await kb.search.search(question, mode="text", limit=100)).hits
         found[question] = {hit.url for hit in hits}
         found[f"{question} nearest"] = [
-            (hit.url, round(hit.score, 2)) for hit in (await kb.search(question, mode="vector", limit=5)).hits
+            (hit.url, round(hit.score, 2))
+            for hit in (await kb.search.search(question, mode="vector", limit=5)).hits
         ]
     return found
 
@@ -138,7 +141,7 @@ async def test_a_copy_goes_on_with_new_numbers(
     await copy_store(f"sqlite:///{store}", url)
     with TinySite.docs() as site:
         async with opened(store, {"store.url": url}) as kb:
-            report = await kb.crawl(site.url, name="more")
+            report = await kb.runs.crawl(site.url, name="more")
             assert (report.state, report.new > 20) == ("completed", True)
 
 

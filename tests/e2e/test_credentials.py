@@ -25,13 +25,13 @@ Add = Callable[[KnowledgeBase, str], Awaitable[object]]
 
 async def by_rest(kb: KnowledgeBase, target: str) -> object:
     """What POST /sources and the form of the web do."""
-    source, _ = await kb.add(target, name="docs", version=None, settings={})
-    return await kb.start(source)
+    source, _ = await kb.sources.add(target, name="docs", version=None, settings={})
+    return await kb.runs.start(source)
 
 
 async def by_agent(kb: KnowledgeBase, target: str) -> object:
     """What scrape_docs does."""
-    return await kb.queue_crawl(target, name="docs", on_the_web=True)
+    return await kb.runs.queue_crawl(target, name="docs", on_the_web=True)
 
 
 FROM_AFAR = {"REST": by_rest, "MCP": by_agent}
@@ -39,8 +39,8 @@ FROM_AFAR = {"REST": by_rest, "MCP": by_agent}
 
 async def worked(kb: KnowledgeBase) -> RunReport:
     """The newest run, when the queue is done."""
-    await kb.work(once=True)
-    [run] = await kb.run_list(None, below=None, limit=1)
+    await kb.runs.work(once=True)
+    [run] = await kb.runs.records(None, below=None, limit=1)
     return run
 
 
@@ -83,21 +83,21 @@ async def test_S3_F117_what_callers_add_is_read_without_the_token_for_github(
         report = await worked(kb)
         assert (report.state, report.new) == ("failed", 0)
         assert "access.credentials_for" in str(report.error)
-        previewed = await kb.preview(target)
+        previewed = await kb.sources.preview(target)
         assert (previewed.listed, "access.credentials_for" in str(previewed.trouble)) == (None, True)
         # it becomes the operator's neither because the operator refreshes it, nor because a caller says so
-        assert [run.state for run in await kb.refresh(["docs"])] == ["failed"]
-        assert (await kb.crawl(target, name="docs")).state == "failed"
-        [source] = await kb.all_sources()
+        assert [run.state for run in await kb.runs.refresh(["docs"])] == ["failed"]
+        assert (await kb.runs.crawl(target, name="docs")).state == "failed"
+        [source] = await kb.sources.all()
         with pytest.raises(ConfigError, match="operator_url"):
-            await kb.change_settings(source, {"operator_url": source.url}, [])
+            await kb.sources.change_settings(source, {"operator_url": source.url}, [])
     for allowed in ("github.com", f"{_host(hub)}/other", f"{_host(hub)}/oct", f"{_host(hub)}/octo/other"):
         async with knowing(store, hub, allowed) as kb:
-            assert [run.state for run in await kb.refresh(["docs"])] == ["failed"], allowed
+            assert [run.state for run in await kb.runs.refresh(["docs"])] == ["failed"], allowed
     for allowed in (_host(hub), f"{_host(hub)}/Octo", f"{_host(hub)}/octo/docs"):
         async with knowing(store, hub, allowed) as kb:
-            assert [run.state for run in await kb.refresh(["docs"])] == ["completed"], allowed
-            assert (await kb.preview(target)).listed == 1
+            assert [run.state for run in await kb.runs.refresh(["docs"])] == ["completed"], allowed
+            assert (await kb.sources.preview(target)).listed == 1
 
 
 def _host(hub: GithubServer) -> str:
@@ -108,8 +108,8 @@ async def test_S3_what_the_operator_adds_is_read_with_the_token_whoever_refreshe
     hub: GithubServer, store: Path, work: type[InProcess]
 ) -> None:
     async with knowing(store, hub) as kb:
-        assert (await kb.preview("octo/docs", here=True)).listed == 1
-        assert (await kb.crawl("octo/docs", name="docs")).new == 1
+        assert (await kb.sources.preview("octo/docs", here=True)).listed == 1
+        assert (await kb.runs.crawl("octo/docs", name="docs")).new == 1
         await by_rest(kb, f"{hub.web_url}/octo/docs")
         assert (await worked(kb)).state == "completed"
 
@@ -119,7 +119,7 @@ async def test_S3_a_source_from_before_is_read_without_keys_until_the_operator_n
 ) -> None:
     target = f"{hub.web_url}/octo/docs"
     async with knowing(store, hub) as kb:
-        await kb.queue_crawl(target, name="docs")
+        await kb.runs.queue_crawl(target, name="docs")
     with sqlite3.connect(store) as database:
         database.execute("update sources set operator_url = null")
     database.close()
@@ -128,7 +128,7 @@ async def test_S3_a_source_from_before_is_read_without_keys_until_the_operator_n
         await by_rest(kb, target)
         assert (await worked(kb)).state == "failed"
         assert rows(store, "select operator_url from sources") == [(None,)]
-        assert (await kb.crawl(target, name="docs")).state == "completed"
+        assert (await kb.runs.crawl(target, name="docs")).state == "completed"
 
 
 async def test_S3_a_source_that_has_another_root_now_is_no_longer_what_the_operator_named(
@@ -136,7 +136,7 @@ async def test_S3_a_source_that_has_another_root_now_is_no_longer_what_the_opera
 ) -> None:
     """However it came to have it."""
     async with knowing(store, hub) as kb:
-        await kb.queue_crawl("octo/docs", name="docs")
+        await kb.runs.queue_crawl("octo/docs", name="docs")
     with sqlite3.connect(store) as database:
         database.execute("update sources set operator_url = url || '-before'")
     database.close()
@@ -185,10 +185,10 @@ async def test_S3_F117_git_asks_no_helper_and_reads_no_netrc_for_what_callers_ad
         report = await worked(kb)
         assert (report.state, report.new) == ("failed", 0)
         assert "access.credentials_for" in str(report.error)
-        assert (await kb.preview(target)).listed is None
+        assert (await kb.sources.preview(target)).listed is None
         assert set(server.heard) == {None}
     async with opened(store, git_flags(tmp_path, f"127.0.0.1:{server.port}")) as kb:
-        assert [run.new for run in await kb.refresh(["docs"])] == [1]
+        assert [run.new for run in await kb.runs.refresh(["docs"])] == [1]
     assert LOGIN in server.heard
 
 
@@ -198,9 +198,9 @@ async def test_S3_a_clone_that_was_made_with_keys_serves_nobody_else(
     """A commit needs no question to the server, where a clone has it."""
     pinned = f"{server.at('r.git')}@{repo.git('rev-parse', 'HEAD').strip()}"
     async with opened(store, git_flags(tmp_path)) as kb:
-        assert (await kb.crawl(pinned, name="mine")).new == 1
-        source, _ = await kb.add(pinned, name="theirs", version="1", settings={})
-        await kb.start(source)
+        assert (await kb.runs.crawl(pinned, name="mine")).new == 1
+        source, _ = await kb.sources.add(pinned, name="theirs", version="1", settings={})
+        await kb.runs.start(source)
         report = await worked(kb)
         assert (report.source, report.state, report.new) == ("theirs", "failed", 0)
 
@@ -208,13 +208,13 @@ async def test_S3_a_clone_that_was_made_with_keys_serves_nobody_else(
 async def test_S3_ssh_is_refused_from_callers_unless_the_host_is_allowed(store: Path, tmp_path: Path) -> None:
     target = "git@git.internal:acme/docs.git"
     async with opened(store) as kb:
-        for ask in (kb.preview(target), kb.add(target, name=None, version=None, settings={})):
+        for ask in (kb.sources.preview(target), kb.sources.add(target, name=None, version=None, settings={})):
             with pytest.raises(UsageError, match=r"access\.credentials_for"):
                 await ask
     async with opened(store, {"access.credentials_for": ["git.internal/acme"]}) as kb:
-        assert (await kb.add(target, name="docs", version=None, settings={}))[1]
+        assert (await kb.sources.add(target, name="docs", version=None, settings={}))[1]
     async with opened(store) as kb:  # taken back
-        await kb.queue_refresh(["docs"])
+        await kb.runs.queue_refresh(["docs"])
         report = await worked(kb)
         assert (report.state, "ssh needs a key" in str(report.error)) == ("failed", True)
 

@@ -50,7 +50,7 @@ def busy() -> Iterator[BusySite]:
 async def undisturbed(busy: BusySite, tmp_path: Path, work: type[InProcess]) -> dict[str, Held]:
     """The index that a crawl without trouble gives."""
     async with opened(tmp_path / "undisturbed.db") as kb:
-        await kb.crawl(busy.url, name="docs")
+        await kb.runs.crawl(busy.url, name="docs")
     busy.requests.clear()
     return index_of(tmp_path / "undisturbed.db")
 
@@ -102,7 +102,7 @@ async def ends_as_undisturbed(store: Path, site: BusySite, undisturbed: dict[str
     held = site.hold("/p5")
     async with opened(store) as kb:
         crawl = Crawl(url_of(store))
-        task = asyncio.create_task(kb.crawl(site.url, name="docs", listener=crawl.hear))
+        task = asyncio.create_task(kb.runs.crawl(site.url, name="docs", listener=crawl.hear))
         await held.arrived()
         striking = asyncio.create_task(blow(crawl))
         await asyncio.wait({striking, task}, return_when=asyncio.FIRST_COMPLETED)
@@ -110,7 +110,7 @@ async def ends_as_undisturbed(store: Path, site: BusySite, undisturbed: dict[str
         report = await task
         await striking
         assert (report.state, counts(report)) == ("completed", {"new": PAGES})
-        assert (await kb.status()).in_flight == 0
+        assert (await kb.status.get()).in_flight == 0
     assert index_of(store) == undisturbed
     assert_sound(store)
     assert looks(site) == dict.fromkeys(star(PAGES - 1), 1)

@@ -45,7 +45,7 @@ def program(store: Path) -> Program:
 async def clean_index(site: TinySite, folder: Path) -> object:
     """What a crawl without trouble gives."""
     async with opened(folder / "clean.db") as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     return index_of(folder / "clean.db")
 
 
@@ -133,7 +133,7 @@ async def test_F13_an_answer_that_finds_no_room_fails_in_one_sentence(
     words: tuple[str, ...], store: Path, program: Program
 ) -> None:
     async with opened(store) as kb:
-        assert await kb.sources() == []
+        assert await kb.sources.views() == []
     command = [sys.executable, "-m", "tests.e2e.mortal", *words, "--config", str(program.file)]
     with open("/dev/full", "w") as full:  # noqa: ASYNC230, PTH123
         done = await asyncio.to_thread(
@@ -175,7 +175,7 @@ async def test_F14_a_crawl_waits_for_a_lock_and_loses_nothing(
                     if other.in_transaction:
                         asyncio.get_running_loop().call_later(0.2, other.rollback)
 
-            report = await kb.crawl(tiny.url, name="docs", listener=hear)
+            report = await kb.runs.crawl(tiny.url, name="docs", listener=hear)
         assert len(await found(kb, word("/p3"))) == 1
     assert heard == ["another process keeps the store locked: waiting; Ctrl-C stops", GOING_ON]
     assert (report.state, report.failed, report.new) == ("completed", 0, 21)
@@ -211,13 +211,13 @@ async def test_F11_what_a_run_has_acknowledged_survives_a_power_loss(
                 copies.append((folder / "kb.db", acknowledged.copy()))
 
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs", listener=hear)
+        await kb.runs.crawl(tiny.url, name="docs", listener=hear)
     whole = index_of(store)
     for copy, urls in copies:
         bury_workers(copy)
         async with opened(copy) as kb:
             assert set(urls) <= set(index_of(copy)), "what was acknowledged is there"
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         assert_sound(copy)
         assert index_of(copy) == whole
     assert len(copies) == 3
@@ -232,7 +232,7 @@ async def test_F18_a_restored_backup_catches_up_and_deletes_nothing_but_what_is_
     backup = tmp_path / "backup.db"
     lay(tiny, star(30))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     shutil.copy(store, backup)
     tiny.put("/p1", page("/p1", ["/"], "other words"))
     tiny.put("/", page("/", [*star(30)["/"][:-1], "/fresh"]))
@@ -240,15 +240,15 @@ async def test_F18_a_restored_backup_catches_up_and_deletes_nothing_but_what_is_
     tiny.delete("/p29")
     for _ in range(3):
         async with opened(store) as kb:
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
     newest = index_of(store)
     shutil.copy(backup, store)
     async with opened(store) as kb:
-        [report] = await kb.refresh(["docs"])
+        [report] = await kb.runs.refresh(["docs"])
         assert report.state == "completed"
         assert counts(report) == {"new": 1, "changed": 2, "deleted": 1, "not_modified": 28}
         assert len(await found(kb, word("/p3"))) == 1
-        [again] = await kb.refresh(["docs"])
+        [again] = await kb.runs.refresh(["docs"])
     assert again.run > report.run
     assert counts(again) == {"not_modified": 31}
     assert_sound(store)
@@ -269,13 +269,13 @@ async def test_F18_a_backup_taken_in_the_middle_of_a_run_goes_on(
                 now.backup(then)
 
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs", listener=hear)
+        await kb.runs.crawl(tiny.url, name="docs", listener=hear)
     whole = index_of(store)
     bury_workers(backup)
     shutil.copy(backup, store)
     assert rows(store, "select 1 from page_crawls where locked_by is not null")
     async with opened(store) as kb:
-        [report] = await kb.refresh(["docs"])
+        [report] = await kb.runs.refresh(["docs"])
     assert (report.state, report.deleted) == ("completed", 0)
     assert_sound(store)
     assert index_of(store) == whole

@@ -58,22 +58,23 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
     with GeminiServer() as gemini:
         async with attached(store, gemini) as kb:
             serve(tiny, versions["s1"])
-            first = await kb.crawl(tiny.url, name="docs")
+            first = await kb.runs.crawl(tiny.url, name="docs")
             assert (first.state, counts(first)) == ("completed", {"new": len(versions["s1"]) + 1})
             assert await _sent(kb, gemini) == (first.new, 0)
             for step in manifest["steps"]:
                 serve(tiny, versions[step["to"]])
                 tiny.requests.clear()
                 made = work.calls
-                (report,) = await kb.refresh(["docs"])
+                (report,) = await kb.runs.refresh(["docs"])
                 if report.state == "needs_confirmation":
-                    report = await kb.confirm(report.run)
+                    report = await kb.runs.confirm(report.run)
                 assert report.state == "completed"
                 old, new = versions[step["frm"]], versions[step["to"]]
                 changed = [name for name in step["modified"] if reworded(name, old, new)]
                 assert len(step["modified"]) - len(changed) <= 4
                 listed = {
-                    each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)
+                    each.url: each.kind.value
+                    for each in await kb.pages.changes("docs", run=report.run, limit=999)
                 }
                 assert listed == {
                     tiny.url: "changed",
@@ -99,10 +100,10 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
                 uploads = len(step["added"]) + len(changed) + 1
                 assert await _sent(kb, gemini) == (uploads, len(step["removed"]) + len(changed) + 1)
                 assert texts(gemini) == {url: each.markdown for url, each in index_of(store).items()}
-                (again,) = await kb.refresh(["docs"])
+                (again,) = await kb.runs.refresh(["docs"])
                 assert counts(again) == {"not_modified": len(new) + 1}
     async with opened(tmp_path / "fresh.db") as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     assert index_of(store) == index_of(tmp_path / "fresh.db")
     assert_sound(store)
 
@@ -110,7 +111,7 @@ async def test_P6_P7_four_versions_are_followed_exactly_as_the_manifest_says(
 async def _sent(kb: KnowledgeBase, gemini: GeminiServer) -> tuple[int, int]:
     """What a sync uploads to Gemini File Search, and what it deletes there."""
     gemini.forget()
-    (report,) = await kb.sync()
+    (report,) = await kb.sinks.sync()
     assert report.state == "completed"
     return gemini.kinds["upload.start"], gemini.kinds["documents.delete"]
 

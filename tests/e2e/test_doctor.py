@@ -43,14 +43,14 @@ async def filled(tiny: TinySite, store: Path, work: type[InProcess]) -> Path:
     """A store with a small site."""
     lay(tiny, star(5))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     return store
 
 
 async def examined(store: Path, flags: Mapping[str, object] | None = None) -> dict[str, Finding]:
     """What the doctor finds."""
     kb = await build(settings(store, flags), access=Access.READ)
-    findings = await kb.doctor()
+    findings = await kb.status.doctor()
     await kb.close()
     assert [finding.check for finding in findings] == CHECKS
     assert all(finding.fix for finding in findings if not finding.ok), "what is wrong can be put right"

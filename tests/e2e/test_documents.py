@@ -29,14 +29,14 @@ async def test_documents_are_found_where_they_stand_and_unchanged_ones_cost_noth
     tiny.put("/api", json.dumps(API), media_type="application/json")
     tiny.put("/scan.pdf", one_page(stream(b"0 0 9 9 re f")), media_type=PDF)
     async with opened(store) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.state, counts(report)) == ("completed", {"new": 4, "refused": 1})
         for query, path, title in (("quokka", "/m.pdf", "Manual"), ("wombat", "/l.docx", "Letter")):
-            hit = (await kb.search(query, within=["docs"])).hits[0]
+            hit = (await kb.search.search(query, within=["docs"])).hits[0]
             assert (hit.url, hit.title) == (tiny.at(path), title)
-        hit = (await kb.search("GET /jars/{id}", within=["docs"])).hits[0]
+        hit = (await kb.search.search("GET /jars/{id}", within=["docs"])).hits[0]
         assert (hit.url, hit.title) == (tiny.at("/api"), "Jar API")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.not_modified == 4
     told = rows(store, "select error_message from page_crawls where error_message is not null limit 1")
     assert told == [("200, but not read: a PDF without text: its pages are pictures or empty",)]

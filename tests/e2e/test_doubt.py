@@ -72,37 +72,39 @@ def site() -> Iterator[HostileSite]:
 async def test_F40_F52_a_wall_for_every_address_loses_nothing_however_often_it_is_seen(
     kb: KnowledgeBase, site: HostileSite, store: Path, script: Script
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say_everywhere(script)
     for _ in range(4):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.state in ("failed", "needs_confirmation")
         assert (report.changed, report.deleted, report.moved) == (0, 0, 0)
     assert {url: held for url, held in index_of(store).items() if "login" not in url} == before
-    assert (await kb.search(word("/p3"))).hits
+    assert (await kb.search.search(word("/p3"))).hits
     site.behave()
-    reports = await kb.refresh(["docs"]) + await kb.refresh(["docs"])
+    reports = await kb.runs.refresh(["docs"]) + await kb.runs.refresh(["docs"])
     assert reports[-1].state == "completed"
     assert index_of(store) == before
-    assert (await kb.show("docs")).doubtful == 0
+    assert (await kb.sources.view("docs")).doubtful == 0
 
 
 async def test_F40_a_wall_that_knows_its_pages_is_told_by_its_neighbours(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Unknown addresses still say 404, and the wall says nothing that walls usually say."""
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     for path in [*star(5)["/"], "/"]:
         site.put(path, page("Maintenance", text="The harbour master is having lunch and will be back."))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.doubtful) == ("failed", 0, 6)
     assert index_of(store) == before
-    why = await kb.why(site.at("/p1"))
+    why = await kb.pages.explain(site.at("/p1"))
     assert "other addresses show the same" in why.summary
     assert why.page.doubt is not None
-    assert [view.url for view in await kb.pages("docs", PageFilter(doubtful=True))][:1] == [site.url]
+    assert [view.url for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))][:1] == [
+        site.url
+    ]
 
 
 async def test_F40_pages_that_were_alike_before_may_change_together(
@@ -111,10 +113,10 @@ async def test_F40_pages_that_were_alike_before_may_change_together(
     """One page under several addresses is written anew: no wall, because they were one before."""
     for path in ("/p1", "/p2", "/p3", "/p4"):
         site.put(path, page("Tabs", ["/"], TEXTS[1]))
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     for path in ("/p1", "/p2", "/p3", "/p4"):
         site.put(path, page("Tabs", ["/"], TEXTS[2]))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.doubtful) == ("completed", 4, 0)
 
 
@@ -123,12 +125,12 @@ async def test_F39_a_start_page_that_stands_in_for_missing_ones_may_be_written_a
 ) -> None:
     """Sites of one script and many hosts answer every unknown address with their start page."""
     site.say_unknown(lambda asked, own: site.find("/", site.url))
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.put(
         "/",
         page("/", star(5)["/"], "Cranes, sheds and rails: all that belongs to a quay, told from the sea."),
     )
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.doubtful) == ("completed", 1, 0)
 
 
@@ -137,13 +139,13 @@ async def test_F40_pages_of_numbers_are_not_lost_to_a_wall(
 ) -> None:
     for number, path in enumerate(star(5)["/"]):
         site.put(path, page("2", (), f"{number} 17 23 42 1.5 99 {number}{number}"))
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say_everywhere(wall("login"), but=["/"])
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.changed, report.doubtful) == (0, 5)
     site.behave()
-    (healed,) = await kb.refresh(["docs"])
+    (healed,) = await kb.runs.refresh(["docs"])
     assert healed.state == "completed"
     assert index_of(store) == before
 
@@ -151,11 +153,11 @@ async def test_F40_pages_of_numbers_are_not_lost_to_a_wall(
 async def test_P4_F41_many_pages_that_want_a_login_stop_all_deletions(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     for path in ("/p0", "/p1", "/p2"):
         site.say(path, status(403))
     site.delete("/p4")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.deleted, report.refused) == ("partial", 0, 3)
     assert "3 of 6 known pages refuse us now" in (report.error or "")
     assert len(index_of(store)) == 6
@@ -165,14 +167,14 @@ async def test_P4_F52_links_survive_a_move_that_was_held_and_an_outage_after_it(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """All pages move to the login, then the root is gone, then all is well: nothing is lost for good."""
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say_everywhere(to_login(301))
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     site.say_everywhere(status(404))
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     site.behave()
-    reports = [each for _ in range(4) for each in await kb.refresh(["docs"])]
+    reports = [each for _ in range(4) for each in await kb.runs.refresh(["docs"])]
     assert reports[-1].state == "completed"
     assert index_of(store) == before
 
@@ -181,7 +183,7 @@ async def test_F40_nothing_is_judged_while_the_rest_of_the_site_rests(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Two pages show a wall, the others ask to come back later and show it then."""
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
 
     def lunch(asked: Asked, own: Answer) -> Answer:
@@ -191,7 +193,7 @@ async def test_F40_nothing_is_judged_while_the_rest_of_the_site_rests(
         site.say(path, lunch)
     for path in ("/p2", "/p3", "/p4"):
         site.say(path, in_turn(lunch, busy(429, "1")))  # the crawl was the first visit
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.changed, report.doubtful) == (0, 5)
     assert index_of(store) == before
 
@@ -200,40 +202,40 @@ async def test_F40_a_wall_that_creeps_from_page_to_page_over_many_runs_is_stoppe
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     """Two pages are believed to be written anew; the third that says the same is not."""
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     changed = []
     for number, path in enumerate(star(5)["/"]):
         said = f"The harbour master is having lunch and will be back some day; request {number}a for {path}."
         site.put(path, page("Lunch", text=said))
-        changed += [report.changed for report in await kb.refresh(["docs"])]
+        changed += [report.changed for report in await kb.runs.refresh(["docs"])]
     assert changed == [1, 1, 0, 0, 0]
     assert sum("Lunch" in held.title for held in index_of(store).values()) == 2
 
 
 async def test_trust_takes_what_is_there(kb: KnowledgeBase, site: HostileSite, store: Path) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     for path in star(5)["/"]:
         site.put(path, page("Closed", text="This part of the documentation is closed for good, thank you."))
-    (held,) = await kb.refresh(["docs"])
+    (held,) = await kb.runs.refresh(["docs"])
     assert (held.changed, held.doubtful) == (0, 5)
     assert any("--trust" in note for note in held.notes)
-    (taken,) = await kb.refresh(["docs"], trust=True)
+    (taken,) = await kb.runs.refresh(["docs"], trust=True)
     assert (taken.state, taken.changed, taken.doubtful) == ("completed", 5, 0)
-    assert (await kb.status()).doubtful == 0
+    assert (await kb.status.get()).doubtful == 0
     assert "closed for good" in (index_of(store)[site.at("/p1")].markdown or "")
 
 
 async def test_F40_one_page_that_is_written_anew_is_asked_for_once_and_believed(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.requests.clear()
     site.put("/p1", page("Ferries", text="Boats that carry people and cars over short distances of water."))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.doubtful) == ("completed", 1, 0)
     assert "Boats that carry" in (index_of(store)[site.at("/p1")].markdown or "")
     assert site.requests.count("/p1") == 1
-    assert (await kb.why(site.at("/p1"))).page.doubt is None
+    assert (await kb.pages.explain(site.at("/p1"))).page.doubt is None
 
 
 async def test_F39_soft_404_is_found_by_one_probe_and_kept_out_of_a_first_crawl(
@@ -241,11 +243,11 @@ async def test_F39_soft_404_is_found_by_one_probe_and_kept_out_of_a_first_crawl(
 ) -> None:
     site.say_unknown(soft_404())
     site.put("/p0", page("/p0", ["/nowhere", "/neither"]))
-    report = await kb.crawl(site.url, name="docs")
+    report = await kb.runs.crawl(site.url, name="docs")
     assert (report.state, report.new, report.doubtful) == ("completed", 6, 2)
     assert len(site.requests.probes) == 1
     assert not [url for url in index_of(store) if "nowhere" in url]
-    why = await kb.why(site.at("/nowhere"))
+    why = await kb.pages.explain(site.at("/nowhere"))
     assert why.status is PageStatus.ERROR
     assert "do not exist" in why.summary
 
@@ -254,11 +256,11 @@ async def test_F39_a_page_that_turns_into_the_soft_404_keeps_its_content(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     site.say_unknown(soft_404())
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.delete("/p2")
     for _ in range(3):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.changed, report.doubtful, report.deleted) == (0, 1, 0)
     assert index_of(store) == before
 
@@ -266,15 +268,15 @@ async def test_F39_a_page_that_turns_into_the_soft_404_keeps_its_content(
 async def test_F39_a_refresh_in_which_nothing_is_read_asks_no_probe(
     kb: KnowledgeBase, site: HostileSite
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.not_modified, len(site.requests.probes)) == (6, 0)
 
 
 async def test_the_probe_can_be_switched_off(store: Path, site: HostileSite, work: type[InProcess]) -> None:
     async with opened(store, {"crawl.probe": False}) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     assert not site.requests.probes
 
 
@@ -282,18 +284,18 @@ async def test_the_probe_can_be_switched_off(store: Path, site: HostileSite, wor
 async def test_F42_one_emptied_page_is_kept_then_believed_and_flagged_in_the_second_run(
     kb: KnowledgeBase, site: HostileSite, store: Path, kind: str
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say("/p1", emptied(kind))  # type: ignore[arg-type]
-    (first,) = await kb.refresh(["docs"])
+    (first,) = await kb.runs.refresh(["docs"])
     assert (first.state, first.changed, first.doubtful) == ("completed", 0, 1)
     assert index_of(store) == before
-    assert "empty" in (await kb.why(site.at("/p1"))).summary
-    (second,) = await kb.refresh(["docs"])
+    assert "empty" in (await kb.pages.explain(site.at("/p1"))).summary
+    (second,) = await kb.runs.refresh(["docs"])
     assert (second.state, second.changed, second.flagged) == ("completed", 1, 1)
     assert index_of(store)[site.at("/p1")].markdown == ""
     site.restore("/p1")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert index_of(store) == before
 
 
@@ -301,16 +303,16 @@ async def test_F43_a_page_that_shrinks_is_taken_and_flagged_and_its_text_is_kept
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
     site.put("/p1", page("/p1", text=LONG))
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.say("/p1", shrunken(0.02))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed, report.flagged) == ("completed", 1, 1)
-    why = await kb.why(site.at("/p1"))
+    why = await kb.pages.explain(site.at("/p1"))
     assert "shrank from" in (why.page.doubt or "")
     assert "writes down which ship" in (why.former or "")
     assert any("lost nearly all" in note for note in report.notes)
-    await kb.refresh(["docs"])
-    after = await kb.why(site.at("/p1"))
+    await kb.runs.refresh(["docs"])
+    after = await kb.pages.explain(site.at("/p1"))
     assert (after.page.doubt, after.former) == (why.page.doubt, why.former)
 
 
@@ -320,12 +322,12 @@ async def test_F45_a_304_for_ever_is_seen_through_after_a_month(
     clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
     site.say("/p1", always_304())
     async with opened(store, clock=clock) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         site.put("/p1", page("/p1", ["/"], f"{TEXTS[1]} And of something new."))
-        (early,) = await kb.refresh(["docs"])
+        (early,) = await kb.runs.refresh(["docs"])
         assert (early.changed, early.not_modified) == (0, 6)
         clock.advance(days=40)
-        (late,) = await kb.refresh(["docs"])
+        (late,) = await kb.runs.refresh(["docs"])
         assert (late.state, late.changed) == ("completed", 1)
     assert "something new" in (index_of(store)[site.at("/p1")].markdown or "")
 
@@ -350,24 +352,24 @@ async def test_F27_a_poison_page_is_quarantined_after_three_crashes_and_the_rest
     Fragile.crashes = 0
     monkeypatch.setattr("afresh.app.Offload", Fragile)
     async with opened(store) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         before = index_of(store)
         site.put("/p1", page("/p1", text="poison"))
         site.put("/new", page("/new", text="poison"))
         site.put("/p0", page("/p0", ["/", "/new"]))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (Fragile.crashes, report.changed, report.doubtful) == (6, 1, 2)
         assert index_of(store)[site.at("/p1")] == before[site.at("/p1")]
         for path, status in (("/p1", PageStatus.ACTIVE), ("/new", PageStatus.ERROR)):
-            why = await kb.why(site.at(path))
+            why = await kb.pages.explain(site.at(path))
             assert (why.status, why.page.doubt) == (status, "reading it crashed the parser 3 times")
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert Fragile.crashes == 6
-        assert "not read again" in (await kb.why(site.at("/p1"))).summary
+        assert "not read again" in (await kb.pages.explain(site.at("/p1"))).summary
         site.put("/p1", page("/p1", text="a cure"))
-        (cured,) = await kb.refresh(["docs"])
+        (cured,) = await kb.runs.refresh(["docs"])
         assert (cured.state, cured.changed) == ("completed", 1)
-        assert (await kb.why(site.at("/p1"))).page.doubt is None
+        assert (await kb.pages.explain(site.at("/p1"))).page.doubt is None
 
 
 class Endless(InProcess):
@@ -390,12 +392,12 @@ async def test_F27_F63_a_page_that_takes_too_long_costs_one_deadline_a_run(
     monkeypatch.setattr(Endless, "kills", 0)
     monkeypatch.setattr("afresh.app.Offload", Endless)
     async with opened(store) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         site.put("/p1", page("/p1", text="endless"))
         for kills in (1, 2, 3, 3):
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             assert Endless.kills == kills
-        assert (await kb.why(site.at("/p1"))).page.doubt == "reading it crashed the parser 3 times"
+        assert (await kb.pages.explain(site.at("/p1"))).page.doubt == "reading it crashed the parser 3 times"
 
 
 async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(
@@ -408,11 +410,11 @@ async def test_a_parser_that_cannot_start_is_a_failure_and_no_refusal(
             raise ParserMissing("the parser process does not start: too many open files")
 
     async with opened(store) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.put("/p1", page("/p1", text="other words"))
     monkeypatch.setattr("afresh.app.Offload", Unstarted)
     async with opened(store) as kb:
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.failed, report.refused) == ("partial", 1, 0)
     assert index_of(store) == before

@@ -19,18 +19,18 @@ async def test_E20_a_budget_shares_what_is_due_among_runs_and_the_root_shows_tha
     lay(tiny, star(6))
     clock = FrozenClock()
     async with opened(store, {"policy.budget_per_run": 2}, clock=clock) as kb:
-        assert counts(await kb.crawl(tiny.url, name="docs")) == {"new": 7}, "a crawl reads everything"
+        assert counts(await kb.runs.crawl(tiny.url, name="docs")) == {"new": 7}, "a crawl reads everything"
         clock.advance(2 * DAY)
-        assert ((await kb.plan("docs")).due, (await kb.plan("docs")).budget) == (7, 2)
+        assert ((await kb.sources.plan("docs")).due, (await kb.sources.plan("docs")).budget) == (7, 2)
         seen: list[str] = []
         for left in (5, 3, 1):
             tiny.requests.clear()
-            (report,) = await kb.refresh(due=True)
-            assert (report.state, (await kb.plan("docs")).due) == ("completed", left)
+            (report,) = await kb.runs.refresh(due=True)
+            assert (report.state, (await kb.sources.plan("docs")).due) == ("completed", left)
             assert len(set(looks(tiny)) - {"/"}) <= 2
             seen += set(looks(tiny)) - {"/"}
-        await kb.refresh(due=True)
-        assert (await kb.plan("docs")).due == 0
+        await kb.runs.refresh(due=True)
+        assert (await kb.sources.plan("docs")).due == 0
         assert len(seen) == len(set(seen)), "nobody is asked twice while others wait"
 
 
@@ -40,10 +40,10 @@ async def test_E20_a_flag_takes_the_place_of_the_budget_in_the_settings(
     lay(tiny, star(6))
     clock = FrozenClock()
     async with opened(store, {"policy.budget_per_run": 1}, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         clock.advance(2 * DAY)
-        await kb.refresh(due=True, budget=5)
-        assert (await kb.plan("docs")).due == 2
+        await kb.runs.refresh(due=True, budget=5)
+        assert (await kb.sources.plan("docs")).due == 2
 
 
 async def test_E20_new_pages_count_against_the_budget_and_are_found_in_the_end(
@@ -52,13 +52,13 @@ async def test_E20_new_pages_count_against_the_budget_and_are_found_in_the_end(
     lay(tiny, star(1))
     clock = FrozenClock()
     async with opened(store, {"policy.budget_per_run": 2}, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         lay(tiny, star(5))
         clock.advance(2 * DAY)
         news = []
         for _ in range(4):
             tiny.requests.clear()
-            (report,) = await kb.refresh(due=True)
+            (report,) = await kb.runs.refresh(due=True)
             news.append(report.new)
             assert len(set(looks(tiny)) - {"/"}) <= 2
             clock.advance(60)
@@ -75,19 +75,19 @@ async def test_E25_a_page_that_fails_for_long_is_asked_again_at_the_greatest_age
     slow = {"policy.backoff_base_seconds": DAY, "policy.backoff_max_seconds": 300 * DAY}
     flags = {**slow, "policy.retries": 0, "policy.recheck_seconds": 300 * DAY}
     async with opened(store, flags, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         tiny.fail("/p3", 503)
         for _ in range(4):
             clock.advance(HOUR)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         tiny.restore("/p3")
         clock.advance(5 * DAY)
-        await kb.refresh(due=True)
-        assert (await kb.plan("docs")).due == 0, "its pause of eight days is not over"
+        await kb.runs.refresh(due=True)
+        assert (await kb.sources.plan("docs")).due == 0, "its pause of eight days is not over"
     async with opened(store, {**flags, "policy.max_age_seconds": 5 * DAY + HOUR}, clock=clock) as kb:
-        assert (await kb.plan("docs")).due == 1
+        assert (await kb.sources.plan("docs")).due == 1
         tiny.requests.clear()
-        (report,) = await kb.refresh(due=True)
+        (report,) = await kb.runs.refresh(due=True)
         assert report.state == "completed"
         assert set(looks(tiny)) == {"/", "/p3"}
-        assert (await kb.plan("docs")).due == 0
+        assert (await kb.sources.plan("docs")).due == 0

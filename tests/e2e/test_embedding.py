@@ -68,14 +68,14 @@ async def test_G13_F93_an_embedder_in_trouble_keeps_old_content_and_validators_a
     due, told = TROUBLES[name]
     lay(tiny, star(4))
     async with opened(store, flags) as kb:
-        first = await kb.crawl(tiny.url, name="docs")
+        first = await kb.runs.crawl(tiny.url, name="docs")
         assert (first.state, first.chunks_embedded, first.chunks_reused) == ("completed", 5, 0)
         before, index = etags(store), index_of(store)
         for path in ("/p1", "/p2"):
             tiny.put(path, page(path, ["/"], f"Quite other words: n{word(path)}."))
         server.script = [due] * FOREVER
         tiny.requests.clear()
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, counts(report)) == ("partial", {"not_modified": 3, "failed": 2})
         assert "2 pages could not be embedded and will be tried again" in (report.error or "")
         assert "127.0.0.1" in (report.error or "") or "openai/told" in (report.error or "")
@@ -87,7 +87,7 @@ async def test_G13_F93_an_embedder_in_trouble_keeps_old_content_and_validators_a
         assert_sound(store)
         server.script = []
         tiny.requests.clear()
-        (healed,) = await kb.refresh(["docs"])
+        (healed,) = await kb.runs.refresh(["docs"])
         assert (healed.state, counts(healed)) == ("completed", {"not_modified": 3, "changed": 2})
         assert healed.chunks_embedded == 2
         assert tiny.requests.count("/p1", status=200) == 1
@@ -127,7 +127,7 @@ async def test_F93_429_and_413_that_pass_are_waited_for_and_split_within_the_run
     server.most_texts = 1
     server.script = [Status(429, {"retry_after": "0"}), Status(503)]
     async with opened(store, flags) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, report.chunks_embedded) == ("completed", 9)
     assert_sound(store)
 
@@ -138,13 +138,13 @@ async def test_F93_one_bad_text_fails_only_its_page(
     lay(tiny, star(12))
     server.dislikes = word("/p7")
     async with opened(store, flags) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.state, counts(report)) == ("partial", {"new": 12, "failed": 1})
         assert "1 page could not be embedded" in (report.error or "")
         assert set(index_of(store)) == {tiny.at(path) for path in tiny.paths if path != "/p7"}
         assert_sound(store)
         server.dislikes = "\0"
-        (healed,) = await kb.refresh(["docs"])
+        (healed,) = await kb.runs.refresh(["docs"])
         assert (healed.state, healed.new, healed.chunks_embedded) == ("completed", 1, 1)
 
 
@@ -153,12 +153,12 @@ async def test_F93_a_budget_leaves_the_rest_to_the_next_runs_and_no_text_is_sent
 ) -> None:
     lay(tiny, star(10))
     async with opened(store, flags_for(server, budget_per_run=4)) as kb:
-        reports = [await kb.crawl(tiny.url, name="docs")]
+        reports = [await kb.runs.crawl(tiny.url, name="docs")]
         while reports[-1].state == "partial" and len(reports) < 10:
             assert "embedding.budget_per_run" in (reports[-1].error or "")
             assert_sound(store)
             tiny.requests.clear()
-            reports += await kb.refresh(["docs"])
+            reports += await kb.runs.refresh(["docs"])
             assert max(looks(tiny).values()) == 1
     assert [(each.state, each.chunks_embedded) for each in reports] == [
         ("partial", 4),
@@ -175,18 +175,18 @@ async def test_P12_F93_a_run_that_is_stopped_while_the_embedder_hangs_goes_on_wi
     monkeypatch.setattr("afresh.engine.worker.GRACE", 0.1)
     lay(tiny, star(3))
     async with opened(store, flags_for(server)) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         tiny.put("/p1", page("/p1", ["/"], "Quite other words."))
         tiny.put("/p2", page("/p2", ["/"], "And other words here."))
         server.script = [Trouble.HANG]
-        asked, run = len(server.asked), asyncio.create_task(kb.refresh(["docs"]))
+        asked, run = len(server.asked), asyncio.create_task(kb.runs.refresh(["docs"]))
         while len(server.asked) == asked:  # noqa: ASYNC110 - the server has a thread of its own
             await asyncio.sleep(0.01)
         kb.stop()
         (report,) = await run
         assert report.state == "cancelled"
     async with opened(store, flags_for(server)) as kb:
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.changed) == ("completed", 2)
     assert_sound(store)
 
@@ -220,7 +220,7 @@ async def test_F14_F93_a_store_that_is_locked_while_vectors_are_kept_is_waited_f
 
     monkeypatch.setattr(server, "_too_large", locking)
     async with opened(store, flags) as kb:
-        report = await kb.crawl(tiny.url, name="docs", listener=hear)
+        report = await kb.runs.crawl(tiny.url, name="docs", listener=hear)
     assert retry.BUSY in heard
     assert (report.state, report.chunks_embedded) == ("completed", 3)
 
@@ -250,11 +250,11 @@ async def test_F46_another_etag_for_the_same_content_embeds_nothing(
 ) -> None:
     lay(tiny, star(3))
     async with opened(store, flags) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         asked = len(server.asked)
         for path in tiny.paths:
             tiny.put(path, tiny.read(path).replace("<body>", "<body data-build=2>"))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert counts(report) == {"unchanged": 4}
         assert (report.chunks_embedded, len(server.asked)) == (0, asked)
 
@@ -264,12 +264,12 @@ async def test_F36_a_page_that_is_deleted_and_found_again_reuses_its_vectors(
 ) -> None:
     lay(tiny, star(3))
     async with opened(store, flags) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         tiny.delete("/p1")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.deleted == 1
         tiny.restore("/p1")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.new, report.chunks_embedded, report.chunks_reused) == (1, 0, 1)
     assert set(paid(server).values()) == {1}
     assert_sound(store)
@@ -281,20 +281,20 @@ async def test_P7_pages_that_move_to_another_prefix_embed_nothing_whether_by_301
     tiny.put("/", article(["/old/"], "the way in"))
     shelve(tiny, "/old")
     async with opened(store, flags) as kb:
-        first = await kb.crawl(tiny.url, name="docs")
+        first = await kb.runs.crawl(tiny.url, name="docs")
         assert (first.new, first.chunks_embedded) == (14, 14)
         shelve(tiny, "/new/place")
         for path in [each for each in tiny.paths if each.startswith("/old/")]:
             tiny.move(path, path.replace("/old/", "/new/place/"))
         tiny.put("/", article(["/new/place/"], "the way in"))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.new, report.changed, report.chunks_embedded) == (0, 1, 0)
         if report.state == "needs_confirmation":
-            report = await kb.confirm(report.run)
+            report = await kb.runs.confirm(report.run)
         assert report.moved == 13
         assert {url.removeprefix(tiny.url).split("/")[0] for url in index_of(store)} == {"", "new"}
         assert all("/old/" not in text for held in index_of(store).values() for text in held.chunks)
-        again = await kb.crawl(tiny.at("/new/place/"), name="again")
+        again = await kb.runs.crawl(tiny.at("/new/place/"), name="again")
         assert (again.new, again.chunks_embedded, again.chunks_reused) == (13, 0, 13)
     assert set(paid(server).values()) == {1}
     assert_sound(store)
@@ -307,8 +307,8 @@ async def test_P7_two_versions_of_the_same_documentation_share_their_vectors(
     shelve(tiny, "/v2")
     tiny.put("/v2/a3", article(["/v2/"], "something new"))
     async with opened(store, flags) as kb:
-        await kb.crawl(tiny.at("/v1/"), name="docs", version="1")
-        second = await kb.crawl(tiny.at("/v2/"), name="docs", version="2")
+        await kb.runs.crawl(tiny.at("/v1/"), name="docs", version="1")
+        second = await kb.runs.crawl(tiny.at("/v2/"), name="docs", version="2")
     assert (second.new, second.chunks_embedded, second.chunks_reused) == (13, 1, 12)
     assert_sound(store)
 
@@ -316,21 +316,21 @@ async def test_P7_two_versions_of_the_same_documentation_share_their_vectors(
 async def test_P7_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_chunks_a_page(
     kb: KnowledgeBase, site: TinySite, store: Path
 ) -> None:
-    first = await kb.crawl(site.url, name="docs")
+    first = await kb.runs.crawl(site.url, name="docs")
     edited = [path for path in site.paths if path.count("/") == 3 and "private" not in path][:10]
     assert len(edited) == 10
     for path in edited:
         text = site.read(path)
         middle = text.index("</p>", text.index("<main") + len(text[text.index("<main") :]) // 2)
         site.put(path, f"{text[:middle]} This was added to one paragraph of {path}.{text[middle:]}")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.changed) == ("completed", 10)
     assert 10 <= report.chunks_embedded <= 20
     assert (
         first.chunks_embedded
         == rows(store, "select count(distinct text_hash) from vectors")[0][0] - report.chunks_embedded
     )
-    (again,) = await kb.refresh(["docs"])
+    (again,) = await kb.runs.refresh(["docs"])
     assert (again.chunks_embedded, again.chunks_reused) == (0, 0)
     assert_sound(store)
 
@@ -344,20 +344,20 @@ async def test_a_store_without_vectors_answers_by_words_and_reindex_completes_it
     monkeypatch.setattr("afresh.modelling.Offload", InProcess)
     lay(tiny, star(5))
     async with opened(store, {"embedding.provider": "none"}) as kb:
-        first = await kb.crawl(tiny.url, name="docs")
+        first = await kb.runs.crawl(tiny.url, name="docs")
         assert (first.state, first.chunks_embedded, first.chunks_reused) == ("completed", 0, 0)
         assert rows(store, "select count(*) from vectors") == [(0,)]
     async with opened(store) as kb:
         tiny.put("/p1", page("/p1", ["/"], "Quite other words."))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.changed) == ("completed", 1)
-        answer = await kb.search("quite other words", within=["docs"])
+        answer = await kb.search.search("quite other words", within=["docs"])
         assert answer.hits[0].url == tiny.at("/p1")
         assert_sound(store)
-        (made,) = await kb.reindex()
+        (made,) = await kb.search.reindex()
         assert (made.state, made.left) == ("completed", 0)
         assert made.serving == made.model
         assert rows(store, "select count(*) from models where serving = 1") == [(1,)]
-        answer = await kb.search("quite other words", within=["docs"], mode="vector")
+        answer = await kb.search.search("quite other words", within=["docs"], mode="vector")
         assert answer.hits[0].url == tiny.at("/p1")
     assert_sound(store)

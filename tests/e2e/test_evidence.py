@@ -17,18 +17,18 @@ from afresh.testing import TinySite
 async def test_why_tells_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(5))
     tiny.robots("User-agent: *\n\nDisallow: /p4\n")
-    await kb.crawl(tiny.url, name="docs")
-    assert (await kb.why(tiny.at("/p0"))).summary == "200, first content"
-    etag = {view.url: view.etag for view in await kb.pages("docs")}[tiny.at("/p0")]
+    await kb.runs.crawl(tiny.url, name="docs")
+    assert (await kb.pages.explain(tiny.at("/p0"))).summary == "200, first content"
+    etag = {view.url: view.etag for view in await kb.pages.of_source("docs")}[tiny.at("/p0")]
     tiny.edit("/p1", add_paragraph="changed")
     tiny.delete("/p2")
-    await kb.refresh(["docs"])
-    said = {path: (await kb.why(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
+    await kb.runs.refresh(["docs"])
+    said = {path: (await kb.pages.explain(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
     assert said["/p0"] == f"304 by ETag {etag}"
     assert said["/p1"].startswith("200, content hash changed from ")
     assert said["/p2"] == "404"
     assert said["/p4"].startswith("not fetched: robots.txt line 3")
-    why = await kb.why(tiny.at("/p1"), within="docs")
+    why = await kb.pages.explain(tiny.at("/p1"), within="docs")
     assert (why.linked_from, why.attempts) == ((tiny.url,), 2)
     assert why.next_look is not None
     assert why.page.checked_at is not None
@@ -37,57 +37,57 @@ async def test_why_tells_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, ti
 
 async def test_why_knows_what_was_never_looked_at(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(2))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     with pytest.raises(UsageError, match="not on record"):
-        await kb.why(tiny.at("/never"))
+        await kb.pages.explain(tiny.at("/never"))
 
 
 async def test_changes_tell_new_changed_deleted_with_a_diff(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(3))
-    first = await kb.crawl(tiny.url, name="docs")
+    first = await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/p0", page("/p0", ["/"], "The old sentence went, a new one came."))
     tiny.delete("/p1")
     tiny.put("/p2", page("/p2", ["/", "/p9"]))
     tiny.put("/p9", page("/p9"))
-    (second,) = await kb.refresh(["docs"])
-    assert {each.kind for each in await kb.changes("docs", run=first.run)} == {ChangeKind.NEW}
-    seen = {each.url: each for each in await kb.changes("docs", run=second.run)}
+    (second,) = await kb.runs.refresh(["docs"])
+    assert {each.kind for each in await kb.pages.changes("docs", run=first.run)} == {ChangeKind.NEW}
+    seen = {each.url: each for each in await kb.pages.changes("docs", run=second.run)}
     kinds = {url.removeprefix(tiny.url): each.kind.value for url, each in seen.items()}
     assert kinds == {"p0": "changed", "p1": "deleted", "p2": "changed", "p9": "new"}
     diff = seen[tiny.at("/p0")].diff or ""
     assert "+The old sentence went, a new one came." in diff
     assert "-This page speaks of wxp0 and of little else." in diff
     assert seen[tiny.at("/p0")].old_hash != seen[tiny.at("/p0")].new_hash
-    assert [each.run for each in await kb.changes(limit=2)] == [second.run] * 2
-    assert len(await kb.changes()) == 4 + 4
+    assert [each.run for each in await kb.pages.changes(limit=2)] == [second.run] * 2
+    assert len(await kb.pages.changes()) == 4 + 4
 
 
 async def test_B3_B4_B13_every_attempt_is_a_row_and_can_be_listed(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, star(2))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.fail("/p0", 503)
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     tiny.restore("/p0")
-    await kb.refresh(["docs"])
-    history = await kb.history(tiny.at("/p0"), within="docs")
+    await kb.runs.refresh(["docs"])
+    history = await kb.pages.history(tiny.at("/p0"), within="docs")
     ended = [each.outcome for each in history if each.outcome]
     assert ended == [Outcome.NOT_MODIFIED, *[Outcome.BLOCKED_5XX] * 3, Outcome.SUCCESS]
     assert all(each.completed_at and not each.locked_by for each in history if each.outcome)
     waiting = [each for each in history if each.outcome is None]
     assert len(waiting) == 1  # the next look is there already, and only once
-    assert history == await kb.history(tiny.at("/p0"))
+    assert history == await kb.pages.history(tiny.at("/p0"))
 
 
 async def test_plan_writes_nothing_and_asks_nobody(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, star(6))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.delete("/p1")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     tiny.requests.clear()
     before = _prints(store)
-    plan = await kb.plan("docs")
+    plan = await kb.sources.plan("docs")
     assert _prints(store) == before
     assert len(tiny.requests) == 0
     assert (plan.known, plan.conditional, plan.unconditional, plan.not_looked_at) == (6, 6, 0, 0)
@@ -107,41 +107,41 @@ async def test_plan_tells_what_the_rules_now_leave_out(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/a", "/x/b"], "/a": [], "/x/b": []})
-    await kb.crawl(tiny.url, name="docs")
-    await kb.crawl(tiny.url, name="docs", rules={"exclude": ["/x/*"]})
-    plan = await kb.plan("docs")
+    await kb.runs.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs", rules={"exclude": ["/x/*"]})
+    plan = await kb.sources.plan("docs")
     assert (plan.known, plan.not_looked_at) == (2, 1)
 
 
 async def test_links_show_where_they_stand(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a", "/b"], "/a": ["/b"], "/b": []})
-    await kb.crawl(tiny.url, name="docs")
-    views = {view.url: view for view in await kb.links("docs")}
+    await kb.runs.crawl(tiny.url, name="docs")
+    views = {view.url: view for view in await kb.links.of_source("docs")}
     assert views[tiny.at("/b")].pages == (tiny.url, tiny.at("/a"))
-    assert [view.url for view in await kb.links("docs", page=tiny.at("/a"))] == [tiny.at("/b")]
+    assert [view.url for view in await kb.links.of_source("docs", page=tiny.at("/a"))] == [tiny.at("/b")]
 
 
 async def test_C14_links_of_pages_that_left_are_cleaned_up(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/only-here"]})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/", page("/", []))
     for _ in range(3):
-        await kb.refresh(["docs"])
-    assert [view.url for view in await kb.links("docs")] == []
-    await kb.refresh(["docs"])
-    assert (await kb.show("docs")).links == 0
+        await kb.runs.refresh(["docs"])
+    assert [view.url for view in await kb.links.of_source("docs")] == []
+    await kb.runs.refresh(["docs"])
+    assert (await kb.sources.view("docs")).links == 0
     assert rows(store, "select url from links") == []
 
 
 async def test_a_search_hit_is_fresh_and_marked(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(2))
-    await kb.crawl(tiny.url, name="docs", version="2")
-    hit, *_ = (await kb.search("wxp1", within=["docs@2"])).hits
+    await kb.runs.crawl(tiny.url, name="docs", version="2")
+    hit, *_ = (await kb.search.search("wxp1", within=["docs@2"])).hits
     assert (hit.url, hit.title, hit.source, hit.version) == (tiny.at("/p1"), "/p1", "docs", "2")
     assert "\x02wxp1\x03" in hit.text
     assert hit.checked_at is not None
     assert hit.changed_at is not None
     for query in ('"', "a AND", "-x", "foo:bar", "(", "*", "NEAR/2", "", "''"):
-        await kb.search(query)
+        await kb.search.search(query)

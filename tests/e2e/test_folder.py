@@ -43,7 +43,7 @@ def write(file: Path, text: str, at: int = OLD) -> None:
 
 
 async def refreshed(kb: KnowledgeBase) -> dict[str, int]:
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "completed", report.error
     return counts(report)
 
@@ -52,7 +52,7 @@ async def refreshed(kb: KnowledgeBase) -> dict[str, int]:
 async def test_A18_edits_new_files_and_deletions_are_followed(
     kb: KnowledgeBase, docs: Path, work: type[InProcess], store: Path
 ) -> None:
-    report = await kb.crawl(str(docs), name="docs")
+    report = await kb.runs.crawl(str(docs), name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3})
     assert await found(kb, "basalt") == {file_url(str(docs / "guide/install.md"))}
     done = work.calls
@@ -68,7 +68,7 @@ async def test_A18_edits_new_files_and_deletions_are_followed(
 
 
 async def test_A18_touching_a_file_reads_it_and_changes_nothing(kb: KnowledgeBase, docs: Path) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     os.utime(docs / "index.md", (OLD + 5, OLD + 5))
     assert await refreshed(kb) == {"unchanged": 1, "not_modified": 2}
     assert await refreshed(kb) == {"not_modified": 3}
@@ -78,7 +78,7 @@ async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(
     docs: Path, store: Path
 ) -> None:
     async with opened(store) as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
         write(docs / "index.md", "# Start\n\nWelcome to the syenite notes."[:37])
         write(docs / "index.md", "# Start\n\nWelcome to the granate notes.")
         assert await refreshed(kb) == {"not_modified": 3}
@@ -90,14 +90,14 @@ async def test_F82_other_content_behind_the_same_size_and_time_is_found_by_hash(
 async def test_F80_a_vanished_or_emptied_root_keeps_everything(
     kb: KnowledgeBase, docs: Path, store: Path
 ) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     before = index_of(store)
     docs.rename(docs.with_name("away"))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "cannot be read" in str(report.error)
     docs.mkdir()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "empty" in str(report.error)
     assert index_of(store) == before
@@ -112,15 +112,15 @@ async def test_F78_a_root_that_became_a_link_is_not_followed_and_keeps_everythin
 ) -> None:
     write(tmp_path / "secret" / "id_rsa", "# Key\n\nSomething about obsidian.")
     root = docs if what == "folder" else docs / "index.md"
-    await kb.crawl(str(root), name="docs")
+    await kb.runs.crawl(str(root), name="docs")
     before = index_of(store)
     root.rename(tmp_path / "moved")
     root.symlink_to(tmp_path / "secret" if what == "folder" else tmp_path / "secret" / "id_rsa")
     for full in (False, True):
-        (report,) = await kb.refresh(["docs"], full=full)
+        (report,) = await kb.runs.refresh(["docs"], full=full)
         assert report.state == "failed"
         assert "symbolic link now" in str(report.error)
-    await kb.search("granite", max_age=timedelta(0))  # looks at files one by one
+    await kb.search.search("granite", max_age=timedelta(0))  # looks at files one by one
     assert index_of(store) == before
     root.unlink()
     (tmp_path / "moved").rename(root)
@@ -132,38 +132,38 @@ async def test_F80_a_root_that_became_something_else_keeps_everything(
     kb: KnowledgeBase, docs: Path, store: Path, tmp_path: Path, what: str
 ) -> None:
     root = docs if what == "folder" else docs / "index.md"
-    await kb.crawl(str(root), name="docs")
+    await kb.runs.crawl(str(root), name="docs")
     before = index_of(store)
     root.rename(tmp_path / "moved")
     write(root if what == "folder" else root / "other.md", "# Other\n\nSomething about obsidian.")
-    (report,) = await kb.refresh(["docs"], full=True)
+    (report,) = await kb.runs.refresh(["docs"], full=True)
     assert report.state == "failed"
     assert f"was a {what} and is a" in str(report.error)
-    await kb.search("granite", max_age=timedelta(0))
+    await kb.search.search("granite", max_age=timedelta(0))
     assert index_of(store) == before
 
 
 async def test_what_is_cut_off_names_the_setting_that_says_so(kb: KnowledgeBase, docs: Path) -> None:
-    report = await kb.crawl(str(docs), name="docs", rules={"max_pages": 2})
+    report = await kb.runs.crawl(str(docs), name="docs", rules={"max_pages": 2})
     assert any("crawl.max_pages sets the limit" in note for note in [*report.notes, str(report.error)])
 
 
 async def test_F84_a_moved_file_keeps_its_vectors(kb: KnowledgeBase, docs: Path) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     (docs / "guide").rename(docs / "handbook")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"new": 2, "deleted": 2, "not_modified": 1}
     assert (report.chunks_embedded, report.chunks_reused) == (0, 2)
 
 
 async def test_what_the_rules_leave_out_later_leaves_the_index(kb: KnowledgeBase, docs: Path) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     write(docs / ".gitignore", "use.md\n")
     assert await refreshed(kb) == {"deleted": 1, "not_modified": 2}
-    report = await kb.crawl(str(docs), name="docs", rules={"exclude": ["guide/*"]})
+    report = await kb.runs.crawl(str(docs), name="docs", rules={"exclude": ["guide/*"]})
     assert counts(report) == {"deleted": 1, "not_modified": 1}
     (docs / ".gitignore").unlink()
-    report = await kb.crawl(str(docs), name="docs", rules={"exclude": []})
+    report = await kb.runs.crawl(str(docs), name="docs", rules={"exclude": []})
     assert counts(report) == {"new": 2, "not_modified": 1}
 
 
@@ -172,7 +172,7 @@ async def test_a_file_that_is_no_text_is_told_once_and_not_opened_again(
 ) -> None:
     (docs / "blob").write_bytes(bytes(range(256)) * 9)
     os.utime(docs / "blob", (OLD, OLD))
-    report = await kb.crawl(str(docs), name="docs")
+    report = await kb.runs.crawl(str(docs), name="docs")
     assert counts(report) == {"new": 3, "refused": 1}
     done = work.calls
     write(docs / "index.md", "# Start\n\nEdited words.", OLD + 9)
@@ -181,7 +181,7 @@ async def test_a_file_that_is_no_text_is_told_once_and_not_opened_again(
 
 
 async def test_a_file_that_comes_back_is_found_again(kb: KnowledgeBase, docs: Path) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     text = (docs / "index.md").read_text()
     (docs / "index.md").unlink()
     assert await refreshed(kb) == {"deleted": 1, "not_modified": 2}
@@ -190,7 +190,7 @@ async def test_a_file_that_comes_back_is_found_again(kb: KnowledgeBase, docs: Pa
 
 
 async def test_one_file_is_a_source_too(kb: KnowledgeBase, docs: Path) -> None:
-    report = await kb.crawl(str(docs / "guide" / "use.md"), name="docs")
+    report = await kb.runs.crawl(str(docs / "guide" / "use.md"), name="docs")
     assert counts(report) == {"new": 1}
     assert await refreshed(kb) == {"not_modified": 1}
     write(docs / "guide" / "use.md", "# Use\n\nAsk the slate oracle.", OLD + 3)
@@ -200,22 +200,22 @@ async def test_one_file_is_a_source_too(kb: KnowledgeBase, docs: Path) -> None:
 async def test_many_deletions_wait_for_a_word(kb: KnowledgeBase, docs: Path, store: Path) -> None:
     for number in range(30):
         write(docs / f"note{number}.md", f"# Note {number}\n\nWords.")
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     for number in range(20):
         (docs / f"note{number}.md").unlink()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.held) == ("needs_confirmation", 20)
     assert len(index_of(store)) == 33
-    (report,) = await kb.refresh(["docs"])  # asked again, as nothing was settled
+    (report,) = await kb.runs.refresh(["docs"])  # asked again, as nothing was settled
     assert (report.state, report.held) == ("needs_confirmation", 20)
-    await kb.confirm(report.run)
+    await kb.runs.confirm(report.run)
     assert len(index_of(store)) == 13
 
 
 async def test_a_run_that_was_stopped_leaves_no_mark(kb: KnowledgeBase, docs: Path, store: Path) -> None:
     """Else the next one would take an unfinished look for a whole one."""
     kb.stop()
-    report = await kb.crawl(str(docs), name="docs")
+    report = await kb.runs.crawl(str(docs), name="docs")
     assert report.state == "cancelled"
     async with opened(store) as again:
         assert await refreshed(again) == {"new": 3}
@@ -225,10 +225,10 @@ async def test_a_run_that_was_stopped_leaves_no_mark(kb: KnowledgeBase, docs: Pa
 async def test_a_state_seen_between_two_equal_ones_is_not_taken_for_them(
     kb: KnowledgeBase, docs: Path
 ) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     text = (docs / "index.md").read_text()
     write(docs / "index.md", "# Start\n\nOther words entirely.", OLD + 1)
-    await kb.search("granite", max_age=timedelta(0))  # looks at one file alone
+    await kb.search.search("granite", max_age=timedelta(0))  # looks at one file alone
     write(docs / "index.md", text, OLD)
     assert await refreshed(kb) == {"changed": 1, "not_modified": 2}
 
@@ -244,11 +244,11 @@ async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
     docs, kept = tmp_path / "docs", tmp_path / "kept.db"
     _show(tmp_path / "versions" / "s1", docs)
     async with opened(kept) as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
         for step in steps:
             _show(tmp_path / "versions" / step["to"], docs)
             done = work.calls
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert report.state == "completed"
             told = counts(report)
             assert (told["new"], told.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
@@ -259,12 +259,12 @@ async def test_P6_P7_A27_four_versions_of_real_docs_as_a_folder(
             assert (
                 work.calls - done == read + told["new"] + 2 * told["changed"]
             )  # read; cut; cut and compared
-            again = (await kb.refresh(["docs"]))[0]
+            again = (await kb.runs.refresh(["docs"]))[0]
             assert counts(again) == {
                 "not_modified": len(rows(kept, "select 1 from pages where content_hash <> ''"))
             }
     async with opened(tmp_path / "fresh.db") as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
     assert index_of(kept) == index_of(tmp_path / "fresh.db")
     assert_sound(kept)
 
@@ -288,31 +288,31 @@ def _show(version: Path, docs: Path) -> None:
 async def test_an_unchanged_folder_counts_as_checked(docs: Path, store: Path, work: type[InProcess]) -> None:
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
         clock.advance(3600)
         assert await refreshed(kb) == {"not_modified": 3}
-        assert {page.checked_at for page in await kb.pages("docs")} == {clock()}
+        assert {page.checked_at for page in await kb.pages.of_source("docs")} == {clock()}
         clock.advance(60)
-        found = await kb.search("granite", checked_within=timedelta(seconds=90))
+        found = await kb.search.search("granite", checked_within=timedelta(seconds=90))
         assert [hit.checked_at for hit in found.hits[:1]] == [clock() - timedelta(seconds=60)]
-        assert (await kb.show("docs")).oldest_check == clock() - timedelta(seconds=60)
+        assert (await kb.sources.view("docs")).oldest_check == clock() - timedelta(seconds=60)
 
 
 async def test_why_tells_which_rule_leaves_a_file_out(kb: KnowledgeBase, docs: Path) -> None:
     write(docs / "build" / "x.md", "# X")
     write(docs / ".gitignore", "build/")
     (docs / "logo.png").write_bytes(b"png")
-    report = await kb.crawl(str(docs), name="docs")
+    report = await kb.runs.crawl(str(docs), name="docs")
     assert report.notes == ("folder: 2 files left out: 1 binary, 1 ignored (`afresh why FILE` tells of one)",)
     with pytest.raises(UsageError, match=r"build/x\.md is left out of docs: ignored"):
-        await kb.why(str(docs / "build" / "x.md"))
+        await kb.pages.explain(str(docs / "build" / "x.md"))
     with pytest.raises(UsageError, match=r"logo\.png is left out of docs: binary"):
-        await kb.why(str(docs / "logo.png"))
+        await kb.pages.explain(str(docs / "logo.png"))
 
 
 async def test_nothing_to_read_is_told(kb: KnowledgeBase, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    report = await kb.crawl(str(tmp_path / "empty"), name="docs")
+    report = await kb.runs.crawl(str(tmp_path / "empty"), name="docs")
     assert "nothing was found that could be read" in report.notes[0]
 
 
@@ -320,14 +320,14 @@ async def test_nothing_to_read_is_told(kb: KnowledgeBase, tmp_path: Path) -> Non
 async def test_R10_G4_history_and_why_name_the_listing_that_shows_a_file_unchanged(
     kb: KnowledgeBase, docs: Path, store: Path
 ) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     write(docs / "guide/use.md", "# Use\n\nAsk the slate oracle.", OLD + 1)
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     root, file = file_url(str(docs)), file_url(str(docs / "guide/install.md"))
-    (listing,) = [each for each in await kb.attempts_of_run(report.run, limit=9) if each.unchanged]
+    (listing,) = [each for each in await kb.runs.attempts(report.run, limit=9) if each.unchanged]
     assert (listing.outcome, listing.unchanged, listing.url) == ("not_modified", 2, root)
     said = f"unchanged by the listing of {root}, run {report.run}"
-    proven, first = await kb.history(file)
+    proven, first = await kb.pages.history(file)
     assert (proven.run_id, proven.outcome, proven.reason, proven.source) == (
         report.run,
         "not_modified",
@@ -335,9 +335,9 @@ async def test_R10_G4_history_and_why_name_the_listing_that_shows_a_file_unchang
         "docs",
     )
     assert (first.outcome, first.unchanged) == ("success", None)
-    why = await kb.why(file)
+    why = await kb.pages.explain(file)
     assert (why.summary, why.attempts) == (said, 2)
-    changed = await kb.history(file_url(str(docs / "guide/use.md")))
+    changed = await kb.pages.history(file_url(str(docs / "guide/use.md")))
     assert [each.unchanged for each in changed if each.outcome] == [None, None]
     app = make_app(kb, settings(store), works=False)
     told = (await ask(app, "GET", f"/api/v1/pages/{why.page.id}/history")).told["items"]

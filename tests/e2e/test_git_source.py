@@ -60,18 +60,21 @@ async def test_P6_P7_four_versions_of_a_repository_are_followed_exactly(
     store = tmp_path / "kept.db"
     async with opened(store, WORDS) as kb:
         repo.commit(trees["s1"])
-        first = await kb.crawl(target, name="docs")
+        first = await kb.runs.crawl(target, name="docs")
         assert (first.state, counts(first)) == ("completed", {"new": len(trees["s1"]) - 1})
         for step in steps:
             repo.commit(trees[step["to"]])
             server.requests.clear()
             made = work.calls
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert server.requests == [*ASK, *FETCH, *FETCH]  # the commit and its trees; the changed files
             if report.state == "needs_confirmation":
-                report = await kb.confirm(report.run)
+                report = await kb.runs.confirm(report.run)
             assert report.state == "completed"
-            told = {each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)}
+            told = {
+                each.url: each.kind.value
+                for each in await kb.pages.changes("docs", run=report.run, limit=999)
+            }
             changed = {url.removeprefix(prefix) for url, kind in told.items() if kind == "changed"}
             assert {url: kind for url, kind in told.items() if kind != "changed"} == {
                 **{prefix + name: "new" for name in step["added"]},
@@ -85,20 +88,20 @@ async def test_P6_P7_four_versions_of_a_repository_are_followed_exactly(
             bodies = report.new + report.changed + report.unchanged
             assert work.calls - made == bodies + report.new + 2 * report.changed
             server.requests.clear()
-            (again,) = await kb.refresh(["docs"])
+            (again,) = await kb.runs.refresh(["docs"])
             assert (again.state, counts(again)) == ("completed", {"not_modified": len(trees[step["to"]]) - 1})
             assert server.requests == ASK
     async with opened(tmp_path / "fresh.db", WORDS) as kb:
-        await kb.crawl(target, name="docs")
+        await kb.runs.crawl(target, name="docs")
     assert index_of(store) == index_of(tmp_path / "fresh.db")
     assert_sound(store)
 
 
 async def test_F84_a_file_that_was_renamed_embeds_nothing(repo: Repo, kb: KnowledgeBase) -> None:
     repo.commit({"old.md": "# Anchor\n\nhold fast", "b.md": "# B"})
-    assert (await kb.crawl(repo.url, name="docs")).chunks_embedded == 2
+    assert (await kb.runs.crawl(repo.url, name="docs")).chunks_embedded == 2
     repo.commit({"new/name.md": "# Anchor\n\nhold fast", "b.md": "# B"})
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"new": 1, "deleted": 1, "not_modified": 1}
     assert report.chunks_embedded == 0
     assert await found(kb, "anchor") == {f"{repo.url}@HEAD/new/name.md"}
@@ -109,8 +112,8 @@ async def test_F30_a_server_that_is_down_keeps_everything(
 ) -> None:
     repo.commit({"a.md": "# Anchor\n\nhold fast"})
     with GitServer(repo.path.parent).running() as server:
-        await kb.crawl(server.at("r.git"), name="docs")
-    (report,) = await kb.refresh(["docs"])
+        await kb.runs.crawl(server.at("r.git"), name="docs")
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "no connection" in (report.error or "")
     assert len(await found(kb, "anchor")) == 1
@@ -120,49 +123,49 @@ async def test_F80_a_deleted_branch_and_an_emptied_repository_keep_everything(
     repo: Repo, kb: KnowledgeBase
 ) -> None:
     repo.commit({"a.md": "# Anchor"}, "side")
-    await kb.crawl(f"{repo.url}@side", name="docs")
+    await kb.runs.crawl(f"{repo.url}@side", name="docs")
     repo.git("update-ref", "-d", "refs/heads/side")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "no branch or tag side" in (report.error or "")
     repo.commit({}, "side")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "failed"
     assert len(await found(kb, "anchor")) == 1
     repo.commit({"a.md": "# Anchor again"}, "side")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, counts(report)) == ("completed", {"changed": 1})
 
 
 async def test_F34_a_branch_that_lost_most_files_waits_for_a_word(repo: Repo, kb: KnowledgeBase) -> None:
     many = {f"{number}.md": f"# Anchor {number}" for number in range(20)}
     repo.commit(many)
-    await kb.crawl(repo.url, name="docs")
+    await kb.runs.crawl(repo.url, name="docs")
     repo.commit({"0.md": "# Anchor 0"})
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.state == "needs_confirmation"
     assert len(await found(kb, "anchor")) == 20
-    assert (await kb.confirm(report.run)).deleted == 19
-    (again,) = await kb.refresh(["docs"])
+    assert (await kb.runs.confirm(report.run)).deleted == 19
+    (again,) = await kb.runs.refresh(["docs"])
     assert counts(again) == {"not_modified": 1}
 
 
 async def test_a_repository_is_named_shown_and_opened(repo: Repo, kb: KnowledgeBase) -> None:
     repo.commit({"guide/é t.md": b"# Anchor\n\nhold fast", "logo.png": b"\x89PNG", ".env.md": b"# Secret"})
-    report = await kb.crawl(str(repo.path))
+    report = await kb.runs.crawl(str(repo.path))
     assert counts(report) == {"new": 1}
-    (shown,) = await kb.sources()
+    (shown,) = await kb.sources.views()
     assert (shown.name, shown.kind, shown.url) == ("r", "git", repo.url)
-    page = await kb.open(f"{repo.url}@HEAD/guide/é t.md")
+    page = await kb.pages.open(f"{repo.url}@HEAD/guide/é t.md")
     assert "hold fast" in page.markdown
     assert page.url == f"{repo.url}@HEAD/guide/%C3%A9%20t.md"
-    assert (await kb.history(page.url))[0].url == page.url
+    assert (await kb.pages.history(page.url))[0].url == page.url
 
 
 async def test_a_full_refresh_reads_every_file_again(repo: Repo, kb: KnowledgeBase) -> None:
     repo.commit({"a.md": "# A", "b.md": "# B"})
-    await kb.crawl(repo.url, name="docs")
-    (report,) = await kb.refresh(["docs"], full=True)
+    await kb.runs.crawl(repo.url, name="docs")
+    (report,) = await kb.runs.refresh(["docs"], full=True)
     assert counts(report) == {"unchanged": 2}
 
 
@@ -172,20 +175,20 @@ async def test_a_file_that_was_refused_is_not_asked_for_again_until_it_changes(
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
     repo.commit({"a.md": "# A", "film.md": pointer})
     async with opened(store) as kb:
-        first = await kb.crawl(repo.url, name="docs")
+        first = await kb.runs.crawl(repo.url, name="docs")
         assert counts(first) == {"new": 1, "refused": 1}
         repo.commit({"a.md": "# A2", "film.md": pointer})
-        (then,) = await kb.refresh(["docs"])
+        (then,) = await kb.runs.refresh(["docs"])
         assert then.changed == 1
         assert then.refused == 0
         repo.commit({"a.md": "# A2", "film.md": "# Film"})
-        (last,) = await kb.refresh(["docs"])
+        (last,) = await kb.runs.refresh(["docs"])
         assert last.new == 1
 
 
 async def test_P19_a_password_in_an_address_reaches_no_store(kb: KnowledgeBase, store: Path) -> None:
     with pytest.raises(UsageError, match="credential_helper") as refused:
-        await kb.crawl("git+https://ana:hunter2@host.org/r.git")
+        await kb.runs.crawl("git+https://ana:hunter2@host.org/r.git")
     assert "hunter2" not in str(refused.value)
     assert b"hunter2" not in bytes_of(store)
 
@@ -199,9 +202,9 @@ async def test_a_preview_of_a_repository_lists_its_files(
 ) -> None:
     repo.commit({"a.md": b"# A", "docs/b.md": b"# B", "logo.png": b"\x89PNG\0"})
     async with opened(tmp_path / "kept.db", WORDS) as kb:
-        preview = await kb.preview(server.at("r.git"))
+        preview = await kb.sources.preview(server.at("r.git"))
         assert (preview.kind, preview.listed, preview.trouble) == ("git", 2, None)
         assert [url.rpartition("/")[2] for url in preview.belong] == ["a.md", "b.md"]
-        missing = await kb.preview(server.at("nothing.git"))
+        missing = await kb.sources.preview(server.at("nothing.git"))
         assert (missing.listed, bool(missing.trouble)) == (None, True)
-        assert await kb.sources() == []
+        assert await kb.sources.views() == []

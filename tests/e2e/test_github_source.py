@@ -42,7 +42,7 @@ async def hub(server: GithubServer, store: Path, work: type[InProcess]) -> Async
 
 
 async def refreshed(kb: KnowledgeBase, **how: Any) -> dict[str, int]:
-    (report,) = await kb.refresh(["docs"], **how)
+    (report,) = await kb.runs.refresh(["docs"], **how)
     assert report.state == "completed", (report.error, report.notes)
     return counts(report)
 
@@ -51,29 +51,29 @@ async def test_A19_A27_a_repository_is_read_and_found(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
     server.push({**FILES, "logo.png": b"\x89PNG", "to.md": Symlink("README.md"), "lib": Submodule()})
-    report = await hub.crawl("octo/docs", name="docs")
+    report = await hub.runs.crawl("octo/docs", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3})
     assert report.notes == ("github: 3 files left out: 1 binary, 1 submodules, 1 symbolic links",)
     assert set(index_of(store)) == {server.page(path) for path in FILES}
     assert await found(hub, "wordguide") == {server.page("docs/guide.md")}
-    (source,) = await hub.sources()
+    (source,) = await hub.sources.views()
     assert (source.kind, source.url) == ("github", f"{server.web_url}/octo/docs")
     assert_sound(store)
 
 
 async def test_a_preview_of_a_repository_lists_its_files(hub: KnowledgeBase, server: GithubServer) -> None:
     server.push({**FILES, "logo.png": b"\x89PNG"})
-    preview = await hub.preview("octo/docs")
+    preview = await hub.sources.preview("octo/docs")
     assert (preview.kind, preview.listed, preview.trouble) == ("github", len(FILES), None)
     assert set(preview.belong) == {server.page(path) for path in FILES}
     assert preview.dropped == {"binary": 1}
-    missing = await hub.preview("octo/nothing")
+    missing = await hub.sources.preview("octo/nothing")
     assert (missing.listed, bool(missing.trouble)) == (None, True)
-    assert await hub.sources() == []
+    assert await hub.sources.views() == []
 
 
 async def test_A19_an_unchanged_refresh_is_one_request(hub: KnowledgeBase, server: GithubServer) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.forget()
     used = server.used
     assert await refreshed(hub) == {"not_modified": 3}
@@ -81,7 +81,7 @@ async def test_A19_an_unchanged_refresh_is_one_request(hub: KnowledgeBase, serve
 
 
 async def test_A19_A27_new_changed_and_deleted_files(hub: KnowledgeBase, server: GithubServer) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.push(
         {**FILES, "docs/api.md": b"# API\n\nCalls of wordother.\n", "docs/new.md": b"# New\n\nwordnew\n"}
     )
@@ -100,9 +100,9 @@ async def test_a_file_that_the_rules_leave_out_leaves_the_index(
     server: GithubServer, store: Path, work: type[InProcess]
 ) -> None:
     async with opened(store, server.settings) as kb:
-        await kb.crawl("octo/docs", name="docs")
+        await kb.runs.crawl("octo/docs", name="docs")
     async with opened(store, server.settings) as kb:
-        report = await kb.crawl("octo/docs", name="docs", rules={"exclude": ["docs/api*"]})
+        report = await kb.runs.crawl("octo/docs", name="docs", rules={"exclude": ["docs/api*"]})
         assert counts(report) == {"deleted": 1, "not_modified": 2}
         server.forget()
         assert await refreshed(kb) == {"not_modified": 2}
@@ -113,7 +113,7 @@ async def test_A19_the_wiki_is_read_by_its_links_and_its_etags(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
     server.set_wiki(WIKI)
-    report = await hub.crawl("octo/docs", name="docs")
+    report = await hub.runs.crawl("octo/docs", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 5})
     pages = {*(server.page(path) for path in FILES), server.wiki(), server.wiki("Set-up")}
     assert set(index_of(store)) == pages
@@ -141,7 +141,7 @@ async def test_A19_the_wiki_is_read_by_its_links_and_its_etags(
 
 async def test_only_the_wiki_of_a_repository(hub: KnowledgeBase, server: GithubServer, store: Path) -> None:
     server.set_wiki(WIKI)
-    report = await hub.crawl(f"{server.web_url}/octo/docs/wiki", name="docs")
+    report = await hub.runs.crawl(f"{server.web_url}/octo/docs/wiki", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 2})
     assert await refreshed(hub) == {"not_modified": 2}
     assert set(index_of(store)) == {server.wiki(), server.wiki("Set-up")}
@@ -150,27 +150,27 @@ async def test_only_the_wiki_of_a_repository(hub: KnowledgeBase, server: GithubS
 async def test_a_folder_of_a_repository_and_what_a_refresh_of_it_would_do(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
-    await hub.crawl(f"{server.web_url}/octo/docs/tree/main/docs", name="docs")
+    await hub.runs.crawl(f"{server.web_url}/octo/docs/tree/main/docs", name="docs")
     assert set(index_of(store)) == {server.page("docs/guide.md"), server.page("docs/api.md")}
     server.forget()
-    plan = await hub.plan("docs")
+    plan = await hub.sources.plan("docs")
     assert (plan.conditional, plan.not_looked_at, len(server.requests)) == (2, 0, 0)
 
 
 async def test_F30_P4_a_server_that_is_down_takes_nothing_away(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     before = index_of(store)
     server.push({"only.md": b"# Only\n"})
     server.down()
-    (report,) = await hub.refresh(["docs"])
+    (report,) = await hub.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "no connection to" in (report.error or "")
     server.up()
     for status in (403, 404, 451, 500):
         server.script = [Answer(status=status, body=b"{}") for _ in range(3)]
-        (report,) = await hub.refresh(["docs"])
+        (report,) = await hub.runs.refresh(["docs"])
         assert report.state == "failed", status
         assert report.error
     server.script = []
@@ -180,11 +180,11 @@ async def test_F30_P4_a_server_that_is_down_takes_nothing_away(
 async def test_F75_a_rate_limit_stops_the_run_with_its_end(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     before = index_of(store)
     server.push({**FILES, "README.md": b"# Other\n"})
     server.limit = server.used
-    (report,) = await hub.refresh(["docs"])
+    (report,) = await hub.runs.refresh(["docs"])
     assert report.state == "failed"
     assert "rate limit is used up until" in (report.error or "")
     assert "a token raises it" in (report.error or "")
@@ -197,11 +197,11 @@ async def test_P5_a_repository_that_lost_nearly_all_waits_for_a_confirmation(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
     server.push({f"{number}.md": f"# Page {number}\n".encode() for number in range(30)})
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.push({"0.md": b"# Page 0\n"})
-    (report,) = await hub.refresh(["docs"])
+    (report,) = await hub.runs.refresh(["docs"])
     assert (report.state, report.held, len(index_of(store))) == ("needs_confirmation", 29, 30)
-    report = await hub.confirm(report.run)
+    report = await hub.runs.confirm(report.run)
     assert (report.state, len(index_of(store))) == ("completed", 1)
     assert await refreshed(hub) == {"not_modified": 1}
 
@@ -209,10 +209,10 @@ async def test_P5_a_repository_that_lost_nearly_all_waits_for_a_confirmation(
 async def test_F84_a_renamed_default_branch_moves_pages_and_makes_no_vector(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.rename_branch("main", "trunk")
     server.push({**FILES, "note.md": b"# Note\n\nwordnote\n"})
-    (report,) = await hub.refresh(["docs"])
+    (report,) = await hub.runs.refresh(["docs"])
     assert (report.state, counts(report)) == ("completed", {"new": 1, "moved": 3})
     assert report.chunks_reused == 3
     assert set(index_of(store)) == {server.page(path) for path in (*FILES, "note.md")}
@@ -223,10 +223,10 @@ async def test_a_renamed_repository_goes_on_under_its_pages_addresses(
     hub: KnowledgeBase, server: GithubServer, store: Path
 ) -> None:
     server.set_wiki(WIKI)
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     files = {server.page(path) for path in FILES}
     server.rename("octo/handbook")
-    (report,) = await hub.refresh(["docs"])
+    (report,) = await hub.runs.refresh(["docs"])
     assert counts(report) == {"moved": 2, "not_modified": 3}
     assert report.notes == ("octo/docs is called octo/handbook now",)
     assert set(index_of(store)) == {*files, server.wiki(), server.wiki("Set-up")}
@@ -240,7 +240,7 @@ async def test_unreadable_files_are_left_alone_until_they_change(
 ) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"
     server.push({**FILES, "big.md": pointer, "odd.md": b"\x00\x01\x02" * 200})
-    report = await hub.crawl("octo/docs", name="docs")
+    report = await hub.runs.crawl("octo/docs", name="docs")
     assert (report.state, counts(report)) == ("completed", {"new": 3, "refused": 2})
     server.forget()
     await refreshed(hub)
@@ -252,20 +252,20 @@ async def test_unreadable_files_are_left_alone_until_they_change(
 async def test_a_check_before_a_search_asks_once_for_all_pages(
     hub: KnowledgeBase, server: GithubServer
 ) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.push({**FILES, "docs/guide.md": b"# Guide\n\nHow to moor wordguide anew.\n"})
     server.forget()
-    answer = await hub.search("wordguide", within=["docs"], mode="text", max_age=timedelta(0))
+    answer = await hub.search.search("wordguide", within=["docs"], mode="text", max_age=timedelta(0))
     assert "anew" in answer.hits[0].text
     assert server.kinds == {"tree": 1, "repo": 1, "raw": 1}
     assert await refreshed(hub) == {"not_modified": 3}
 
 
 async def test_what_is_due_is_asked_with_one_question(hub: KnowledgeBase, server: GithubServer) -> None:
-    await hub.crawl("octo/docs", name="docs")
+    await hub.runs.crawl("octo/docs", name="docs")
     server.push({**FILES, "docs/guide.md": b"# Guide\n\nAnother guide.\n"})
     server.forget()
-    (report,) = await hub.refresh(["docs"], due=True)
+    (report,) = await hub.runs.refresh(["docs"], due=True)
     assert report.changed == 1
     assert (server.kinds["tree"], server.kinds["raw"]) == (1, 1)
 
@@ -276,7 +276,7 @@ async def test_P19_a_private_repository_by_the_token_of_the_environment(
     with GithubServer(private=True, token="ghp_hush") as server:
         server.push(FILES)
         async with opened(store, server.settings) as kb:
-            report = await kb.crawl("octo/docs", name="docs")
+            report = await kb.runs.crawl("octo/docs", name="docs")
             assert (report.state, report.new) == ("failed", 0)
             assert "needs a token" in (report.error or "")
             monkeypatch.setenv("GITHUB_TOKEN", "ghp_hush")
@@ -321,13 +321,13 @@ async def test_P6_P7_four_pushed_versions_are_followed_exactly_as_the_manifest_s
         plain = {**server.settings, "embedding.provider": "none"}  # vectors are counted elsewhere
         async with opened(store, plain) as kb:
             server.push(versions["s1"])
-            first = await kb.crawl("fastapi/fastapi", name="docs")
+            first = await kb.runs.crawl("fastapi/fastapi", name="docs")
             assert (first.state, counts(first)) == ("completed", {"new": len(versions["s1"])})
             for step in manifest["steps"]:
                 await _step(kb, server, step, versions, work)
                 assert set(index_of(store)) == {server.page(name) for name in versions[step["to"]]}
         async with opened(tmp_path / "fresh.db", plain) as kb:
-            await kb.crawl("fastapi/fastapi", name="docs")
+            await kb.runs.crawl("fastapi/fastapi", name="docs")
     assert index_of(store) == index_of(tmp_path / "fresh.db")
     assert_sound(store)
 
@@ -341,9 +341,9 @@ async def _step(
 ) -> None:
     server.push(versions[step["to"]])
     server.forget()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     if report.state == "needs_confirmation":
-        report = await kb.confirm(report.run)
+        report = await kb.runs.confirm(report.run)
     assert report.state == "completed"
     fetched = len(step["added"]) + len(step["modified"])
     assert server.kinds == {"tree": 1, "repo": 1, "raw": fetched}
@@ -352,7 +352,7 @@ async def _step(
     assert told.get("unchanged", 0) <= 4, "edits that no reader sees"
     assert (told.get("new", 0), told.get("deleted", 0)) == (len(step["added"]), len(step["removed"]))
     assert told["not_modified"] == step["unchanged"]
-    listed = {each.url: each.kind.value for each in await kb.changes("docs", run=report.run, limit=999)}
+    listed = {each.url: each.kind.value for each in await kb.pages.changes("docs", run=report.run, limit=999)}
     changed = {url for url, kind in listed.items() if kind == "changed"}
     assert changed <= {server.page(name) for name in step["modified"]}
     assert {url for url, kind in listed.items() if kind == "new"} == {server.page(n) for n in step["added"]}

@@ -48,8 +48,8 @@ def texts(store: Path) -> dict[str, str]:
 async def test_A1_llms_txt_lists_pages_that_nothing_links_to(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": [], "/a": ["/deep"], "/deep": []})
     llms(tiny, "/a", "https://other.example/x")
-    report = await kb.crawl(tiny.url, name="docs")
-    views = {view.url: view.depth for view in await kb.pages("docs")}
+    report = await kb.runs.crawl(tiny.url, name="docs")
+    views = {view.url: view.depth for view in await kb.pages.of_source("docs")}
     assert views == {tiny.url: 0, tiny.at("/a"): 1, tiny.at("/deep"): 2}
     assert (report.state, report.notes) == ("completed", ())
 
@@ -59,29 +59,29 @@ async def test_A3_llms_txt_that_was_there_is_asked_for_conditionally(
 ) -> None:
     lay(tiny, {"/": [], "/a": []})
     llms(tiny, "/a")
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before = index_of(store)
     for _ in range(4):  # one more than it takes to miss a page
         tiny.requests.clear()
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.not_modified, report.missing) == (2, 0)
         assert sorted(tiny.requests.paths()) == ["/", "/a", "/llms.txt", "/robots.txt", "/sitemap.xml"]
         assert tiny.requests.count("/llms.txt", status=304) == 1
     assert index_of(store) == before
     lay(tiny, {"/new": []})
     llms(tiny, "/a", "/new")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"new": 1, "not_modified": 2}
 
 
 async def test_A23_llms_txt_that_is_not_there_is_asked_for_once(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(2))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     assert tiny.requests.count("/llms.txt") == 1
     tiny.requests.clear()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert sorted(tiny.requests.paths()) == ["/", "/p0", "/p1", "/robots.txt", "/sitemap.xml"]
-    await kb.refresh(["docs"], full=True)
+    await kb.runs.refresh(["docs"], full=True)
     assert tiny.requests.count("/llms.txt") == 1
 
 
@@ -89,8 +89,8 @@ async def test_A23_beside_a_sitemap_llms_txt_is_not_asked_for(kb: KnowledgeBase,
     lay(tiny, {"/": [], "/a": []})
     llms(tiny, "/b")
     tiny.sitemap(True)
-    await kb.crawl(tiny.url, name="docs")
-    await kb.refresh(["docs"])
+    await kb.runs.crawl(tiny.url, name="docs")
+    await kb.runs.refresh(["docs"])
     assert tiny.requests.count("/llms.txt") == 0
 
 
@@ -98,11 +98,11 @@ async def test_llms_txt_below_the_root_comes_first(kb: KnowledgeBase, tiny: Tiny
     lay(tiny, {"/docs/": [], "/docs/a": [], "/docs/b": [], "/c": []})
     llms(tiny, "a", "/c", at="/docs/llms.txt")
     llms(tiny, "/docs/b")
-    await kb.crawl(tiny.at("/docs/"), name="docs")
-    assert {view.url for view in await kb.pages("docs")} == at(tiny, "/docs/", "/docs/a")
+    await kb.runs.crawl(tiny.at("/docs/"), name="docs")
+    assert {view.url for view in await kb.pages.of_source("docs")} == at(tiny, "/docs/", "/docs/a")
     tiny.delete("/docs/llms.txt")
-    await kb.crawl(tiny.at("/docs/"), name="other", version="2")
-    assert {view.url for view in await kb.pages("other@2")} == at(tiny, "/docs/", "/docs/b")
+    await kb.runs.crawl(tiny.at("/docs/"), name="other", version="2")
+    assert {view.url for view in await kb.pages.of_source("other@2")} == at(tiny, "/docs/", "/docs/b")
 
 
 async def test_llms_txt_that_robots_names_is_read_beside_sitemaps(kb: KnowledgeBase, tiny: TinySite) -> None:
@@ -110,8 +110,8 @@ async def test_llms_txt_that_robots_names_is_read_beside_sitemaps(kb: KnowledgeB
     tiny.robots("Sitemap: {url}map.txt\nSitemap: {url}llms.txt\n")
     tiny.put("/map.txt", tiny.at("/a"), media_type="text/plain")
     llms(tiny, "/b")
-    await kb.crawl(tiny.url, name="docs")
-    assert {view.url for view in await kb.pages("docs")} == at(tiny, "/", "/a", "/b")
+    await kb.runs.crawl(tiny.url, name="docs")
+    assert {view.url for view in await kb.pages.of_source("docs")} == at(tiny, "/", "/a", "/b")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_F76_F77_an_llms_txt_that_lies_harms_nothing(
     lay(tiny, {"/": ["/a"], "/a": []})
     tiny.put("/llms.txt", body, media_type="text/plain")
     for _ in range(4):
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.state, report.missing) == ("completed", 0)
     assert set(index_of(store)) == at(tiny, "/", "/a")
 
@@ -142,17 +142,17 @@ async def test_G2_an_llms_txt_that_broke_makes_absence_no_evidence(
     lay(tiny, {"/": [], "/a": []})
     llms(tiny, "/a")
     async with opened(store, {"policy.missing_after": 1}) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         for broken in (503, 403):
             tiny.fail("/llms.txt", broken)
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.missing, report.deleted) == (0, 0)
             assert any("llms.txt" in note for note in report.notes)
         tiny.put("/llms.txt", "<html>welcome</html>", media_type="text/html")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.missing, report.deleted) == (0, 0)
         tiny.delete("/llms.txt")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.deleted, set(index_of(store))) == (1, {tiny.url})
 
 
@@ -160,8 +160,8 @@ async def test_a_list_that_is_itself_the_target(kb: KnowledgeBase, tiny: TinySit
     lay(tiny, {"/": [], "/a": ["/deep"], "/deep": [], "/listed": []})
     llms(tiny, "/a")
     tiny.sitemap(True)
-    await kb.crawl(tiny.at("/llms.txt"), name="list")
-    assert {view.url for view in await kb.pages("list")} == at(tiny, "/llms.txt", "/a", "/deep")
+    await kb.runs.crawl(tiny.at("/llms.txt"), name="list")
+    assert {view.url for view in await kb.pages.of_source("list")} == at(tiny, "/llms.txt", "/a", "/deep")
 
 
 async def test_all_text_in_one_file_is_a_page_only_where_it_is_the_target(
@@ -170,10 +170,10 @@ async def test_all_text_in_one_file_is_a_page_only_where_it_is_the_target(
     lay(tiny, {"/": ["/a", "/llms-full.txt"], "/a": []})
     whole = "# All\n\n" + markdown("/a", "/a", "/b")
     tiny.put("/llms-full.txt", whole, media_type="text/plain")
-    await kb.crawl(tiny.url, name="site")
-    assert {view.url for view in await kb.pages("site")} == at(tiny, "/", "/a")
-    await kb.crawl(tiny.at("/llms-full.txt"), name="whole")
-    assert {view.url for view in await kb.pages("whole")} == at(tiny, "/llms-full.txt")
+    await kb.runs.crawl(tiny.url, name="site")
+    assert {view.url for view in await kb.pages.of_source("site")} == at(tiny, "/", "/a")
+    await kb.runs.crawl(tiny.at("/llms-full.txt"), name="whole")
+    assert {view.url for view in await kb.pages.of_source("whole")} == at(tiny, "/llms-full.txt")
     assert await found(kb, word("/a"), "whole") == at(tiny, "/llms-full.txt")
 
 
@@ -190,17 +190,17 @@ async def test_a_page_and_its_markdown_file_are_one_page(
     put_markdown(tiny, "/docs/b.md", "b")
     put_markdown(tiny, "/docs/c.md", "c")
     llms(tiny, "/docs/a.md", "/docs/b.md")
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     held = texts(store)
     assert set(held) == at(tiny, "/", *pages, f"/docs/c{form}")
     assert all("In Markdown" in held[tiny.at(path)] for path in (*pages, f"/docs/c{form}"))
     assert report.state == "completed"
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.not_modified, report.changed) == (4, 0)
     assert looks(tiny) == dict.fromkeys(("/", "/docs/a.md", "/docs/b.md", "/docs/c.md"), 1)
     tiny.edit("/docs/b.md", "little else", "something new")
-    (report,) = await kb.refresh(["docs"], full=True)
+    (report,) = await kb.runs.refresh(["docs"], full=True)
     assert counts(report) == {"changed": 1, "unchanged": 3}
     assert set(texts(store)) == set(held)
 
@@ -210,10 +210,10 @@ async def test_a_markdown_file_without_a_page_is_a_page(kb: KnowledgeBase, tiny:
     put_markdown(tiny, "/a.md", "a", "b.md")
     put_markdown(tiny, "/b.md", "b")
     llms(tiny, "/a.md")
-    await kb.crawl(tiny.url, name="docs")
-    assert {view.url for view in await kb.pages("docs")} == at(tiny, "/", "/a.md", "/b.md")
+    await kb.runs.crawl(tiny.url, name="docs")
+    assert {view.url for view in await kb.pages.of_source("docs")} == at(tiny, "/", "/a.md", "/b.md")
     tiny.requests.clear()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert set(looks(tiny)) == {"/", "/a.md", "/b.md"}
 
 
@@ -224,14 +224,14 @@ async def test_a_page_whose_markdown_file_goes_is_read_as_html(
     for name in ("a", "b"):
         put_markdown(tiny, f"/{name}.md", name)
     llms(tiny, "/a.md", "/b.md")
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.delete("/a.md")
     tiny.put("/b.md", page("not found"))
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"changed": 2, "not_modified": 1}
     assert not any("In Markdown" in text for text in texts(store).values())
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.not_modified == 3
     assert looks(tiny) == {"/": 1, "/a": 1, "/b": 1}
 
@@ -243,8 +243,8 @@ async def test_a_page_that_names_its_markdown_does_not_lead_there(kb: KnowledgeB
     lay(tiny, {"/b": []})
     put_markdown(tiny, "/a.md", "a")
     put_markdown(tiny, "/other.md", "other")
-    await kb.crawl(tiny.url, name="docs")
-    assert {view.url for view in await kb.pages("docs")} == at(tiny, "/", "/a", "/b", "/other.md")
+    await kb.runs.crawl(tiny.url, name="docs")
+    assert {view.url for view in await kb.pages.of_source("docs")} == at(tiny, "/", "/a", "/b", "/other.md")
 
 
 # ---- Markdown by asking for it -------------------------------------------------------------------
@@ -287,8 +287,8 @@ async def test_A12_pages_read_as_markdown_lead_to_the_same_pages(
     with NegotiatingSite() as site:
         negotiating(site)
         async with opened(store) as kb, opened(tmp_path / "html.db", {"crawl.markdown": "never"}) as plain:
-            await kb.crawl(site.url, name="docs")
-            await plain.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
+            await plain.runs.crawl(site.url, name="docs")
             held, as_html = texts(store), texts(tmp_path / "html.db")
             assert set(held) == set(as_html) == at(site, "/", "/a", "/sub/b", "/c", "/d", "/sub/e")
             assert {url for url, text in held.items() if "In Markdown" in text} == at(
@@ -296,10 +296,10 @@ async def test_A12_pages_read_as_markdown_lead_to_the_same_pages(
             )
             assert not any("In Markdown" in text for text in as_html.values())
             site.requests.clear()
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.not_modified, set(looks(site).values())) == (6, {1})
             site.twins = {**site.twins, "/c": markdown("/c") + "\nNews.\n"}
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert counts(report) == {"changed": 1, "not_modified": 5}
 
 
@@ -308,12 +308,12 @@ async def test_A4_a_page_on_record_stays_as_it_was_first_read(store: Path, work:
     with NegotiatingSite() as site:
         twins, site.twins = negotiating(site).twins, {}
         async with opened(store) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             site.twins = twins
             before = index_of(store)
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert counts(report) == {"not_modified": 6}
-            (report,) = await kb.refresh(["docs"], full=True)
+            (report,) = await kb.runs.refresh(["docs"], full=True)
             assert counts(report) == {"unchanged": 6}
             assert index_of(store) == before
 
@@ -337,25 +337,25 @@ async def test_a_feed_that_the_root_names_lists_pages_from_the_second_run_on(
     tiny.put("/", page("/", head=FEED))
     lay(tiny, {"/post": []})
     feed(tiny, ("/post", WHEN), ("http://10.0.0.1/", WHEN))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     assert tiny.requests.count("/feed.xml") == 0
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.new, report.state) == (1, "completed")
     for _ in range(4):
         tiny.requests.clear()
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.not_modified, report.missing) == (2, 0)
         assert tiny.requests.count("/feed.xml", status=304) == tiny.requests.count("/feed.xml") == 1
     tiny.fail("/feed.xml", 503)
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.missing, any("feed.xml" in note for note in report.notes)) == (0, True)
     tiny.restore("/feed.xml")
-    (report,) = await kb.refresh(["docs"], full=True)
+    (report,) = await kb.runs.refresh(["docs"], full=True)
     assert (report.unchanged, report.missing) == (2, 0)
     tiny.put("/", page("/", text="the feed is no longer named"))
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     tiny.requests.clear()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert tiny.requests.count("/feed.xml") == 0
 
 
@@ -375,7 +375,7 @@ async def test_F76_a_feed_that_is_none_is_asked_for_once(
     lay(tiny, {"/a": []})
     tiny.put("/feed.xml", body)
     for _ in range(4):
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.state, report.missing) == ("completed", 0)
     assert tiny.requests.count("/feed.xml") == 1
 
@@ -388,7 +388,7 @@ async def test_A23_a_feed_is_not_asked_for_where_sitemaps_have_dates(
     feed(tiny, ("/a", WHEN))
     tiny.sitemap(True)
     for _ in range(3):
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     assert tiny.requests.count("/feed.xml") == 0
 
 
@@ -410,28 +410,28 @@ async def test_F76_pages_with_old_dates_are_not_asked_only_where_that_was_chosen
     clock = FrozenClock(datetime(2026, 5, 20, tzinfo=UTC))
     flags = {"crawl.trust_lastmod": True, "policy.reread_seconds": 30 * 86_400}
     async with opened(store, flags, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
-        before = {view.url: view.checked_at for view in await kb.pages("docs")}
+        await kb.runs.crawl(tiny.url, name="docs")
+        before = {view.url: view.checked_at for view in await kb.pages.of_source("docs")}
         clock.advance(86_400)
         tiny.requests.clear()
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert counts(report) == {"not_modified": 5}
         assert looks(tiny) == {"/": 1, "/b": 1, "/c": 1, "/d": 1}
-        attempt = next(each for each in await kb.history(tiny.at("/a")) if each.outcome)
+        attempt = next(each for each in await kb.pages.history(tiny.at("/a")) if each.outcome)
         assert (attempt.status_code, (attempt.reason or "")[:9]) == (None, "not asked")
-        after = {view.url: view.checked_at for view in await kb.pages("docs")}
+        after = {view.url: view.checked_at for view in await kb.pages.of_source("docs")}
         assert after[tiny.at("/a")] == before[tiny.at("/a")], "nobody looked"
         tiny.edit("/a", add_paragraph="news")
         dated(tiny, a="2026-05-20T12:00:00Z")  # told late: between the look and the run that did not ask
         clock.advance(60)
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.changed == 1
         clock.advance(40 * 86_400)
         tiny.requests.clear()
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert looks(tiny)["/a"] == 1
         tiny.requests.clear()
-        await kb.refresh(["docs"], full=True)
+        await kb.runs.refresh(["docs"], full=True)
         assert looks(tiny)["/a"] == 1
 
 
@@ -442,14 +442,14 @@ async def test_A28_what_the_site_says_is_news_is_due_at_once(
     dated(tiny, a="2026-05-01", b="2026-05-01")
     clock = FrozenClock(datetime(2026, 5, 20, tzinfo=UTC))
     async with opened(store, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         clock.advance(3600)
         tiny.requests.clear()
-        (report,) = await kb.refresh(["docs"], due=True)
+        (report,) = await kb.runs.refresh(["docs"], due=True)
         assert (counts(report), looks(tiny)) == ({}, {})
         tiny.edit("/a", add_paragraph="news")
         lay(tiny, {"/c": []})
         dated(tiny, a="2026-05-20T00:30:00Z", b="9999-01-01", c="2026-05-20T00:30:00Z")
-        (report,) = await kb.refresh(["docs"], due=True)
+        (report,) = await kb.runs.refresh(["docs"], due=True)
         assert counts(report) == {"changed": 1, "new": 1, "not_modified": 1}
         assert looks(tiny) == {"/": 1, "/a": 1, "/c": 1}  # the root tells whether the site is well

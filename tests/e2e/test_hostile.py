@@ -80,13 +80,13 @@ async def test_F49_F50_F53_F54_F55_F56_F57_F58_F59_F66_old_content_stays_searcha
     with HostileSite() as site:
         _lay(site, paths)
         async with opened(store, QUICK) as kb:
-            first = await kb.crawl(site.url, name="docs")
+            first = await kb.runs.crawl(site.url, name="docs")
             assert (first.state, first.new) == ("completed", len(paths) + 1)
             before = index_of(store)
             site.say("/hop/*", chain("/hop/"))
             for name, (script, _) in TROUBLES.items():
                 site.say(f"/{name}", script)
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.deleted, report.missing, report.changed) == (0, 0, 0)
             assert report.state in ("failed", "partial")
             assert index_of(store) == before
@@ -102,7 +102,7 @@ async def test_F49_F50_F53_F54_F55_F56_F57_F58_F59_F66_old_content_stays_searcha
             reasons = {name: told[site.at(f"/{name}")] for name in TROUBLES}
             assert {name: each for name, each in reasons.items() if TROUBLES[name][1] not in each} == {}
             site.behave()
-            (healthy,) = await kb.refresh(["docs"])
+            (healthy,) = await kb.runs.refresh(["docs"])
             assert (healthy.state, counts(healthy)) == ("completed", {"not_modified": len(paths) + 1})
     assert_sound(store)
 
@@ -112,7 +112,7 @@ async def test_F53_a_slow_page_costs_one_worker_and_not_the_run(store: Path, wor
         _lay(site, [f"/p{number}" for number in range(12)])
         site.say("/p3", drip("body"))
         async with opened(store, {"network.timeout_seconds": 2, "policy.retries": 0}) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
     assert (report.new, report.failed) == (12, 1)
     slow = next(asked.at for asked in site.requests if asked.path == "/p3")
     others = [asked.at for asked in site.requests if asked.path.startswith("/p")]
@@ -124,7 +124,7 @@ async def test_F55_a_page_that_broke_off_is_whole_after_the_retry(store: Path, w
         _lay(site, ["/a"])
         site.say("/a", in_turn(truncated(), None))
         async with opened(store) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             assert (report.state, report.new) == ("completed", 2)
             assert await found(kb, word("/a")) == {site.at("/a")}
 
@@ -135,7 +135,7 @@ async def test_F66_html_as_octet_stream_is_parsed(store: Path, work: object) -> 
         for path, media in (("/a", "application/octet-stream"), ("/b", "")):
             site.put(path, page(path), media_type=media)
         async with opened(store) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             assert (report.state, report.new) == ("completed", 3)
             assert await found(kb, word("/a")) == {site.at("/a")}
 
@@ -162,7 +162,7 @@ async def test_F60_F61_encodings_and_odd_characters_are_stored_and_stay_the_same
         site.say("/odd", answer(200, odd, content_type="text/html; charset=utf-8"))
         site.put("/", page("/", [f"/{name}" for name in (*ENCODED, "odd")]))
         async with opened(store) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             assert (report.state, report.new) == ("completed", len(ENCODED) + 2)
             before = index_of(store)
             for name in ENCODED:
@@ -171,7 +171,7 @@ async def test_F60_F61_encodings_and_odd_characters_are_stored_and_stay_the_same
             assert await found(kb, "oddities") == {site.at("/odd")}
             texts = [text for held in before.values() for text in (held.title, *held.chunks)]
             assert not any("\0" in text for text in texts)
-            (again,) = await kb.refresh(["docs"], full=True)
+            (again,) = await kb.runs.refresh(["docs"], full=True)
             assert (again.changed, again.unchanged) == (0, len(ENCODED) + 2)
             assert index_of(store) == before
 
@@ -201,14 +201,14 @@ async def test_F61_bytes_in_headers_that_are_no_text_reach_no_store(store: Path,
         paths = [*ODD_HEADERS, *(f"{path}{code}" for path in ODD_TARGETS for code in (301, 302))]
         site.put("/", page("/", paths))
         async with opened(store, QUICK) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             told = dict(rows(store, "select url, error_message from page_crawls where outcome is not null"))
             assert not [reason for reason in told.values() if "internal error" in (reason or "")]
             assert told[site.at("/coding")] == "content coding \ufffd\ufffd\x01 is not supported"
             read = {site.at(path) for path in ("/", "/charset", "/language", "/etag", "/robots")}
             assert set(index_of(store)) == read
             assert report.new == len(read)
-            assert await kb.pages("docs")
+            assert await kb.pages.of_source("docs")
     assert_sound(store)
 
 
@@ -224,11 +224,11 @@ async def test_F61_naughty_strings_are_stored_found_and_asked_for(
             site.put(f"/{number}", html)
         site.put("/", page("/", [f"/{number}" for number in range(len(groups))]))
         async with opened(store) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             assert (report.state, report.new) == ("completed", len(groups) + 1)
             for text in strings:
-                await kb.search(text, within=["docs"])
-            (again,) = await kb.refresh(["docs"], full=True)
+                await kb.search.search(text, within=["docs"])
+            (again,) = await kb.runs.refresh(["docs"], full=True)
             assert (again.changed, again.unchanged) == (0, len(groups) + 1)
     assert_sound(store)
 
@@ -249,11 +249,11 @@ async def test_F27_F63_a_page_that_kills_the_parser_is_kept_and_the_rest_goes_on
     with HostileSite(etags=False) as site:
         _lay(site, ["/poison", *(f"/p{number}" for number in range(12))])
         async with opened(store) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             for path in site.paths:
                 site.edit(path, "little else", "much more")
             monkeypatch.setattr("afresh.app.Offload", Poisoned)
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.changed, report.deleted) == (13, 0)
             assert await found(kb, word("/poison")) == {site.at("/poison")}
             held = index_of(store)
@@ -270,9 +270,9 @@ async def test_F36_a_flapping_page_is_found_whenever_it_is_there(store: Path, wo
     with HostileSite() as site:
         _lay(site, [f"/p{number}" for number in range(12)])
         async with opened(store, {"policy.gone_after": 3}) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             site.say("/p3", in_turn(status(404), None))
             for _ in range(6):
-                (report,) = await kb.refresh(["docs"])
+                (report,) = await kb.runs.refresh(["docs"])
                 assert report.deleted == 0
                 assert await found(kb, word("/p3")) == {site.at("/p3")}

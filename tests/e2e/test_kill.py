@@ -43,7 +43,7 @@ def deadly() -> Iterator[DeadlySite]:
 async def undisturbed(site: TinySite, folder: Path) -> dict[str, Held]:
     """The index that a crawl without trouble gives."""
     async with opened(folder / "undisturbed.db") as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     return index_of(folder / "undisturbed.db")
 
 

@@ -36,8 +36,8 @@ def site(tiny: TinySite) -> TinySite:
 async def test_B10_every_page_of_a_site_in_many_languages_is_tagged_and_found(
     kb: KnowledgeBase, site: TinySite
 ) -> None:
-    assert (await kb.crawl(site.url, name="docs")).state == "completed"
-    tags = {each.url: each.language for each in await kb.pages("docs")}
+    assert (await kb.runs.crawl(site.url, name="docs")).state == "completed"
+    tags = {each.url: each.language for each in await kb.pages.of_source("docs")}
     assert {path: tags[site.at(path)] for path in PAGES} == {
         path: path.strip("/").partition("/")[0] for path in PAGES
     }
@@ -48,8 +48,8 @@ async def test_B10_every_page_of_a_site_in_many_languages_is_tagged_and_found(
 
 async def test_B10_the_parser_processes_tell_languages_and_make_terms(store: Path, site: TinySite) -> None:
     async with opened(store) as kb:
-        assert (await kb.crawl(site.url, name="docs")).state == "completed"
-        tags = {each.url: each.language for each in await kb.pages("docs")}
+        assert (await kb.runs.crawl(site.url, name="docs")).state == "completed"
+        tags = {each.url: each.language for each in await kb.pages.of_source("docs")}
         assert tags[site.at("/vi/says-en")] == "vi"
         assert await found(kb, "元件") == {site.at("/zh-Hant-TW/script")}
 
@@ -58,20 +58,20 @@ async def test_G10_a_language_sticks_until_it_is_asked_for_again(kb: KnowledgeBa
     path = "/de/says-en"
     german = PAGES[path].read_text(encoding="utf-8")
     site.put(path, page("Kurz", text="Zu wenig"))
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.put(path, german)
-    [report] = await kb.refresh(["docs"])
+    [report] = await kb.runs.refresh(["docs"])
     assert report.changed == 1
     assert await _tag(kb, site.at(path)) == "en"
     assert site.at(path) not in await found(kb, "Anwendungen Sitzung")
-    [report] = await kb.refresh(["docs"])
+    [report] = await kb.runs.refresh(["docs"])
     assert report.not_modified == len(PAGES) + 1
-    [report] = await kb.refresh(["docs"], redetect=True)
+    [report] = await kb.runs.refresh(["docs"], redetect=True)
     assert (report.not_modified, report.changed, report.unchanged) == (0, 0, len(PAGES) + 1)
     assert await _tag(kb, site.at(path)) == "de"
     assert site.at(path) in await found(kb, "Anwendungen Sitzung")
-    assert (await kb.changes("docs"))[0].run != report.run, "nothing is told as changed"
+    assert (await kb.pages.changes("docs"))[0].run != report.run, "nothing is told as changed"
 
 
 async def _tag(kb: KnowledgeBase, url: str) -> str | None:
-    return next(each.language for each in await kb.pages("docs") if each.url == url)
+    return next(each.language for each in await kb.pages.of_source("docs") if each.url == url)

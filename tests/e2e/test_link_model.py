@@ -78,12 +78,12 @@ RULES = {"max_params": 0, "exclude": ["*/service-*"]}
 
 
 async def crawl(kb: KnowledgeBase, site: TinySite) -> RunReport:
-    return await kb.crawl(site.url, name="city", rules=RULES)
+    return await kb.runs.crawl(site.url, name="city", rules=RULES)
 
 
 async def budgets(kb: KnowledgeBase) -> list[tuple[str, float]]:
     """The links that the word budget fits, with what they are worth."""
-    views = await kb.links("city", keyword="budget")
+    views = await kb.links.of_source("city", keyword="budget")
     return [(view.url, view.score or 0.0) for view in views]
 
 
@@ -118,7 +118,7 @@ async def test_F90_C11_answers_of_no_use_leave_links_unscored_and_pages_stored(
         assert (report.links_unscored, model.calls) == (36, 2), "asked once more, then left"
         assert await found(kb, word("/p1"), within="city") == {tiny.at("/p1")}
         model.script.clear()
-        [report] = await kb.refresh(["city"])
+        [report] = await kb.runs.refresh(["city"])
         assert (report.not_modified, report.links_scored, report.links_unscored) == (3, 36, 0)
         assert len(await budgets(kb)) == 2
     assert_sound(store)
@@ -132,7 +132,7 @@ async def test_F90_of_a_spoilt_answer_counts_what_is_sound(
     model.script = [SPOILT[name]]
     async with opened(store, flags) as kb:
         report = await crawl(kb, tiny)
-        views = await kb.links("city")
+        views = await kb.links.of_source("city")
     assert report.links_unscored == 0
     assert all(view.pages for view in views), "every link stands on a page"
     assert all(0 <= score <= 1 for view in views for score in view.keywords.values())
@@ -154,7 +154,7 @@ async def test_F91_C11_a_model_that_does_not_answer_costs_no_page_and_is_asked_a
         assert any("36 links are not scored" in note for note in report.notes)
     model.script.clear()
     async with opened(store, flags) as kb:
-        [report] = await kb.refresh(["city"])
+        [report] = await kb.runs.refresh(["city"])
         assert (report.links_scored, report.links_unscored) == (36, 0)
 
 

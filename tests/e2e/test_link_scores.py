@@ -53,12 +53,12 @@ def _page(path: str, links: Mapping[str, str]) -> str:
 
 async def crawl(kb: KnowledgeBase, site: TinySite, **own: object) -> RunReport:
     """Crawl with keywords, unless others are given."""
-    return await kb.crawl(site.url, name="city", policy={"keywords": KEYWORDS, **own})
+    return await kb.runs.crawl(site.url, name="city", policy={"keywords": KEYWORDS, **own})
 
 
 async def scored(kb: KnowledgeBase, **which: object) -> dict[str, LinkView]:
     """The links that are worth something, by the end of their address."""
-    views = await kb.links("city", **which)  # type: ignore[arg-type]
+    views = await kb.links.of_source("city", **which)  # type: ignore[arg-type]
     return {view.url.rpartition("/")[2]: view for view in views if view.score is not None}
 
 
@@ -73,7 +73,7 @@ async def test_C5_C16_C18_C19_C20_C24_links_are_scored_and_told_best_first_with_
     lay(tiny, CITY)
     report = await crawl(kb, tiny)
     assert report.state == "completed"
-    listed = await kb.links("city")
+    listed = await kb.links.of_source("city")
     assert [view.score for view in listed] == [1.25, 1.0, 0.5, 0.5, None, None, None]
     views = await scored(kb)
     assert list(views) == ["plan.pdf", "budget-2026", "contact", "contacts"]
@@ -81,7 +81,7 @@ async def test_C5_C16_C18_C19_C20_C24_links_are_scored_and_told_best_first_with_
     assert views["plan.pdf"].comment == "says Budget plan, with contact"
     assert views["budget-2026"].pages == (tiny.url, tiny.at("/news")), "one link, all pages it stands on"
     assert len(views["contact"].pages) == 5
-    assert {view.crawl_time for view in listed} == {(await kb.show("city")).crawl_time}
+    assert {view.crawl_time for view in listed} == {(await kb.sources.view("city")).crawl_time}
 
 
 async def test_C7_C16_links_are_filtered_by_keyword_score_and_page(
@@ -92,7 +92,7 @@ async def test_C7_C16_links_are_filtered_by_keyword_score_and_page(
     assert list(await scored(kb, keyword=" Contact ")) == ["plan.pdf", "contact", "contacts"]
     assert list(await scored(kb, min_score=1)) == ["plan.pdf", "budget-2026"]
     assert list(await scored(kb, page=tiny.at("/news"))) == ["budget-2026", "contact"]
-    assert await kb.links("city", keyword="sewage") == []
+    assert await kb.links.of_source("city", keyword="sewage") == []
 
 
 async def test_C17_only_addresses_and_texts_are_sent_and_each_pair_once(
@@ -117,15 +117,15 @@ async def test_C8_C9_a_second_crawl_right_after_the_first_asks_nothing(
 ) -> None:
     lay(tiny, CITY)
     await crawl(kb, tiny)
-    before = await kb.links("city")
+    before = await kb.links.of_source("city")
     report = await crawl(kb, tiny)
     assert (scorer.calls, report.ai_calls, report.links_scored) == (1, 0, 0)
     assert (report.links_saved, report.link_calls_saved) == (8, 1)
-    assert [(view.url, view.score) for view in await kb.links("city")] == [
+    assert [(view.url, view.score) for view in await kb.links.of_source("city")] == [
         (view.url, view.score) for view in before
     ]
     tiny.put("/parks", _page("/parks", NAV).replace("little else", "much else"))
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert (report.changed, scorer.calls) == (1, 1), "other words, the same links"
 
 
@@ -136,7 +136,7 @@ async def test_C10_C17_a_changed_navigation_is_asked_about_once_not_once_per_pag
     await crawl(kb, tiny)
     lay(tiny, CITY, {**NAV, "/contact": "Write to us", "/minutes": "Minutes"})
     tiny.put("/minutes", _page("/minutes", {}))
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert report.changed == 5
     assert [len(links) for links, _ in scorer.asked] == [8, 2]
     assert {link.text for link in scorer.asked[1][0]} == {"Write to us", "Minutes"}
@@ -154,7 +154,7 @@ async def test_C11_pages_are_stored_and_links_followed_whatever_becomes_of_score
     assert (report.links_scored, report.links_unscored, scorer.calls) == (0, 8, 1)
     assert any("8 links are not scored" in note and "not there" in note for note in report.notes)
     scorer.always = None
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert (report.not_modified, report.links_scored, report.links_unscored) == (5, 8, 0)
     assert list(await scored(kb)) == ["plan.pdf", "budget-2026", "contact", "contacts"]
 
@@ -166,9 +166,9 @@ async def test_C11_one_batch_in_vain_leaves_its_links_for_the_next_run(
     scorer.batch, scorer.troubles = 3, {2: ScoreError("it said nothing of use")}
     report = await crawl(kb, tiny)
     assert (report.links_scored, report.links_unscored, scorer.calls) == (5, 3, 3)
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert (report.links_scored, report.links_unscored, scorer.calls) == (3, 0, 4)
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert (report.links_scored, scorer.calls) == (0, 4)
 
 
@@ -182,7 +182,7 @@ async def test_F90_what_a_batch_in_vain_did_say_is_kept_and_only_the_rest_asked_
     report = await crawl(kb, tiny)
     assert (report.links_scored, report.links_unscored) == (1, 7)
     assert list(await scored(kb)) == ["contact"]
-    [report] = await kb.refresh(["city"])
+    [report] = await kb.runs.refresh(["city"])
     assert (report.links_scored, report.links_unscored, report.links_saved) == (7, 0, 1)
     again, _ = scorer.asked[1]
     assert len(again) == 7
@@ -217,7 +217,7 @@ async def test_C19_a_keyword_that_nobody_asked_for_counts_a_quarter_or_as_the_se
         view = (await scored(kb))["parks"]
         assert (view.keywords, view.score) == ({"green": 1.0}, 0.25)
     async with opened(store, {"links.unknown_keyword_weight": 0.5}) as kb:
-        await kb.refresh(["city"])
+        await kb.runs.refresh(["city"])
         assert ((await scored(kb))["parks"].score, scorer.calls) == (0.5, 1)
 
 
@@ -225,9 +225,9 @@ async def test_nothing_is_asked_where_no_keywords_are_set(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, CITY)
-    report = await kb.crawl(tiny.url, name="city")
+    report = await kb.runs.crawl(tiny.url, name="city")
     assert (scorer.calls, report.links_scored, report.links_saved) == (0, 0, 0)
-    assert {view.score for view in await kb.links("city")} == {None}
+    assert {view.score for view in await kb.links.of_source("city")} == {None}
 
 
 async def test_C17_batches_are_asked_while_the_crawl_goes_on(
@@ -322,21 +322,21 @@ async def test_the_best_links_are_followed_first_where_not_all_can_be(
         tiny.sitemap(True)
     scorer.is_free = True
     own = {"max_pages": 12, "order": "score", "probe": False}
-    report = await kb.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
+    report = await kb.runs.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
     assert report.new == 12
     assert {"/", "/way", "/vault", "/gold"} <= set(looks(tiny)), "three steps away, and none a branch"
     assert any("max_pages 12" in note for note in report.notes)
-    await kb.crawl(
+    await kb.runs.crawl(
         tiny.url, name="all", rules={"order": "score", "probe": False}, policy={"keywords": KEYWORDS}
     )
-    assert len(await kb.pages("all")) == len(DEEP), "without a limit nothing is left out"
+    assert len(await kb.pages.of_source("all")) == len(DEEP), "without a limit nothing is left out"
 
 
 async def test_without_the_order_by_score_the_nearest_pages_come_first(
     kb: KnowledgeBase, tiny: TinySite, scorer: FakeLinkScorer
 ) -> None:
     lay(tiny, DEEP, {})
-    await kb.crawl(
+    await kb.runs.crawl(
         tiny.url, name="city", rules={"max_pages": 12, "probe": False}, policy={"keywords": KEYWORDS}
     )
     assert not {"/vault", "/gold"} & set(looks(tiny))
@@ -348,7 +348,7 @@ async def test_a_model_is_asked_in_full_batches_also_where_the_best_come_first(
     lay(tiny, DEEP, {})
     scorer.batch = 10
     own = {"max_pages": 20, "order": "score", "probe": False}
-    report = await kb.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
+    report = await kb.runs.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
     assert {"/way", "/vault"} <= set(looks(tiny))
     assert report.links_unscored == 0
     assert scorer.calls <= -(-report.links_scored // 10) + 1
@@ -362,7 +362,7 @@ async def test_F91_links_that_a_model_was_not_asked_about_are_ranked_by_their_wo
     scorer.batch = 1 if spent else 1000
     scorer.always = ScorerDown("ai.budget_per_run (0) is spent") if spent else None
     own = {"max_pages": 12, "order": "score", "probe": False}
-    report = await kb.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
+    report = await kb.runs.crawl(tiny.url, name="city", rules=own, policy={"keywords": KEYWORDS})
     assert {"/", "/way", "/vault", "/gold"} <= set(looks(tiny)), "three steps away, and none a branch"
     assert scorer.calls == 1, "in the end, or in vain"
     assert (report.links_scored == 0, report.links_unscored > 10) == (spent, spent)

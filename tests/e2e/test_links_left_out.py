@@ -16,7 +16,7 @@ async def test_F64_a_page_full_of_links_costs_little_and_is_told(store: Path, ti
     tiny.put("/", page("/") + "".join(f"<a href=p{number}>x</a> " for number in range(200_000)))
     before = psutil.Process().memory_info().rss
     async with opened(store, {"crawl.max_pages": 1}) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         grown = psutil.Process().memory_info().rss - before
     assert rows(store, "select count(*) from page_links") == [(5_000,)]
     told = "1 page has more links than are kept of one page: 195,000 left out, so no page counts as missing"
@@ -30,15 +30,15 @@ async def test_F64_a_page_behind_a_cut_link_is_not_missing(
     """Not in the run that cuts it, and not in the later ones, where the page answers 304."""
     lay(tiny, {"/": ["/a", "/last"], "/a": [], "/last": []})
     async with opened(store, {"policy.missing_after": 1}) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         monkeypatch.setattr("afresh.extractors.links.MOST_LINKS", 3)
         tiny.put("/", page("/", ["/a", "https://x.example.org/1", "https://x.example.org/2", "/last"]))
         for _ in range(3):
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.missing, report.deleted, report.state) == (0, 0, "completed")
             assert any("1 left out" in note for note in report.notes)
         tiny.put("/", page("/", ["/a"]))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.deleted, report.notes) == (1, ())
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
 
@@ -58,7 +58,7 @@ async def test_F70_base_is_honoured_within_the_scope(
 ) -> None:
     tiny.put("/", page("/", ["a"], head=f'<base href="{base}">'))
     lay(tiny, {"/a": [], "/sub/a": []})
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.at(path) for path in found}
     assert report.state == "completed"
 
@@ -70,7 +70,7 @@ async def test_F70_a_foreign_canonical_is_ignored_and_told(
     foreign, own = "https://thief.example.org/a", "/b"
     tiny.put("/", page("/", ["/a"], head=f'<link rel="canonical" href="{own}">'))
     tiny.put("/a", page("/a", head=f'<link rel="canonical" href="{foreign}">'))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
     reasons = dict(rows(store, "select url, reason from page_crawls where outcome = 'success'"))
     assert (
@@ -96,6 +96,6 @@ async def test_F70_meta_refresh_is_a_link_within_the_scope(
 ) -> None:
     tiny.put("/", page("/", head=f'<meta http-equiv="Refresh" content="{content}">'))
     lay(tiny, {"/there": []})
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.at(path) for path in found}
     assert report.state == "completed"

@@ -12,6 +12,7 @@ from tests.fakes.github_server import GithubServer
 
 from afresh import failpoints
 from afresh.core.model import RunMode
+from afresh.engine.kit import RunOptions
 from afresh.kb import KnowledgeBase
 
 OLD = 1_600_000_000_000_000_001
@@ -32,8 +33,8 @@ def docs(tmp_path: Path) -> Path:
 
 
 async def texts(kb: KnowledgeBase, label: str = "docs") -> dict[str, str]:
-    active = [page.url for page in await kb.pages(label) if str(page.status) == "active"]
-    return {url.rpartition("/")[2]: (await kb.open(url)).markdown.split()[3] for url in active}
+    active = [page.url for page in await kb.pages.of_source(label) if str(page.status) == "active"]
+    return {url.rpartition("/")[2]: (await kb.pages.open(url)).markdown.split()[3] for url in active}
 
 
 def at_failpoint(monkeypatch: pytest.MonkeyPatch, name: str, act: object) -> None:
@@ -62,7 +63,7 @@ async def test_F01_a_change_between_a_kill_and_its_resumption_is_seen(
 
         async def doomed() -> None:
             async with opened(store) as kb:
-                await kb.crawl(str(docs), name="docs")
+                await kb.runs.crawl(str(docs), name="docs")
 
         asyncio.new_event_loop().run_until_complete(doomed())
         os._exit(0)
@@ -73,7 +74,7 @@ async def test_F01_a_change_between_a_kill_and_its_resumption_is_seen(
         (docs / "f0.md").unlink()
     async with opened(store) as kb:
         for _ in range(3):
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         assert (await texts(kb)).get("f0.md") == ("gamma" if change == "edit" else None)
 
 
@@ -82,9 +83,9 @@ async def test_a_file_that_was_moved_away_and_back_during_a_run_is_found_again(
 ) -> None:
     away = docs.parent / "away.md"
     at_failpoint(monkeypatch, "run.filled", lambda: (docs / "f0.md").rename(away))
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     away.rename(docs / "f0.md")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert "f0.md" in await texts(kb)
 
 
@@ -92,39 +93,37 @@ async def test_F81_a_file_that_was_read_as_another_than_listed_is_read_again(
     docs: Path, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_failpoint(monkeypatch, "run.filled", lambda: edit(docs / "f0.md", "gamma"))
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     put(docs / "f0.md", "# Page 0\n\nalpha text 0\n")  # restored with its time, as cp -p does
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert (await texts(kb))["f0.md"] == "alpha"
 
 
 async def test_the_mark_is_not_older_than_the_run_that_believes_it(docs: Path, kb: KnowledgeBase) -> None:
-    await kb.crawl(str(docs), name="docs")
-    early = (await kb._store.sources.all())[
-        0
-    ]  # as `refresh` of many sources reads them all before the first run
+    await kb.runs.crawl(str(docs), name="docs")
+    [early] = await kb._context.store.sources.all()  # `refresh` of many reads them all before the first run
     edit(docs / "f0.md", "gamma")
-    await kb.refresh(["docs"])  # another process, in the meantime
+    await kb.runs.refresh(["docs"])  # another process, in the meantime
     put(docs / "f0.md", "# Page 0\n\nalpha text 0\n")
-    await kb._run(early, RunMode.REFRESH, False, False, False, lambda event: None)
+    await kb.runs.run_now(early, RunOptions(mode=RunMode.REFRESH))
     assert (await texts(kb))["f0.md"] == "alpha"
 
 
 async def test_F82_a_time_in_the_future_hides_no_change(docs: Path, kb: KnowledgeBase) -> None:
     future = time.time_ns() + 10**18
     put(docs / "f0.md", "# Page 0\n\nalpha text 0\n", future)
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     put(docs / "f0.md", "# Page 0\n\ngamma text 0\n", future)
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert (await texts(kb))["f0.md"] == "gamma"
 
 
 async def test_a_raised_limit_of_size_lets_files_in(docs: Path, store: Path, work: type[InProcess]) -> None:
     put(docs / "f0.md", "# Page 0\n\nalpha " + "text " * 1000)
     async with opened(store, {"files.max_file_bytes": 1024}) as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
     async with opened(store) as kb:
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert "f0.md" in await texts(kb)
 
 
@@ -134,17 +133,17 @@ async def test_F80_an_empty_tree_beside_a_wiki_deletes_nothing(store: Path, work
         server.push(files)
         server.repository.pages = {"Home": "<p>Welcome to the wiki, which has some text to read.</p>"}
         async with opened(store, server.settings) as kb:
-            await kb.crawl("octo/docs", name="docs")
+            await kb.runs.crawl("octo/docs", name="docs")
             server.push({**files, "n.md": b"# New"})
             server.bend = lambda kind, body: {**body, "tree": []} if kind == "tree" else body
-            await kb.refresh(["docs"])
-            assert len(await kb.pages("docs")) >= 8
+            await kb.runs.refresh(["docs"])
+            assert len(await kb.pages.of_source("docs")) >= 8
 
 
 async def test_rules_that_leave_out_everything_are_obeyed_and_no_empty_folder(
     docs: Path, kb: KnowledgeBase
 ) -> None:
-    await kb.crawl(str(docs), name="docs")
+    await kb.runs.crawl(str(docs), name="docs")
     (docs / ".gitignore").write_text("*.md\n")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, counts(report)) == ("completed", {"deleted": 4})

@@ -30,13 +30,13 @@ def clock() -> FrozenClock:
 async def crawled(kb: KnowledgeBase, tiny: TinySite, clock: FrozenClock, number: int = 12) -> None:
     """A source that was looked at two hours ago."""
     lay(tiny, star(number))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     clock.advance(7200)
     tiny.requests.clear()
 
 
 async def urls(kb: KnowledgeBase, query: str, **more: object) -> list[str]:
-    answer = await kb.search(query, mode="text", max_age=HOUR, **more)  # type: ignore[arg-type]
+    answer = await kb.search.search(query, mode="text", max_age=HOUR, **more)  # type: ignore[arg-type]
     assert answer.notes == ()
     return [hit.url for hit in answer.hits]
 
@@ -46,7 +46,7 @@ async def test_only_the_hits_are_asked_for_and_conditionally(
 ) -> None:
     async with opened(store, ONCE, clock=clock) as kb:
         await crawled(kb, tiny, clock)
-        before = await kb.show("docs")
+        before = await kb.sources.view("docs")
         assert set(await urls(kb, f"{word('/p3')} {word('/p7')}")) == {tiny.at("/p3"), tiny.at("/p7")}
         assert looks(tiny) == {"/p3": 1, "/p7": 1}
         asked = [each for each in tiny.requests if each.path in ("/p3", "/p7")]
@@ -54,9 +54,9 @@ async def test_only_the_hits_are_asked_for_and_conditionally(
         tiny.requests.clear()
         assert await urls(kb, word("/p3")) == [tiny.at("/p3")]
         assert looks(tiny) == {}, "it was looked at a moment ago"
-        after = await kb.show("docs")
+        after = await kb.sources.view("docs")
         assert (after.crawl_time, after.last_run) == (before.crawl_time, before.last_run)
-        assert (await kb.status()).runs == ()
+        assert (await kb.status.get()).runs == ()
     assert_sound(store)
 
 
@@ -66,13 +66,13 @@ async def test_what_changed_is_answered_as_it_is_now(
     async with opened(store, ONCE, clock=clock) as kb:
         await crawled(kb, tiny, clock)
         tiny.put("/p3", page("/p3", ["/"], f"{word('/p3')} is now a zebra."))
-        answer = await kb.search(word("/p3"), max_age=HOUR)
+        answer = await kb.search.search(word("/p3"), max_age=HOUR)
         assert "is now a zebra" in answer.hits[0].text.replace("\x02", "").replace("\x03", "")
         assert (answer.hits[0].checked_at, answer.hits[0].changed_at) == (clock(), clock())
         tiny.put("/p3", page("/p3", ["/"], "Of other things."))
         clock.advance(7200)
         assert await urls(kb, word("/p3")) == [], "it holds the word no more"
-        [change] = [each for each in await kb.changes("docs") if each.kind == "changed"][:1]
+        [change] = [each for each in await kb.pages.changes("docs") if each.kind == "changed"][:1]
         assert change.url == tiny.at("/p3")
 
 
@@ -87,7 +87,7 @@ async def test_a_page_that_is_gone_is_dropped_if_the_site_is_well(
         clock.advance(7200)
         tiny.delete("/p4")
         tiny.fail("/", 503)
-        answer = await kb.search(word("/p4"), mode="text", max_age=HOUR)
+        answer = await kb.search.search(word("/p4"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p4")]
         assert "docs, looked at again: the root could not be read" in answer.notes[0]
     assert_sound(store)
@@ -103,10 +103,10 @@ async def test_new_links_wait_for_the_next_refresh_which_follows_them(
         await urls(kb, word("/p3"))
         assert looks(tiny) == {"/p3": 1}
         assert await urls(kb, word("/fresh")) == []
-        [report] = await kb.refresh(["docs"])
+        [report] = await kb.runs.refresh(["docs"])
         assert (report.new, report.state) == (2, "completed")
         assert await urls(kb, word("/fresher")) == [tiny.at("/fresher")]
-        assert (await kb.plan("docs")).notes == ()
+        assert (await kb.sources.plan("docs")).notes == ()
 
 
 async def test_new_links_are_followed_by_a_due_run_too(
@@ -117,7 +117,7 @@ async def test_new_links_are_followed_by_a_due_run_too(
         tiny.put("/p3", page("/p3", ["/", "/fresh"], f"{word('/p3')} links on."))
         lay(tiny, {"/fresh": []})
         await urls(kb, word("/p3"))
-        [report] = await kb.refresh(["docs"], due=True)
+        [report] = await kb.runs.refresh(["docs"], due=True)
         assert report.new == 1
         assert "/p5" not in looks(tiny), "what is not due is not looked at"
 
@@ -128,7 +128,7 @@ async def test_a_site_that_is_down_is_noted_and_the_old_answer_given(
     async with opened(store, ONCE, clock=clock) as kb:
         await crawled(kb, tiny, clock)
         tiny.down()
-        answer = await kb.search(word("/p3"), mode="text", max_age=HOUR)
+        answer = await kb.search.search(word("/p3"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
         assert answer.notes[0].startswith("docs, looked at again: ")
         tiny.up()
@@ -141,9 +141,9 @@ async def test_a_run_of_another_process_or_one_that_waits_is_not_disturbed(
     async with opened(store, ONCE, clock=clock) as kb, opened(store, ONCE, clock=clock) as other:
         await crawled(kb, tiny, clock)
         gate = tiny.hold("/p5")
-        run = asyncio.create_task(other.refresh(["docs"]))
+        run = asyncio.create_task(other.runs.refresh(["docs"]))
         await asyncio.to_thread(gate.wait)
-        answer = await kb.search(word("/p5"), mode="text", max_age=HOUR)
+        answer = await kb.search.search(word("/p5"), mode="text", max_age=HOUR)
         assert [hit.url for hit in answer.hits] == [tiny.at("/p5")]
         assert "docs was not looked at again: run 2 of docs is already in progress" in answer.notes[0]
         other.stop()
@@ -152,10 +152,10 @@ async def test_a_run_of_another_process_or_one_that_waits_is_not_disturbed(
         assert report.state in ("cancelled", "completed")
         if report.state == "cancelled":
             clock.advance(7200)
-            answer = await kb.search(word("/p5"), mode="text", max_age=HOUR)
+            answer = await kb.search.search(word("/p5"), mode="text", max_age=HOUR)
             assert "was interrupted; `afresh refresh` goes on with it" in answer.notes[0]
     async with opened(store, ONCE, clock=clock) as kb:
-        assert [each.state for each in await kb.refresh(["docs"])] == ["completed"]
+        assert [each.state for each in await kb.runs.refresh(["docs"])] == ["completed"]
 
 
 async def test_a_run_that_waits_for_a_confirmation_waits_on(
@@ -165,15 +165,15 @@ async def test_a_run_that_waits_for_a_confirmation_waits_on(
         await crawled(kb, tiny, clock, 30)
         for number in range(10, 30):
             tiny.delete(f"/p{number}")
-        [held] = await kb.refresh(["docs"])
+        [held] = await kb.runs.refresh(["docs"])
         assert (held.state, held.held) == ("needs_confirmation", 20)
         clock.advance(7200)
         assert await urls(kb, word("/p3")) == [tiny.at("/p3")]
         clock.advance(7200)
         tiny.delete("/p4")
         assert await urls(kb, word("/p4")) == []
-        assert [each.run for each in (await kb.status()).runs] == [held.run]
-        assert (await kb.confirm(held.run)).deleted == 20
+        assert [each.run for each in (await kb.status.get()).runs] == [held.run]
+        assert (await kb.runs.confirm(held.run)).deleted == 20
 
 
 async def test_a_check_does_not_count_for_a_schedule(
@@ -181,13 +181,15 @@ async def test_a_check_does_not_count_for_a_schedule(
 ) -> None:
     async with opened(store, SCHEDULE, clock=clock) as kb:
         await crawled(kb, tiny, clock)
-        slot = (await kb.show("docs")).next_time
+        slot = (await kb.sources.view("docs")).next_time
         assert slot is not None
         clock.advance((slot - clock()).total_seconds() + 60)
         await urls(kb, word("/p3"))
-        assert (await kb.show("docs")).next_time == slot
-        assert len(await kb.refresh(due=True)) == 1
-        assert (await kb.plan("docs")).last_run_bytes == 0 or (await kb.show("docs")).last_mode == "due"
+        assert (await kb.sources.view("docs")).next_time == slot
+        assert len(await kb.runs.refresh(due=True)) == 1
+        assert (await kb.sources.plan("docs")).last_run_bytes == 0 or (
+            await kb.sources.view("docs")
+        ).last_mode == "due"
 
 
 async def test_hits_of_several_sources_are_looked_at_each_in_theirs(
@@ -196,11 +198,11 @@ async def test_hits_of_several_sources_are_looked_at_each_in_theirs(
     async with opened(store, ONCE, clock=clock) as kb:
         with TinySite() as second:
             lay(second, star(3))
-            await kb.crawl(second.url, name="other")
+            await kb.runs.crawl(second.url, name="other")
             await crawled(kb, tiny, clock)
             second.requests.clear()
             second.down()
-            answer = await kb.search(word("/p1"), mode="text", max_age=HOUR)
+            answer = await kb.search.search(word("/p1"), mode="text", max_age=HOUR)
             assert {hit.source for hit in answer.hits} == {"docs", "other"}
             assert len(answer.notes) == 1
             assert answer.notes[0].startswith("other, looked at again: ")
@@ -223,15 +225,15 @@ async def test_a_stop_ends_the_looking_and_the_answer_comes_as_it_is(
             kb.stop()
 
         answer = await asyncio.wait_for(
-            kb.search(f"{word('/p3')} {word('/p4')}", mode="text", max_age=HOUR, listener=stop), 20
+            kb.search.search(f"{word('/p3')} {word('/p4')}", mode="text", max_age=HOUR, listener=stop), 20
         )
         assert {hit.url for hit in answer.hits} == {tiny.at("/p3"), tiny.at("/p4")}
         assert answer.notes == ("docs, looked at again: stopped",)
         tiny.release("/p3")
-        status = await kb.status()
+        status = await kb.status.get()
         assert status.runs == (), "nothing waits to be resumed"
     async with opened(store, ONCE, clock=clock) as kb:
-        [report] = await kb.refresh(["docs"])
+        [report] = await kb.runs.refresh(["docs"])
         assert (report.state, report.not_modified) == ("completed", 13)
     assert_sound(store)
 
@@ -263,7 +265,7 @@ async def test_a_page_that_moved_stays_until_a_run_has_read_where_it_went(
         tiny.redirect("/p3", "/q3", status=301)
         assert await urls(kb, word("/p3")) == [tiny.at("/p3")], "its content is still the best there is"
         assert "/q3" not in looks(tiny)
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert await urls(kb, word("/p3")) == [tiny.at("/q3")]
     assert_sound(store)
 
@@ -276,7 +278,7 @@ async def test_pages_that_are_gone_and_held_by_the_brake_are_told(
         for number in range(1, 13):
             tiny.gone(f"/p{number}")
         query = " ".join(word(f"/p{number}") for number in range(1, 13))
-        answer = await kb.search(query, mode="text", max_age=HOUR, limit=20)
+        answer = await kb.search.search(query, mode="text", max_age=HOUR, limit=20)
         assert any("12 pages are gone, but kept until `afresh confirm" in note for note in answer.notes)
 
 

@@ -222,7 +222,7 @@ async def test_a_job_outlives_its_session_and_goes_on_with_the_next(store: Path)
                 site.release(path)
             assert client.process.wait(PATIENCE) == 0  # though the client still holds the line
         async with opened(store) as kb:
-            assert (await kb.run(1)).state == "queued"
+            assert (await kb.runs.get(1)).state == "queued"
         with raw(program) as client:
             done = client.call("get_job_info", jobId=1, wait=PATIENCE)["structuredContent"]
             assert (done["status"], done["new"]) == ("completed", 31)

@@ -18,63 +18,63 @@ from afresh.testing import TinySite
 async def test_a_page_is_opened_as_markdown_with_its_times(kb: KnowledgeBase, tiny: TinySite) -> None:
     tiny.put("/", page("Start", ["/a"], "Welcome to the harbour."))
     tiny.put("/a", page("Retries", ["/"], "A job is tried again."))
-    await kb.crawl(tiny.url, name="docs")
-    view = await kb.open(tiny.at("/a#part"))
+    await kb.runs.crawl(tiny.url, name="docs")
+    view = await kb.pages.open(tiny.at("/a#part"))
     assert view.markdown.splitlines()[0] == "# Retries"
     assert "A job is tried again." in view.markdown
     assert (view.url, view.title, view.source, view.version) == (tiny.at("/a"), "Retries", "docs", None)
     assert (view.language, view.moved_from, view.also_in) == ("en", (), ())
     assert view.checked_at is not None
     assert view.changed_at is not None
-    assert (await kb.open(tiny.at("/a"), within="docs")).markdown == view.markdown
+    assert (await kb.pages.open(tiny.at("/a"), within="docs")).markdown == view.markdown
 
 
 async def test_a_moved_page_is_followed_and_a_deleted_one_says_since_when(
     kb: KnowledgeBase, store: Path, tiny: TinySite
 ) -> None:
     lay(tiny, star(12))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.move("/p0", "/new")
     tiny.delete("/p1")
-    await kb.refresh(["docs"])
-    view = await kb.open(tiny.at("/p0"))
+    await kb.runs.refresh(["docs"])
+    view = await kb.pages.open(tiny.at("/p0"))
     assert (view.url, view.moved_from) == (tiny.at("/new"), (tiny.at("/p0"),))
-    [moved] = await kb.page_list(None, ALL_PAGES, url=tiny.at("/p0"), limit=1)
+    [moved] = await kb.pages.records(None, ALL_PAGES, url=tiny.at("/p0"), limit=1)
     shown = (await ask(make_app(kb, settings(store), works=False), "GET", f"/pages/{moved.id}")).body.decode()
     assert f">{tiny.at('/new')}</a>: this is the text there" in shown
     with pytest.raises(UsageError, match=r"/p1 was deleted on \d{4}-\d\d-\d\d at [\d:]{8} UTC; `afresh why"):
-        await kb.open(tiny.at("/p1"))
+        await kb.pages.open(tiny.at("/p1"))
 
 
 async def test_what_is_not_on_record_is_told_with_what_is_near(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/guide/retries/"], "/guide/retries/": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     with pytest.raises(UsageError, match=rf"not on record; near it are {tiny.at('/guide/retries/')}$"):
-        await kb.open(tiny.at("/api/retries.html"))
+        await kb.pages.open(tiny.at("/api/retries.html"))
     with pytest.raises(UsageError, match="lists what is"):
-        await kb.open("https://zebra.example/zzz")
+        await kb.pages.open("https://zebra.example/zzz")
 
 
 async def test_without_a_body_the_way_to_keep_one_is_told(store: Path, work: object, tiny: TinySite) -> None:
     lay(tiny, star(2))
     async with opened(store, {"storage.body": "none"}) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         with pytest.raises(UsageError, match=r"storage\.body: markdown, then `afresh refresh docs`"):
-            await kb.open(tiny.at("/p0"))
+            await kb.pages.open(tiny.at("/p0"))
     async with opened(store) as kb:
-        await kb.refresh(["docs"])
-        assert "speaks of" in (await kb.open(tiny.at("/p0"))).markdown
+        await kb.runs.refresh(["docs"])
+        assert "speaks of" in (await kb.pages.open(tiny.at("/p0"))).markdown
 
 
 async def test_the_text_before_a_loss_is_opened_too(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(3))
     tiny.put("/p0", page("/p0", ["/"], "Herons stand in the shallow water and wait. " * 60))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     with pytest.raises(UsageError, match="no former text"):
-        await kb.open(tiny.at("/p0"), former=True)
+        await kb.pages.open(tiny.at("/p0"), former=True)
     tiny.put("/p0", page("/p0", ["/"], "Herons stand in the shallow water."))
-    await kb.refresh(["docs"])
-    now, before = await kb.open(tiny.at("/p0")), await kb.open(tiny.at("/p0"), former=True)
+    await kb.runs.refresh(["docs"])
+    now, before = await kb.pages.open(tiny.at("/p0")), await kb.pages.open(tiny.at("/p0"), former=True)
     assert now.doubt is not None
     assert len(before.markdown) > 10 * len(now.markdown)
 
@@ -84,38 +84,38 @@ async def test_versions_are_found_for_reading_and_only_exact_ones_for_changing(
 ) -> None:
     for number in ("17.0.2", "18.2.0", "18.3.1"):
         lay(tiny, {f"/{number}/": []})
-        await kb.crawl(tiny.at(f"/{number}/"), name="react", version=number)
-    found = await kb.find_version("react@^18")
+        await kb.runs.crawl(tiny.at(f"/{number}/"), name="react", version=number)
+    found = await kb.sources.find_version("react@^18")
     assert (found.version, found.match, found.unversioned) == ("18.3.1", Match.RANGE, False)
     assert found.versions == ("18.3.1", "18.2.0", "17.0.2")
     assert found.url == tiny.at("/18.3.1/")
-    assert (await kb.open(tiny.at("/18.2.0/"), within="react@~18.2")).version == "18.2.0"
+    assert (await kb.pages.open(tiny.at("/18.2.0/"), within="react@~18.2")).version == "18.2.0"
     for changing in (
-        kb.refresh(["react@18"]),
-        kb.remove("react@18"),
-        kb.show("react@18"),
-        kb.plan("react@18"),
+        kb.runs.refresh(["react@18"]),
+        kb.sources.remove("react@18"),
+        kb.sources.view("react@18"),
+        kb.sources.plan("react@18"),
     ):
         with pytest.raises(UsageError, match=r"there is no react(@18)?, but react@18\.3\.1, react@18\.2\.0"):
             await changing
     with pytest.raises(UsageError, match="did you mean react"):
-        await kb.find_version("raect@18")
+        await kb.sources.find_version("raect@18")
     with pytest.raises(UsageError, match=r"no react@16, but react@18\.3\.1"):
-        await kb.find_version("react@16")
+        await kb.sources.find_version("react@16")
     with pytest.raises(UsageError, match="cannot be a version"):
-        await kb.crawl(tiny.at("/18.3.1/"), name="react", version="^18")
+        await kb.runs.crawl(tiny.at("/18.3.1/"), name="react", version="^18")
 
 
 async def test_a_stand_in_is_told(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": [], "/17/": []})
-    await kb.crawl(tiny.url, name="docs")
-    await kb.crawl(tiny.at("/17/"), name="docs", version="17")
+    await kb.runs.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.at("/17/"), name="docs", version="17")
     for label, said in {
         "docs": (),
         "docs@17": (),
         "docs@18.1.0": ("there is no docs@18.1.0: the answer is from docs@17, the nearest lower",),
         "docs@16": ("there is no docs@16: the answer is from docs, which has no version",),
     }.items():
-        assert (await kb.search("speaks", within=[label], mode="text")).notes == said
-    both = await kb.search("speaks", within=["docs", "docs@^17"], mode="text")
+        assert (await kb.search.search("speaks", within=[label], mode="text")).notes == said
+    both = await kb.search.search("speaks", within=["docs", "docs@^17"], mode="text")
     assert {hit.version for hit in both.hits} == {None, "17"}

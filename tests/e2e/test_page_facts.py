@@ -30,7 +30,7 @@ def _notes(folder: Path) -> Path:
 
 
 async def _pages(kb: KnowledgeBase, name: str) -> dict[str, PageView]:
-    return {view.url.rpartition("/")[2]: view for view in await kb.pages(name)}
+    return {view.url.rpartition("/")[2]: view for view in await kb.pages.of_source(name)}
 
 
 @EVERY_STORE
@@ -38,7 +38,7 @@ async def test_R3_A8_a_file_has_type_validators_and_times_as_a_page_has(store: P
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         notes = _notes(tmp_path)
-        await kb.crawl(str(notes), name="notes")
+        await kb.runs.crawl(str(notes), name="notes")
         first = clock()
         pages = await _pages(kb, "notes")
         kinds = {name: view.content_type for name, view in pages.items()}
@@ -53,12 +53,12 @@ async def test_R3_A8_a_file_has_type_validators_and_times_as_a_page_has(store: P
         assert view.last_modified == "Tue, 03 Feb 2026 12:00:00 GMT"
         assert (view.created_at, view.updated_at, view.last_scraped, view.last_seen) == (first,) * 4
         later = clock.advance(days=1)
-        await kb.refresh(["notes"])
+        await kb.runs.refresh(["notes"])
         view = (await _pages(kb, "notes"))["a.md"]
         assert (view.created_at, view.updated_at, view.last_scraped) == (first,) * 3, "content untouched"
         assert (view.last_seen, view.checked_at) == (later, later)
         (notes / "a.md").write_text("# A\n\nAnother.")
-        await kb.refresh(["notes"])
+        await kb.runs.refresh(["notes"])
         view = (await _pages(kb, "notes"))["a.md"]
         assert (view.created_at, view.updated_at, view.last_scraped) == (first, later, later)
 
@@ -66,7 +66,7 @@ async def test_R3_A8_a_file_has_type_validators_and_times_as_a_page_has(store: P
 async def test_R3_members_of_an_archive_have_a_type(kb: KnowledgeBase, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "docs.zip", "w") as archive:
         archive.writestr("docs/a.md", "# A\n\nOne.")
-    await kb.crawl(str(tmp_path / "docs.zip"), name="docs")
+    await kb.runs.crawl(str(tmp_path / "docs.zip"), name="docs")
     view = (await _pages(kb, "docs"))["a.md"]
     assert (view.content_type, view.created_at is not None) == ("text/markdown", True)
     assert view.etag
@@ -77,17 +77,17 @@ async def test_R11_the_next_look_that_was_set_is_shown(store: Path, tiny: TinySi
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         lay(tiny, star(2))
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         page = (await _pages(kb, "docs"))["p0"]
         assert page.next_look == clock() + timedelta(days=1)
         soon = clock() + timedelta(hours=2)
-        assert (await kb.set_next_look(page.id, soon)).next_look == soon
-        assert (await kb.page(page.id)).next_look == soon
+        assert (await kb.pages.check_at(page.id, soon)).next_look == soon
+        assert (await kb.pages.get(page.id)).next_look == soon
         assert (await _pages(kb, "docs"))["p0"].next_look == soon
-        source = (await kb.all_sources())[0]
-        listed = {each.id: each for each in await kb.page_list([source.id], limit=9)}
+        source = (await kb.sources.all())[0]
+        listed = {each.id: each for each in await kb.pages.records([source.id], limit=9)}
         assert listed[page.id].next_look == soon
-        assert (await kb.why(page.url)).next_look == soon
+        assert (await kb.pages.explain(page.url)).next_look == soon
 
 
 def test_R3_R11_the_command_line_tells_times_and_the_next_check(
@@ -97,7 +97,7 @@ def test_R3_R11_the_command_line_tells_times_and_the_next_check(
 
     async def crawled() -> None:
         async with opened(tmp_path / "kb.db") as kb:
-            await kb.crawl(str(_notes(tmp_path)), name="notes")
+            await kb.runs.crawl(str(_notes(tmp_path)), name="notes")
 
     asyncio.run(crawled())
     capsys.readouterr()

@@ -61,7 +61,7 @@ async def test_R4_B16_F134_robots_sitemaps_llms_hops_and_the_root_keep_the_dista
         site.put("/new", page("/new", ["/"]))
         flags = {} if asks else {"crawl.delay_seconds": DELAY}
         async with opened(tmp_path / "kb.db", flags) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
     assert report.state in ("completed", "partial"), report.error
     paths = [path for _, path in site.asked]
     assert {"/robots.txt", "/llms.txt", "/moved.xml", "/", "/old", "/new"} <= set(paths)

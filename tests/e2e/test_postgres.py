@@ -22,15 +22,15 @@ LIVE = ("url", "status", "title", "depth", "language", "missing_count", "moved_t
 
 async def told(kb: KnowledgeBase, base: str) -> dict[str, object]:
     """All that a reader can see, without addresses, numbers and times that differ."""
-    pages = [asdict(page) for page in await kb.pages("docs", ALL_PAGES)]
-    links = await kb.links("docs")
-    hits = {query: await kb.search(query, limit=100, mode="text") for query in QUESTIONS}
+    pages = [asdict(page) for page in await kb.pages.of_source("docs", ALL_PAGES)]
+    links = await kb.links.of_source("docs")
+    hits = {query: await kb.search.search(query, limit=100, mode="text") for query in QUESTIONS}
     seen: dict[str, object] = {
         "pages": [{name: page[name] for name in LIVE} for page in pages],
         "links": [(link.url, link.text, link.page_count, link.pages) for link in links],
-        "changes": sorted((each.url, each.kind) for each in await kb.changes("docs")),
+        "changes": sorted((each.url, each.kind) for each in await kb.pages.changes("docs")),
         "found": {query: sorted(hit.url for hit in answer.hits) for query, answer in hits.items()},
-        "best": {query: (await kb.search(query, limit=1)).hits[0].url for query in SEARCHES},
+        "best": {query: (await kb.search.search(query, limit=1)).hits[0].url for query in SEARCHES},
     }
     seen["hashes"] = len({page["content_hash"] for page in pages})
     return {key: repr(value).replace(base, "SITE") for key, value in seen.items()}
@@ -42,10 +42,10 @@ async def walked(store: Path, flags: Mapping[str, object]) -> list[dict[str, obj
     with TinySite.docs() as site:
         base = site.url.rstrip("/")
         async with opened(store, flags) as kb:
-            steps += [dict(counts(await kb.crawl(site.url, name="docs"))), await told(kb, base)]
-            steps += [dict(counts(report)) for report in await kb.refresh(["docs"])]
+            steps += [dict(counts(await kb.runs.crawl(site.url, name="docs"))), await told(kb, base)]
+            steps += [dict(counts(report)) for report in await kb.runs.refresh(["docs"])]
             change(site)
-            steps += [dict(counts(report)) for report in await kb.refresh(["docs"])]
+            steps += [dict(counts(report)) for report in await kb.runs.refresh(["docs"])]
             steps.append(await told(kb, base))
     return steps
 
@@ -71,10 +71,10 @@ async def test_P1_P2_a_crawl_killed_between_two_steps_of_a_commit_goes_on(
     last = program.run("crawl", tiny.url, "--name", "docs", "--json")
     assert (last.code, last.report["state"]) == (0, "completed"), last.err
     async with opened(store, {"store.url": url}) as kb:
-        pages = await kb.pages("docs")
+        pages = await kb.pages.of_source("docs")
         assert sorted(page.url for page in pages) == sorted({page.url for page in pages})
         assert len(pages) == 13
-        assert (await kb.status()).in_flight == 0
+        assert (await kb.status.get()).in_flight == 0
     status = program.run("status", "--json")
     assert (status.code, status.report["pages"]) == (0, 13)
 
@@ -89,11 +89,11 @@ async def test_without_pgvector_words_answer_and_the_first_command_says_so(
     lay(tiny, star(3))
     said: list[object] = []
     async with postgres.bare() as url, opened(store, {"store.url": url}) as kb:
-        report = await kb.crawl(tiny.url, name="docs", listener=said.append)
+        report = await kb.runs.crawl(tiny.url, name="docs", listener=said.append)
         assert (report.state, counts(report)) == ("completed", {"new": 4})
         assert any("no pgvector" in getattr(each, "text", "") for each in said)
-        answer = await kb.search(word("/p1"))
+        answer = await kb.search.search(word("/p1"))
         assert [hit.url for hit in answer.hits] == [tiny.at("/p1")]
         assert not answer.notes  # it was said once
-        [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
+        [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert (finding.ok, "create extension vector" in str(finding.fix)) == (False, True)

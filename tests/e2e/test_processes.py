@@ -165,7 +165,7 @@ async def test_F24_a_worker_that_slept_past_its_lease_writes_nothing(
         _let_the_lease_pass(store)
         site.release("/p5")
         async with opened(store, {"policy.heartbeat_seconds": 0.1}) as kb:  # it watches for 1.5 beats
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
         assert (report.state, report.new) == ("completed", 13)
         once = index_of(store)
         sleeper.send_signal(signal.SIGCONT)

@@ -66,7 +66,7 @@ async def filled(kb: KnowledgeBase, tiny: TinySite) -> KnowledgeBase:
     tiny.put("/", page("Root", list(TEXTS)))
     for path, text in TEXTS.items():
         tiny.put(path, page(path.strip("/"), text=text))
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     assert report.state == "completed"
     return kb
 
@@ -74,14 +74,14 @@ async def filled(kb: KnowledgeBase, tiny: TinySite) -> KnowledgeBase:
 @EVERY_STORE
 async def test_F105_what_is_typed_is_meant_literally(filled: KnowledgeBase, tiny: TinySite) -> None:
     for query, path in LITERAL.items():
-        hits = (await filled.search(query, mode="text")).hits
+        hits = (await filled.search.search(query, mode="text")).hits
         assert hits, query
         assert hits[0].url == tiny.at(path), query
 
 
 async def test_F105_what_holds_no_word_or_no_match_finds_nothing(filled: KnowledgeBase) -> None:
     for query in NOTHING:
-        assert (await filled.search(query, mode="text")).hits == (), query
+        assert (await filled.search.search(query, mode="text")).hits == (), query
 
 
 async def test_F105_quotes_narrow_and_never_widen(filled: KnowledgeBase, tiny: TinySite) -> None:
@@ -109,10 +109,12 @@ async def test_F105_naughty_strings_long_queries_and_marks(filled: KnowledgeBase
     ]
     assert len(naughty) > 400
     for query in (*naughty, *marks, "the " * 10_000):
-        await filled.search(query, limit=3)
-    assert (await filled.search("harbour " + "zebra " * 10_000)).hits, "of 10,000 words the first still count"
+        await filled.search.search(query, limit=3)
+    assert (await filled.search.search("harbour " + "zebra " * 10_000)).hits, (
+        "of 10,000 words the first still count"
+    )
 
 
 async def test_F105_filters_with_odd_values_find_nothing(filled: KnowledgeBase) -> None:
     for language in ("'", '"; --', "%", "_", "\x00", "en%"):
-        assert (await filled.search("harbour", language=language)).hits == ()
+        assert (await filled.search.search("harbour", language=language)).hits == ()

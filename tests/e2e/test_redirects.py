@@ -18,18 +18,18 @@ async def test_A17_G12_a_permanent_redirect_moves_the_page(
     kb: KnowledgeBase, tiny: TinySite, store: Path, status: int
 ) -> None:
     lay(tiny, {"/": ["/old"], "/old": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     content = index_of(store)[tiny.at("/old")]
     tiny.move("/old", "/new")
     tiny.redirect("/old", "/new", status=status)
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.moved, report.new, report.deleted) == ("completed", 1, 0, 0)
-    views = {view.url: view for view in await kb.pages("docs", ALL_PAGES)}
+    views = {view.url: view for view in await kb.pages.of_source("docs", ALL_PAGES)}
     old, new = views[tiny.at("/old")], views[tiny.at("/new")]
     assert (old.status, old.moved_to, new.status) == (PageStatus.REDIRECT, tiny.at("/new"), PageStatus.ACTIVE)
     assert index_of(store)[tiny.at("/new")].content_hash == content.content_hash
     assert await found(kb, word("/old")) == {tiny.at("/new")}
-    kinds = {(each.kind, each.url) for each in await kb.changes("docs", run=report.run)}
+    kinds = {(each.kind, each.url) for each in await kb.pages.changes("docs", run=report.run)}
     assert kinds == {(ChangeKind.MOVED, tiny.at("/old"))}
     assert new.depth == old.depth
     assert_sound(store)
@@ -39,10 +39,10 @@ async def test_A17_the_moved_page_stays_while_only_the_old_address_is_linked(
     kb: KnowledgeBase, tiny: TinySite
 ) -> None:
     lay(tiny, {"/": ["/old"], "/old": ["/child"], "/child": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.move("/old", "/new")
     for _ in range(4):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.missing, report.deleted) == ("completed", 0, 0)
     assert await found(kb, word("/old")) == {tiny.at("/new")}
     assert await found(kb, word("/child")) == {tiny.at("/child")}
@@ -52,14 +52,14 @@ async def test_G12_a_temporary_redirect_keeps_the_old_address(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/old"], "/old": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/elsewhere", page("Elsewhere", text="about quokkas"), listed=False)
     tiny.redirect("/old", "/elsewhere", status=302)
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 1, "changed": 1}
     assert set(index_of(store)) == {tiny.url, tiny.at("/old")}
     assert await found(kb, "quokkas") == {tiny.at("/old")}
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 2}  # asked with the validators of the target
 
 
@@ -68,11 +68,11 @@ async def test_F51_source_and_target_both_linked_are_one_page(
 ) -> None:
     lay(tiny, {"/": ["/old", "/new"], "/new": []})
     tiny.redirect("/old", "/new", status=301)
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, report.new) == ("completed", 2)
     assert set(index_of(store)) == {tiny.url, tiny.at("/new")}
     assert looks(tiny)["/new"] == 1
-    assert (await kb.why(tiny.at("/old"))).status is PageStatus.REDIRECT
+    assert (await kb.pages.explain(tiny.at("/old"))).status is PageStatus.REDIRECT
 
 
 @pytest.mark.parametrize("status", [301, 302])
@@ -83,9 +83,9 @@ async def test_F50_a_redirect_to_another_site_is_recorded_and_not_followed(
         other.put("/x", page("Foreign", text="about numbats"))
         lay(tiny, {"/": ["/a", "/out"], "/a": []})
         tiny.redirect("/out", other.at("/x"), status=status)
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert (report.new, len(other.requests)) == (2, 0)
-        assert other.at("/x") in (await kb.why(tiny.at("/out"))).summary
+        assert other.at("/x") in (await kb.pages.explain(tiny.at("/out"))).summary
         assert report.state == "completed"  # a page that is not ours is no failure of the site
 
 
@@ -94,9 +94,9 @@ async def test_G12_a_temporary_redirect_out_of_the_scope_of_the_same_host_says_w
 ) -> None:
     tiny.redirect("/docs/a", "/en/docs/a", status=302)
     lay(tiny, {"/docs/": ["/docs/a"], "/en/docs/a": []})
-    report = await kb.crawl(tiny.at("/docs/"), name="docs")
+    report = await kb.runs.crawl(tiny.at("/docs/"), name="docs")
     assert (report.state, report.refused) == ("completed", 1)
-    why = (await kb.why(tiny.at("/docs/a"))).summary
+    why = (await kb.pages.explain(tiny.at("/docs/a"))).summary
     assert f"redirected to {tiny.at('/en/docs/a')}: outside the scope subpages of" in why
     assert "another site" not in why
 
@@ -106,10 +106,10 @@ async def test_A17_a_root_that_moves_for_good_is_crawled_at_its_new_address(
 ) -> None:
     tiny.redirect("/docs", "/docs/", status=301)
     lay(tiny, {"/docs/": ["/docs/a"], "/docs/a": []})
-    report = await kb.crawl(tiny.at("/docs"), name="docs")
+    report = await kb.runs.crawl(tiny.at("/docs"), name="docs")
     assert (report.state, set(index_of(store))) == ("completed", {tiny.at("/docs/"), tiny.at("/docs/a")})
     for _ in range(4):
-        (again,) = await kb.refresh(["docs"])
+        (again,) = await kb.runs.refresh(["docs"])
         assert (again.state, again.deleted, again.missing) == ("completed", 0, 0)
 
 
@@ -117,11 +117,11 @@ async def test_P4_a_root_that_moves_to_another_site_fails_and_keeps_everything(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before = index_of(store)
     tiny.redirect("/", "http://elsewhere.example/", status=301)
     for _ in range(4):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.state, report.deleted, report.moved) == ("failed", 0, 0)
         assert "elsewhere.example" in (report.error or "")
     assert index_of(store) == before
@@ -131,15 +131,15 @@ async def test_F49_a_redirect_loop_is_reported_and_keeps_the_page(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": [f"/p{n}" for n in range(20)], **{f"/p{n}": [] for n in range(20)}})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before = index_of(store)
     tiny.redirect("/p1", "/loop", status=302)
     tiny.redirect("/loop", "/p1", status=302)
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.refused, report.failed, report.deleted) == ("completed", 1, 0, 0)
     assert looks(tiny)["/p1"] == 1  # one bad link is not asked for again, nor does it spoil every run
-    assert "redirect loop" in (await kb.why(tiny.at("/p1"))).summary
+    assert "redirect loop" in (await kb.pages.explain(tiny.at("/p1"))).summary
     assert index_of(store) == before
 
 
@@ -148,10 +148,10 @@ async def test_F49_two_pages_that_moved_to_each_other_lose_nothing(
 ) -> None:
     """Permanent redirects in a circle: neither address has content to move to, so what is held stays."""
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.redirect("/a", "/b", status=301)
     tiny.redirect("/b", "/a", status=301)
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert report.deleted == 0
     assert {tiny.at("/a"), tiny.at("/b")} & set(index_of(store))
 
@@ -160,13 +160,13 @@ async def test_G12_a_page_that_moves_back_is_found_again(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before = index_of(store)
     tiny.move("/a", "/b")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     tiny.restore("/a")
     tiny.redirect("/b", "/a", status=301)
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert index_of(store) == before
     assert_sound(store)
 
@@ -176,11 +176,11 @@ async def test_A16_a_moved_page_that_nobody_links_to_any_more_leaves_for_good(
 ) -> None:
     """The old address must not bring its target back in every further run."""
     lay(tiny, {"/": ["/old"], "/old": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.move("/old", "/new")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     tiny.put("/", page("/", []))
-    seen = [(each.new, each.deleted) for _ in range(6) for each in await kb.refresh(["docs"])]
+    seen = [(each.new, each.deleted) for _ in range(6) for each in await kb.runs.refresh(["docs"])]
     assert seen == [(0, 0), (0, 0), (0, 1), (0, 0), (0, 0), (0, 0)]
     assert set(index_of(store)) == {tiny.url}
 
@@ -190,9 +190,9 @@ async def test_P6_a_page_that_moved_to_where_nothing_is_leaves(
 ) -> None:
     """301, and 404 at its target: together they prove that the content is gone."""
     lay(tiny, {"/": ["/old"], "/old": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.redirect("/old", "/nowhere", status=301)
     for _ in range(3):
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
     assert set(index_of(store)) == {tiny.url}
-    assert "confirmation" not in (await kb.why(tiny.at("/old"))).summary
+    assert "confirmation" not in (await kb.pages.explain(tiny.at("/old"))).summary

@@ -22,11 +22,11 @@ async def test_A2_A3_A11_a_refresh_asks_every_known_page_and_the_root_with_valid
     kb: KnowledgeBase, tiny: TinySite
 ) -> None:
     lay(tiny, star(5))
-    await kb.crawl(tiny.url, name="docs")
-    etags = {view.url: view.etag for view in await kb.pages("docs")}
-    dates = {view.url: view.last_modified for view in await kb.pages("docs")}
+    await kb.runs.crawl(tiny.url, name="docs")
+    etags = {view.url: view.etag for view in await kb.pages.of_source("docs")}
+    dates = {view.url: view.last_modified for view in await kb.pages.of_source("docs")}
     tiny.requests.clear()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     asked = [each for each in tiny.requests if each.path not in ("/robots.txt", "/sitemap.xml")]
     assert {tiny.at(each.path): each.if_none_match for each in asked} == etags
     assert {tiny.at(each.path): each.if_modified_since for each in asked} == dates
@@ -39,13 +39,13 @@ async def test_A4_G4_a_304_touches_no_content_and_makes_no_work(
     kb: KnowledgeBase, tiny: TinySite, store: Path, work: type[InProcess]
 ) -> None:
     lay(tiny, star(8))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before, made = (rows(store, CONTENT), rows(store, CHUNKS)), work.calls
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.checked, counts(report), report.bytes) == (9, {"not_modified": 9}, 0)
     assert (rows(store, CONTENT), rows(store, CHUNKS)) == before
     assert work.calls == made
-    last = await kb.history(tiny.at("/p0"))
+    last = await kb.pages.history(tiny.at("/p0"))
     assert [each.outcome for each in last if each.outcome] == [Outcome.NOT_MODIFIED, Outcome.SUCCESS]
 
 
@@ -55,13 +55,13 @@ async def test_A4_an_unchanged_refresh_starts_no_process(
     """The real Offload: its processes are started by the first body, and there is none."""
     lay(tiny, star(3))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
 
         async def forbidden() -> Child:
             raise AssertionError("a process was started although nothing had changed")
 
         monkeypatch.setattr(Child, "start", forbidden)
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 4}
 
 
@@ -70,12 +70,12 @@ async def test_A5_A24_changed_content_swaps_chunks_and_validators_together(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/": ["/a"], "/a": []})
-    await kb.crawl(tiny.url, name="docs")
-    old = {view.url: view for view in await kb.pages("docs")}[tiny.at("/a")]
+    await kb.runs.crawl(tiny.url, name="docs")
+    old = {view.url: view for view in await kb.pages.of_source("docs")}[tiny.at("/a")]
     tiny.put("/a", page("A new title", ["/fresh"], "It is all about zebrafish now."))
     lay(tiny, {"/fresh": []})
-    (report,) = await kb.refresh(["docs"])
-    new = {view.url: view for view in await kb.pages("docs")}[tiny.at("/a")]
+    (report,) = await kb.runs.refresh(["docs"])
+    new = {view.url: view for view in await kb.pages.of_source("docs")}[tiny.at("/a")]
     assert counts(report) == {"not_modified": 1, "changed": 1, "new": 1}
     assert (new.id, new.title) == (old.id, "A new title")
     assert new.etag != old.etag
@@ -93,11 +93,11 @@ async def test_A5_chunks_whose_text_stayed_keep_their_rows(
 ) -> None:
     parts = [f"<h2>Part {n}</h2><p>{f'sentence {n} of a long text. ' * 60}</p>" for n in range(6)]
     tiny.put("/", f"<title>Long</title><main><h1>Long</h1>{''.join(parts)}</main>")
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     before = dict(rows(store, "select id, content from chunks"))
     assert len(before) > 3
     tiny.edit("/", "sentence 3", "phrase 3")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     after = dict(rows(store, "select id, content from chunks"))
     same = {key for key in before if after.get(key) == before[key]}
     assert (
@@ -111,14 +111,14 @@ async def test_A5_chunks_whose_text_stayed_keep_their_rows(
 @EVERY_STORE
 async def test_A12_a_new_page_behind_an_unchanged_root_is_found(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/b"], "/b": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/b", page("/b", ["/new"]))
     lay(tiny, {"/new": []})
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 2, "changed": 1, "new": 1}
     assert await found(kb, word("/new")) == {tiny.at("/new")}
-    depth = {view.url: view.depth for view in await kb.pages("docs")}
+    depth = {view.url: view.depth for view in await kb.pages.of_source("docs")}
     assert depth[tiny.at("/new")] == 3  # A15: its parent's + 1
 
 
@@ -128,37 +128,37 @@ async def test_A12_C11_links_of_an_unchanged_page_are_followed_where_the_target_
     """/a answered 404 and left; the 304 of the root still leads there when it is back."""
     lay(tiny, {"/": ["/a"], "/a": []})
     tiny.delete("/a")
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.restore("/a")
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 1, "new": 1}
 
 
 async def test_A14_the_stored_depth_is_kept(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/a"], "/a": ["/b"], "/b": []})
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/", page("/", ["/a", "/b"]))
-    await kb.refresh(["docs"])
-    assert {view.url: view.depth for view in await kb.pages("docs")}[tiny.at("/b")] == 2
+    await kb.runs.refresh(["docs"])
+    assert {view.url: view.depth for view in await kb.pages.of_source("docs")}[tiny.at("/b")] == 2
 
 
 async def test_A25_a_second_crawl_is_a_refresh(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, star(4))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.edit("/p1", add_paragraph="something about ocelots")
     tiny.delete("/p2")
-    again = await kb.crawl(tiny.url)
+    again = await kb.runs.crawl(tiny.url)
     assert counts(again) == {"not_modified": 3, "changed": 1, "deleted": 1}
-    assert [view.name for view in await kb.sources()] == ["docs"]
+    assert [view.name for view in await kb.sources.views()] == ["docs"]
 
 
 async def test_full_asks_without_validators_and_still_processes_only_what_changed(
     kb: KnowledgeBase, tiny: TinySite
 ) -> None:
     lay(tiny, star(3))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"], full=True)
+    (report,) = await kb.runs.refresh(["docs"], full=True)
     assert not any(each.conditional for each in tiny.requests)
     assert counts(report) == {"unchanged": 4}
 
@@ -168,9 +168,9 @@ async def test_F44_the_same_etag_with_other_content_is_judged_by_the_hash(kb: Kn
     with StubbornSite() as site:
         site.put("/", page("/", ["/a"]), headers={"ETag": '"same"'})
         site.put("/a", page("/a"), headers={"ETag": '"same"'})
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         site.edit("/a", add_paragraph="this is new")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert counts(report) == {"unchanged": 1, "changed": 1}
 
 
@@ -188,23 +188,23 @@ async def test_F46_F47_new_etag_and_noise_but_the_same_content_is_unchanged(
     numbers = count()
     lay(tiny, {"/": ["/a"]})
     tiny.put("/a", lambda: page("/a", text="steady text", head=noise(next(numbers))))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     made = work.calls
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert counts(report) == {"not_modified": 1, "unchanged": 1}
     assert work.calls - made == 1  # read, but not chunked
-    assert (await kb.why(tiny.at("/a"))).summary.startswith("200, same content hash")
+    assert (await kb.pages.explain(tiny.at("/a"))).summary.startswith("200, same content hash")
 
 
 async def test_F47_a_page_without_any_validator_is_judged_by_its_hash(kb: KnowledgeBase, store: Path) -> None:
     with TinySite(etags=False) as site:
         site.put("/", page("/", ["/a"]), headers={"Last-Modified": ""})
         site.put("/a", page("/a"), headers={"Last-Modified": ""})
-        await kb.crawl(site.url, name="docs")
-        (report,) = await kb.refresh(["docs"])
+        await kb.runs.crawl(site.url, name="docs")
+        (report,) = await kb.runs.refresh(["docs"])
         assert counts(report) == {"unchanged": 2}
         site.edit("/a", add_paragraph="more")
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert counts(report) == {"unchanged": 1, "changed": 1}
 
 
@@ -212,10 +212,10 @@ async def test_C8_C9_an_unchanged_page_only_gets_a_new_crawl_time(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, star(2))
-    await kb.crawl(tiny.url, name="docs")
-    before = {view.url: view for view in await kb.pages("docs")}
-    await kb.refresh(["docs"])
-    for view in await kb.pages("docs"):
+    await kb.runs.crawl(tiny.url, name="docs")
+    before = {view.url: view for view in await kb.pages.of_source("docs")}
+    await kb.runs.refresh(["docs"])
+    for view in await kb.pages.of_source("docs"):
         old = before[view.url]
         assert view.crawl_time is not None
         assert old.crawl_time is not None
@@ -226,12 +226,12 @@ async def test_C8_C9_an_unchanged_page_only_gets_a_new_crawl_time(
 async def test_A23_A21_each_page_costs_one_request_per_run(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, star(10))
     tiny.sitemap(True)
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     for path in ("/p1", "/p2"):
         tiny.edit(path, add_paragraph="new")
     tiny.delete("/p3")
     tiny.requests.clear()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert set(looks(tiny).values()) == {1}
     assert sum(looks(tiny).values()) == 11
     assert tiny.requests.count("/robots.txt") == tiny.requests.count("/sitemap.xml") == 1
@@ -239,10 +239,10 @@ async def test_A23_A21_each_page_costs_one_request_per_run(kb: KnowledgeBase, ti
 
 async def test_A22_a_refresh_repeated_changes_nothing(kb: KnowledgeBase, tiny: TinySite, store: Path) -> None:
     lay(tiny, star(5))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.edit("/p1", add_paragraph="something else")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     once = index_of(store)
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert index_of(store) == once
     assert_sound(store)

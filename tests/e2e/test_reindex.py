@@ -56,14 +56,14 @@ def times(api: EmbeddingServer) -> Counter[str]:
 
 
 async def by_meaning(kb: KnowledgeBase, query: str = "This page speaks of little") -> set[str]:
-    answer = await kb.search(query, mode="vector", limit=100)
+    answer = await kb.search.search(query, mode="vector", limit=100)
     return {hit.url for hit in answer.hits}
 
 
 async def crawled(store: Path, tiny: TinySite, flags: dict[str, object] | None = None) -> None:
     lay(tiny, star(PAGES))
     async with opened(store, flags) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
     tiny.requests.clear()
 
 
@@ -77,20 +77,20 @@ async def test_F93_another_model_takes_over_without_a_fetch(
 ) -> None:
     await crawled(store, tiny)
     async with opened(store, by(api)) as kb:
-        before = await kb.search("speaks of little", mode="vector")
+        before = await kb.search.search("speaks of little", mode="vector")
         assert len(before.hits) == 10
         assert f"{name(api)} is set, but local/wordllama" in before.notes[0]
         assert api.asked == [], "the old model answers until the switch"
         events: list[Event] = []
-        [report] = await kb.reindex(listener=events.append)
+        [report] = await kb.search.reindex(listener=events.append)
         assert (report.state, report.left, report.error, report.source) == ("completed", 0, None, None)
         assert report.serving == report.model == name(api, "small")
         assert (report.chunks_embedded, report.pages_cut) == (PAGES + 1, 0)
         told = [event for event in events if isinstance(event, Remaking)]
         assert (told[-1].what, told[-1].done, told[-1].of) == ("chunks", PAGES + 1, PAGES + 1)
         assert len(await by_meaning(kb)) == PAGES + 1
-        assert (await kb.search("speaks", mode="vector")).notes == ()
-        [again] = await kb.reindex()
+        assert (await kb.search.search("speaks", mode="vector")).notes == ()
+        [again] = await kb.search.reindex()
         assert (again.state, again.chunks_embedded, again.chunks_reused) == ("completed", 0, 0)
     assert set(times(api).values()) == {1} | {times(api)["speaks"]}
     assert looks(tiny) == {}
@@ -133,14 +133,14 @@ async def test_a_search_that_cannot_reach_the_old_model_goes_by_words_and_says_s
     await crawled(store, tiny, by(api))
     api.asked.clear()
     async with opened(store) as kb:
-        answer = await kb.search(word("/p3"))
+        answer = await kb.search.search(word("/p3"))
         assert [hit.url for hit in answer.hits] == [tiny.at("/p3")]
         assert answer.notes == (
             f"the index is made by {name(api)}, which is no longer set up: "
             "answered by words alone until `afresh reindex` has made it anew",
         )
         assert await by_meaning(kb) == set(), "vectors of two models are never compared"
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert report.state == "completed"
         assert len(await by_meaning(kb)) == PAGES + 1
     assert api.asked == []
@@ -158,7 +158,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
         done = asyncio.Event()
 
         async def refresh() -> None:
-            await other.refresh(["docs"])
+            await other.runs.refresh(["docs"])
             done.set()
 
         def hear(event: Event) -> None:
@@ -169,7 +169,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
         assert (report.state, report.serving) == ("completed", name(api, "small"))
         assert report.chunks_embedded == PAGES + 1 + 3, "the root, an edited page and a new one"
         await asyncio.gather(*came)
-        found = await kb.search("Zebras graze", mode="vector", limit=1)
+        found = await kb.search.search("Zebras graze", mode="vector", limit=1)
         assert [hit.url for hit in found.hits] == [tiny.at("/p3")]
         assert len(await by_meaning(kb)) == PAGES + 2
     assert {times(api)[text] for text in times(api) if "speaks" in text or "graze here" in text} == {1}
@@ -186,7 +186,7 @@ async def switching_after(until: asyncio.Event, kb: KnowledgeBase, listener: Lis
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VectorRepository, "serve", later)
-        [report] = await kb.reindex(listener=listener)
+        [report] = await kb.search.reindex(listener=listener)
     return report
 
 
@@ -197,15 +197,17 @@ async def test_a_run_that_outlives_the_switch_says_what_to_do(
     tiny.put("/p3", page("/p3", ["/"], "Zebras graze here."))
     gate = tiny.hold("/p3")
     async with opened(store) as kb, opened(store, by(api)) as other:
-        run = asyncio.create_task(kb.refresh(["docs"]))
+        run = asyncio.create_task(kb.runs.refresh(["docs"]))
         await asyncio.to_thread(gate.wait)
-        assert [report.state for report in await other.reindex()] == ["completed"]
+        assert [report.state for report in await other.search.reindex()] == ["completed"]
         tiny.release("/p3")
         [report] = await run
         assert any(f"but {name(api)} answers: run `afresh reindex`" in note for note in report.notes)
-        assert [hit.url for hit in (await other.search("zebras graze", mode="text")).hits] == [tiny.at("/p3")]
-        assert (await other.status()).unembedded == 1
-        [report2] = await other.reindex()
+        assert [hit.url for hit in (await other.search.search("zebras graze", mode="text")).hits] == [
+            tiny.at("/p3")
+        ]
+        assert (await other.status.get()).unembedded == 1
+        [report2] = await other.search.reindex()
         assert (report2.state, report2.chunks_embedded) == ("completed", 1)
         assert tiny.at("/p3") in await by_meaning(other, "Zebras graze")
     assert rows(store, MODELS) == [(name(api, "small"), 1)]
@@ -220,8 +222,8 @@ async def test_one_source_alone_says_that_others_lack_vectors(
         async with opened(store, by(api)) as kb:
             second.put("/", page("Other", [], "Giraffes look down."))
             async with opened(store) as before:
-                await before.crawl(second.url, name="other")
-            [report] = await kb.reindex(["docs"])
+                await before.runs.crawl(second.url, name="other")
+            [report] = await kb.search.reindex(["docs"])
             assert (report.source, report.state, report.left) == ("docs", "partial", 0)
             assert report.notes == (
                 "other sources lack vectors of the model: run `afresh reindex` without a name",
@@ -229,7 +231,7 @@ async def test_one_source_alone_says_that_others_lack_vectors(
             assert report.serving is not None
             assert report.serving.startswith(FAST)
             assert len(await by_meaning(kb)) == PAGES + 2, "the old index answers"
-            [report] = await kb.reindex(["other"])
+            [report] = await kb.search.reindex(["other"])
             assert (report.state, report.serving, report.chunks_embedded) == (
                 "completed",
                 name(api, "small"),
@@ -239,7 +241,7 @@ async def test_one_source_alone_says_that_others_lack_vectors(
 
 async def test_an_empty_store_has_nothing_to_make_anew(store: Path, api: EmbeddingServer) -> None:
     async with opened(store, by(api)) as kb:
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert (report.state, report.notes, report.chunks_embedded) == ("completed", (), 0)
     assert api.asked == []
 
@@ -251,12 +253,12 @@ async def test_F93_a_model_that_fails_leaves_the_old_index_and_goes_on_later(
     flags = by(api, batch_size=4)
     async with opened(store, flags) as kb:
         api.script = [Status(401)] * 99
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert report.state == "failed"
         assert "embedding.api_key" in (report.error or "")
         assert len(await by_meaning(kb)) == PAGES + 1
         api.script = []
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert (report.state, report.chunks_embedded) == ("completed", PAGES + 1)
 
 
@@ -267,9 +269,11 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(
     api.dimension = 24
     tiny.put("/p3", page("/p3", ["/"], "Zebras graze here."))
     async with opened(store, by(api)) as kb:
-        [report] = await kb.refresh(["docs"])
+        [report] = await kb.runs.refresh(["docs"])
         assert report.state != "completed"
-        assert [hit.url for hit in (await kb.search(word("/p3"), mode="text")).hits] == [tiny.at("/p3")]
+        assert [hit.url for hit in (await kb.search.search(word("/p3"), mode="text")).hits] == [
+            tiny.at("/p3")
+        ]
     assert rows(store, "select distinct length(vector) from vectors") == [(2 * DIMENSION,)]
 
 
@@ -285,12 +289,12 @@ async def test_a_stop_is_heard_and_nothing_is_embedded_twice(
             if isinstance(event, Remaking):
                 kb.stop()
 
-        [report] = await kb.reindex(listener=stop)
+        [report] = await kb.search.reindex(listener=stop)
         assert (report.state, report.chunks_embedded, report.left) == ("partial", 4, PAGES + 1 - 4)
         assert (report.serving or "").startswith(FAST)
     async with opened(store, by(api)) as kb:
-        assert (await kb.status()).model == report.serving
-        [report] = await kb.reindex()
+        assert (await kb.status.get()).model == report.serving
+        [report] = await kb.search.reindex()
         assert (report.state, report.chunks_embedded) == ("completed", PAGES + 1 - 4)
     assert set(times(api).values()) == {1}
 
@@ -343,7 +347,7 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
     lay(tiny, star(PAGES))
     tiny.put("/p3", page("/p3", ["/"], "Zebras graze here. Lions watch them. Nobody sleeps."))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         before = rows(store, "select count(*) from chunks")[0][0]
         tiny.requests.clear()
         other_chunker()
@@ -351,7 +355,7 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
         seen: list[set[str]] = []
 
         async def ask() -> None:
-            seen.append({hit.url for hit in (await kb.search("speaks zebras lions", limit=100)).hits})
+            seen.append({hit.url for hit in (await kb.search.search("speaks zebras lions", limit=100)).hits})
 
         tasks: list[asyncio.Task[None]] = []
 
@@ -359,17 +363,17 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
             if isinstance(event, Remaking):
                 tasks.append(asyncio.create_task(ask()))
 
-        [report] = await kb.reindex(listener=hear)
+        [report] = await kb.search.reindex(listener=hear)
         await asyncio.gather(*tasks)
         assert (report.state, report.pages_cut, report.left) == ("completed", PAGES + 1, 0)
         assert rows(store, "select count(*) from chunks")[0][0] > before
         assert [len(urls) for urls in seen] == [PAGES + 1] * len(seen)
-        assert (await kb.search("lions watch", limit=1)).hits[0].url == tiny.at("/p3")
-        assert (await kb.status()).unembedded == 0
+        assert (await kb.search.search("lions watch", limit=1)).hits[0].url == tiny.at("/p3")
+        assert (await kb.status.get()).unembedded == 0
         assert looks(tiny) == {}
-        [again] = await kb.reindex()
+        [again] = await kb.search.reindex()
         assert (again.state, again.pages_cut, again.chunks_embedded) == ("completed", 0, 0)
-        [refreshed] = await kb.refresh(["docs"])
+        [refreshed] = await kb.runs.refresh(["docs"])
         assert refreshed.not_modified == PAGES + 1, "no page is read again for it"
     assert_sound(store)
 
@@ -385,11 +389,11 @@ async def test_a_stop_while_pages_are_cut_leaves_the_rest_as_it_was(
         def stop(event: Event) -> None:
             kb.stop()
 
-        [report] = await kb.reindex(listener=stop)
+        [report] = await kb.search.reindex(listener=stop)
         assert (report.state, report.pages_cut, report.left) == ("partial", 5, PAGES + 1 - 5)
-        assert len((await kb.search("speaks", limit=100)).hits) == PAGES + 1
+        assert len((await kb.search.search("speaks", limit=100)).hits) == PAGES + 1
     async with opened(store) as kb:
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert (report.state, report.pages_cut, report.left) == ("completed", PAGES + 1 - 5, 0)
     assert_sound(store)
 
@@ -402,29 +406,29 @@ async def test_status_show_plan_and_doctor_tell_who_answers_and_what_is_missing(
 ) -> None:
     await crawled(store, tiny)
     async with opened(store) as kb:
-        status, view = await kb.status(), await kb.show("docs")
+        status, view = await kb.status.get(), await kb.sources.view("docs")
         assert (status.model, status.unembedded) == (status.wanted_model, 0)
         assert (view.model, view.unembedded) == (status.model, 0)
-        assert not any("answers" in note for note in (await kb.plan("docs")).notes)
-        [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
+        assert not any("answers" in note for note in (await kb.sources.plan("docs")).notes)
+        [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert (finding.ok, finding.fix) == (True, None)
     async with opened(store, {"embedding.provider": "none"}) as kb:
         tiny.put("/p3", page("/p3", ["/"], "Zebras graze here."))
-        await kb.refresh(["docs"])
-        assert (await kb.status()).wanted_model is None
-        assert all(each.ok for each in await kb.doctor() if each.check == "vectors")
+        await kb.runs.refresh(["docs"])
+        assert (await kb.status.get()).wanted_model is None
+        assert all(each.ok for each in await kb.status.doctor() if each.check == "vectors")
     async with opened(store) as kb:
-        assert (await kb.status()).unembedded == (await kb.show("docs")).unembedded == 1
-        [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
+        assert (await kb.status.get()).unembedded == (await kb.sources.view("docs")).unembedded == 1
+        [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert not finding.ok
         assert finding.detail.startswith("1 chunk has no vector of local/wordllama")
         assert "`afresh reindex`" in (finding.fix or "")
     async with opened(store, by(api)) as kb:
-        status = await kb.status()
+        status = await kb.status.get()
         assert (status.model or "").startswith(FAST)
         assert status.wanted_model == name(api, "small")
-        assert f"{name(api)} is set, but local/wordllama" in (await kb.plan("docs")).notes[-1]
-        [finding] = [each for each in await kb.doctor() if each.check == "vectors"]
+        assert f"{name(api)} is set, but local/wordllama" in (await kb.sources.plan("docs")).notes[-1]
+        [finding] = [each for each in await kb.status.doctor() if each.check == "vectors"]
         assert f"but {name(api)} is set" in finding.detail
         assert "`afresh reindex`" in (finding.fix or "")
     assert api.asked == []
@@ -436,7 +440,7 @@ async def test_F93_questions_of_another_length_are_answered_by_words_and_say_so(
     await crawled(store, tiny, by(api))
     api.dimension = 2 * DIMENSION
     async with opened(store, by(api)) as kb:
-        answer = await kb.search("This page speaks of little")
+        answer = await kb.search.search("This page speaks of little")
         assert answer.hits
         assert f"{2 * DIMENSION} numbers now, but those on record have {DIMENSION}" in answer.notes[-1]
 
@@ -445,10 +449,10 @@ async def test_text_that_lacks_vectors_gets_them_in_the_next_run(store: Path, ti
     await crawled(store, tiny)
     tiny.put("/p3", page("/p3", ["/"], "Zebras graze here."))
     async with opened(store, {"embedding.provider": "none"}) as kb:
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
     async with opened(store) as kb:
-        assert (await kb.status()).unembedded == 1
-        [report] = await kb.refresh(["docs"])
+        assert (await kb.status.get()).unembedded == 1
+        [report] = await kb.runs.refresh(["docs"])
         assert (report.state, report.changed, report.chunks_embedded) == ("completed", 0, 1)
-        assert (await kb.status()).unembedded == 0
+        assert (await kb.status.get()).unembedded == 0
     assert_sound(store)

@@ -20,7 +20,9 @@ AUTO = {"crawl.probe": False, "embedding.provider": "none"}
 
 async def _evidence(kb: KnowledgeBase, url: str) -> str:
     """What the last finished look at a page says of itself."""
-    return next(attempt.reason or "" for attempt in await kb.history(url) if attempt.outcome is not None)
+    return next(
+        attempt.reason or "" for attempt in await kb.pages.history(url) if attempt.outcome is not None
+    )
 
 
 @pytest.mark.usefixtures("work")
@@ -29,14 +31,14 @@ async def test_C21_a_site_made_by_script_is_crawled_no_change_behind_its_shell_m
 ) -> None:
     with ScriptSite.guide(2) as site:
         async with opened(store, AUTO) as kb:
-            first = await kb.crawl(site.url, name="docs")
+            first = await kb.runs.crawl(site.url, name="docs")
             site.say("/guide/1", "Part 1", "Part 1 now tells of lighthouses, and where they stand.", "/")
-            second = (await kb.refresh(["docs"]))[0]
+            second = (await kb.runs.refresh(["docs"]))[0]
             assert await found(kb, "lighthouses") == {site.at("/guide/1")}
             assert site.at("/guide/1") not in await found(kb, "harbors")
             why = await _evidence(kb, site.at("/guide/1"))
             monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
-            without = (await kb.refresh(["docs"]))[0]
+            without = (await kb.runs.refresh(["docs"]))[0]
             assert await found(kb, "lighthouses") == {site.at("/guide/1")}, "no shell takes its place"
     assert counts(first) == {"new": 2}
     assert first.rendered == 2
@@ -57,7 +59,7 @@ async def test_C21_a_site_that_turns_plain_clients_away_is_crawled(store: Path) 
         )
         site.put("/fees", "<title>Fees</title><h1>Fees</h1><p>A fishing licence is free for residents.</p>")
         async with opened(store, AUTO) as kb:
-            report = await kb.crawl(site.url, name="docs")
+            report = await kb.runs.crawl(site.url, name="docs")
             assert await found(kb, "fishing") == {site.at("/fees")}
             why = await _evidence(kb, site.at("/fees"))
     assert counts(report) == {"new": 2}
@@ -69,9 +71,9 @@ async def test_C21_plain_pages_start_no_browser_and_cost_no_request_more(store: 
     site.put("/script.html", f"<title>S</title><p>{'Much text. ' * 60}</p><script>{'f();' * 9000}</script>")
     before = {process.pid for process in psutil.Process().children(recursive=True)}
     async with opened(store, AUTO) as kb:
-        report = await kb.crawl(site.url, name="docs")
+        report = await kb.runs.crawl(site.url, name="docs")
         asked = len(site.requests)
-        again = (await kb.refresh(["docs"]))[0]
+        again = (await kb.runs.refresh(["docs"]))[0]
     assert report.new > 10
     assert report.rendered == again.rendered == 0
     assert again.not_modified == report.new
@@ -113,9 +115,9 @@ async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
         with monkeypatch.context() as patched:
             patched.setattr("afresh.fetchers.browser.launch", _no_browser)
             async with opened(store, AUTO) as kb:
-                first = await kb.crawl(site.url, name="docs")
+                first = await kb.runs.crawl(site.url, name="docs")
         async with opened(store, AUTO) as kb:
-            second = (await kb.refresh(["docs"]))[0]
+            second = (await kb.runs.refresh(["docs"]))[0]
             assert await found(kb, "guide") == {site.url}
     assert (first.rendered, second.rendered) == (0, 1)
 
@@ -124,10 +126,10 @@ async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
 async def test_C21_F42_an_outage_behind_a_shell_empties_nothing_however_many_runs_see_it(store: Path) -> None:
     with ScriptSite.guide(1) as site:
         async with opened(store, {**AUTO, "browser.settle_seconds": 1}) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             waits = "document.getElementById('root').innerHTML = '<p>Loading …</p>'"
             site.put("/app.js", waits, media_type="text/javascript", listed=False)
-            reports = [(await kb.refresh(["docs"]))[0] for _ in range(3)]
+            reports = [(await kb.runs.refresh(["docs"]))[0] for _ in range(3)]
             assert await found(kb, "guide") == {site.url}
             assert "shows nothing but its shell" in await _evidence(kb, site.url)
     assert [report.state for report in reports] == ["failed"] * 3
@@ -141,9 +143,9 @@ async def test_C21_another_way_to_render_counts_for_pages_on_record(store: Path)
         )
         site.put("/", f"<title>Town</title><main><p>{text * 6}</p></main>")
         async with opened(store, AUTO) as kb:
-            await kb.crawl(site.url, name="docs")
-            shown = await kb.crawl(site.url, name="docs", policy={"render": "always"})
-            again = await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
+            shown = await kb.runs.crawl(site.url, name="docs", policy={"render": "always"})
+            again = await kb.runs.crawl(site.url, name="docs")
     assert (shown.rendered, shown.not_modified) == (1, 0)
     assert (again.rendered, again.not_modified) == (0, 1), "its validators hold, as scripts changed nothing"
 
@@ -163,7 +165,7 @@ async def test_S4_F116_a_page_shown_in_a_browser_reaches_no_allowed_place_where_
         site.put("/", f"<p>Open words.</p><iframe src='{other.url()}'></iframe><script>{script}</script>")
         allow = {"network.allow": ["127.0.0.1/32", "127.0.0.2/32"], "crawl.render": "always", **AUTO}
         async with opened(store, allow) as kb:
-            report = await kb.crawl(site.url, name="docs", rules={"max_pages": 1})
+            report = await kb.runs.crawl(site.url, name="docs", rules={"max_pages": 1})
             assert report.rendered == 1
             assert await found(kb, "words") == {site.url}
             assert not await found(kb, "secret")

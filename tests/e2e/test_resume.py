@@ -45,14 +45,14 @@ def _later(lapse: timedelta) -> datetime:
 async def _goes_on(store: Path, lapse: timedelta, told: list[Event] | None = None) -> RunReport:
     """The refresh that finds the run of a dead process so much later."""
     async with opened(store, clock=lambda: _later(lapse)) as kb:
-        (report,) = await kb.refresh(["docs"], listener=(told if told is not None else []).append)
+        (report,) = await kb.runs.refresh(["docs"], listener=(told if told is not None else []).append)
     return report
 
 
 async def _rebuilt(target: str, folder: Path) -> dict[str, object]:
     fresh = folder / f"fresh-{random.getrandbits(40)}.db"
     async with opened(fresh) as kb:
-        await kb.crawl(target, name="docs")
+        await kb.runs.crawl(target, name="docs")
     return dict(index_of(fresh))
 
 
@@ -144,7 +144,7 @@ async def test_R0_max_pages_holds_for_a_run_that_looks_at_everything_again(
         lay(site, star(20))
         assert live(store, site.url, "crawl", "finish.begin=kill", limits) == KILLED
         async with opened(store, limits, clock=lambda: _later(timedelta(minutes=10))) as kb:
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
     assert (report.checked, report.queued, len(index_of(store))) == (8, 8, 8)
 
 
@@ -214,7 +214,7 @@ async def test_R0_P6_F132_kills_edits_and_runs_that_go_on_end_as_a_rebuild_of_fi
     report = await _goes_on(store, chance.choice([timedelta(0), NEXT_DAY]))
     if report.state == "needs_confirmation":
         async with opened(store) as kb:
-            report = await kb.confirm(report.run)
+            report = await kb.runs.confirm(report.run)
     assert report.state == "completed"
     assert index_of(store) == await _rebuilt(str(root), tmp_path)
 
@@ -250,11 +250,11 @@ async def test_R0_B7_F26_a_run_whose_process_is_gone_is_queued_again_at_once(
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
         async with opened(store) as kb:
-            (queued,) = await kb.queue_refresh(["docs"])
+            (queued,) = await kb.runs.queue_refresh(["docs"])
             assert (queued.run, queued.state) == (1, "queued")
             assert rows(store, "select name from workers") == []
-            await kb.work(once=True)
-            (done,) = await kb.runs("docs")
+            await kb.runs.work(once=True)
+            (done,) = await kb.runs.latest("docs")
     assert (done.run, done.state, done.new) == (1, "completed", FILES + 1)
 
 
@@ -266,13 +266,13 @@ async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(
         lay(site, star(40))
         assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
         async with opened(store) as kb:
-            report = await kb.crawl(site.url, name="docs", rules={"max_pages": 5})
+            report = await kb.runs.crawl(site.url, name="docs", rules={"max_pages": 5})
             assert (report.state, report.checked) == ("completed", 6)  # the root twice
             assert rows(store, "select count(*) from runs") == [(1,)]
             assert any("max_pages 5" in note for note in report.notes)
-            (again,) = await kb.refresh(["docs"])
+            (again,) = await kb.runs.refresh(["docs"])
             assert again.checked == 5
-            more = await kb.crawl(site.url, name="docs", rules={"max_pages": 100})
+            more = await kb.runs.crawl(site.url, name="docs", rules={"max_pages": 100})
             assert more.checked == 41
     assert_sound(store)
     assert len(index_of(store)) == 41
@@ -286,11 +286,11 @@ async def test_U4_U5_durations_and_the_end_of_a_run_that_was_taken_over(
         lay(site, star(FILES))
         assert live(store, site.url, "crawl", "finish.begin=kill") == KILLED
         async with opened(store, clock=lambda: _later(timedelta(minutes=2))) as kb:
-            (dead,) = await kb.runs("docs")
+            (dead,) = await kb.runs.latest("docs")
             assert 0 < dead.seconds < 60
-            (done,) = await kb.refresh(["docs"])
+            (done,) = await kb.runs.refresh(["docs"])
             assert dead.seconds - 0.01 <= done.seconds < 60
-            (view,) = await kb.sources()
+            (view,) = await kb.sources.views()
             assert view.last_end is not None
             assert view.crawl_time is not None
             assert view.last_end - view.crawl_time > timedelta(minutes=1)

@@ -27,10 +27,10 @@ def _statuses(store: Path) -> dict[str, int]:
 async def _crawled(kb: KnowledgeBase, tiny: TinySite) -> None:
     """A page that is gone, and that no page links to any more."""
     lay(tiny, star(3))
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.put("/", page("/", ["/p0", "/p1"]))
     tiny.delete("/p2")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
 
 
 @EVERY_STORE
@@ -40,20 +40,20 @@ async def test_R2_A7_G14_the_next_run_after_its_retention_removes_a_deleted_page
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
-        number = {view.url: view.id for view in await kb.pages("docs", ALL_PAGES)}[tiny.at("/p2")]
+        number = {view.url: view.id for view in await kb.pages.of_source("docs", ALL_PAGES)}[tiny.at("/p2")]
         clock.advance(days=29)
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert _statuses(store) == {"active": 3, "deleted": 1}
         clock.advance(days=2)
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert _statuses(store) == {"active": 3}
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert_sound(store)
         tiny.put("/p2", page("/p2"))
         tiny.put("/", page("/", ["/p0", "/p1", "/p2"]))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert report.new == 1
-        again = {view.url: view.id for view in await kb.pages("docs")}[tiny.at("/p2")]
+        again = {view.url: view.id for view in await kb.pages.of_source("docs")}[tiny.at("/p2")]
         assert again != number
 
 
@@ -64,14 +64,14 @@ async def test_R2_G3_why_and_history_answer_from_attempts_when_the_record_is_gon
     clock = FrozenClock()
     async with opened(store, clock=clock) as kb:
         await _crawled(kb, tiny)
-        known = await kb.history(tiny.at("/p2"))
-        done = await kb.prune(kept={"deleted_pages": timedelta()})
+        known = await kb.pages.history(tiny.at("/p2"))
+        done = await kb.status.prune(kept={"deleted_pages": timedelta()})
         assert (done.deleted_pages, done.attempts, done.changes, done.complete) == (1, 0, 0, True)
         for within in (None, "docs"):
-            found = await kb.history(tiny.at("/p2"), within=within)
+            found = await kb.pages.history(tiny.at("/p2"), within=within)
             assert [each.id for each in found] == [each.id for each in known]
             assert {(each.page_id, each.source) for each in found} == {(None, "docs")}
-            why = await kb.why(tiny.at("/p2"), within=within)
+            why = await kb.pages.explain(tiny.at("/p2"), within=within)
             assert (why.source, why.status, why.attempts) == ("docs", PageStatus.DELETED, 2)
             assert why.summary.startswith("404; deleted on 2026-01-05 09:00 UTC by run ")
             assert why.summary.endswith("; its record was removed since (retention.deleted_pages)")
@@ -84,12 +84,12 @@ async def test_R2_a_dead_link_is_looked_at_again_after_its_record_went(store: Pa
     clock = FrozenClock()
     async with opened(store, {"retention.deleted_pages": "0d"}, clock=clock) as kb:
         lay(tiny, star(2))
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         tiny.delete("/p1")
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         assert _statuses(store) == {"active": 2}
         tiny.put("/p1", page("/p1"))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.new, _statuses(store)) == (1, {"active": 3})
         assert not [note for note in report.notes if "max_pages" in note]
 
@@ -102,13 +102,13 @@ async def test_R2_prune_counts_first_and_then_removes_table_by_table(store: Path
         for number in range(3):
             tiny.edit("/p0", add_paragraph=f"more {number}")
             clock.advance(days=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         kept = dict.fromkeys(("deleted_pages", "attempts", "changes"), timedelta(days=1))
         clock.advance(days=2)
-        planned = await kb.prune(kept=kept, dry_run=True)
+        planned = await kb.status.prune(kept=kept, dry_run=True)
         assert planned.dry_run
         assert _statuses(store) == {"active": 3, "deleted": 1}
-        done = await kb.prune(kept=kept, vacuum=True, listener=heard.append)
+        done = await kb.status.prune(kept=kept, vacuum=True, listener=heard.append)
         for name in ("deleted_pages", "changes", "messages"):
             assert getattr(planned, name) == getattr(done, name)
         assert (done.deleted_pages, done.changes, done.messages) == (1, 8, 0)
@@ -118,11 +118,13 @@ async def test_R2_prune_counts_first_and_then_removes_table_by_table(store: Path
             ("prune", "attempts"),
             ("prune", "changes"),
         }
-        assert (await kb.prune(kept=kept)).attempts == 0
-        latest = {view.url: (await kb.why(view.url)).latest for view in await kb.pages("docs")}
+        assert (await kb.status.prune(kept=kept)).attempts == 0
+        latest = {
+            view.url: (await kb.pages.explain(view.url)).latest for view in await kb.pages.of_source("docs")
+        }
         assert all(each is not None and each.status_code in (200, 304) for each in latest.values())
         assert_sound(store)
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.not_modified, report.new) == (3, 0)
 
 
@@ -175,12 +177,12 @@ async def test_R2_the_scheduler_prunes_by_itself(
             kb.stop()
             return stopping.is_set()
 
-        monkeypatch.setattr("afresh.kb_runs.heard", until_tomorrow)
-        await kb.keep_schedules()
+        monkeypatch.setattr("afresh.services.status.heard", until_tomorrow)
+        await kb.schedules.keep()
     assert _statuses(store) == {"active": 3}
 
 
 async def test_R2_what_serve_does_by_itself_includes_retention(kb: KnowledgeBase, store: Path) -> None:
     from afresh.faces.http.by_itself import tasks
 
-    assert dict(tasks(kb, settings(store), works=False, schedules=True))["retention"] == kb.keep_pruned
+    assert dict(tasks(kb, settings(store), works=False, schedules=True))["retention"] == kb.status.keep_pruned

@@ -26,22 +26,22 @@ async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
 ) -> None:
     lay(tiny, {"/docs/": []})
     url = tiny.at("/docs/")
-    await kb.crawl(url, name="docs", again=False)
+    await kb.runs.crawl(url, name="docs", again=False)
     for name, version in (("other", None), ("docs", "2"), (None, "2")):
         with pytest.raises(AlreadyKept, match=r"docs has .*--again"):
-            await kb.crawl(url, name=name, version=version, again=False)
-    assert [source.name for source in await kb.sources()] == ["docs"]
+            await kb.runs.crawl(url, name=name, version=version, again=False)
+    assert [source.name for source in await kb.sources.views()] == ["docs"]
     for name in (None, "docs"):  # the same command goes on with the same source
-        assert (await kb.crawl(url, name=name, again=False)).source == "docs"
-    await kb.crawl(url, name="docs", version="2", again=True)
-    assert len(await kb.sources()) == 2
+        assert (await kb.runs.crawl(url, name=name, again=False)).source == "docs"
+    await kb.runs.crawl(url, name="docs", version="2", again=True)
+    assert len(await kb.sources.views()) == 2
 
 
 async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/docs/": []})
-    await kb.crawl(tiny.at("/docs/"), name="docs")
+    await kb.runs.crawl(tiny.at("/docs/"), name="docs")
     app = make_app(kb, settings(store), works=False)
     form = {"do": "add", "target": tiny.at("/docs/"), "name": "other"}
     asked = await ask(app, "POST", "/add", FORM, body=urlencode(form).encode())
@@ -51,19 +51,19 @@ async def test_R5_G18_the_form_asks_before_it_adds_a_url_again(
     assert "docs has" in wrong.text()  # type: ignore[union-attr]
     assert "--again" not in wrong.text()  # type: ignore[union-attr]
     assert "checked" not in box.attributes  # type: ignore[union-attr]
-    assert [source.name for source in await kb.sources()] == ["docs"]
+    assert [source.name for source in await kb.sources.views()] == ["docs"]
     empty = await ask(app, "GET", "/add", FORM)
     assert b'name="again"' not in empty.body
     added = await ask(app, "POST", "/add", FORM, body=urlencode({**form, "again": "yes"}).encode())
     assert (added.status, added.headers["location"].startswith("/runs/")) == (303, True)
-    assert [source.name for source in await kb.sources()] == ["docs", "other"]
+    assert [source.name for source in await kb.sources.views()] == ["docs", "other"]
 
 
 async def test_R5_C16_rest_answers_409_and_lists_one_per_source(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
     lay(tiny, {"/docs/": []})
-    await kb.crawl(tiny.at("/docs/"), name="docs")
+    await kb.runs.crawl(tiny.at("/docs/"), name="docs")
     app = make_app(kb, settings(store), works=False)
     wish = {"target": tiny.at("/docs/"), "name": "other", "run": False}
     refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
@@ -79,17 +79,17 @@ async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(
 ) -> None:
     lay(tiny, {"/docs/": []})
     url = tiny.at("/docs/")
-    await kb.crawl(url, name="docs", version="1")
-    await kb.crawl(url, name="other", again=True)
-    await kb.refresh(["docs@1"])
-    whole = await kb.history(url)
+    await kb.runs.crawl(url, name="docs", version="1")
+    await kb.runs.crawl(url, name="other", again=True)
+    await kb.runs.refresh(["docs@1"])
+    whole = await kb.pages.history(url)
     told = [(each.source, each.version) for each in whole]
     assert told == sorted(told, key=told.index), "no source is told in two parts"
     assert set(told) == {("docs", "1"), ("other", None)}
     ended = [(each.source, each.outcome) for each in whole if each.outcome]
     assert sorted(ended) == [("docs", "not_modified"), ("docs", "success"), ("other", "success")]
     for label, number in (("docs@1", 2), ("other", 1)):
-        mine = await kb.history(url, within=label)
+        mine = await kb.pages.history(url, within=label)
         assert {each.source for each in mine} == {label.partition("@")[0]}
         assert len([each for each in mine if each.outcome]) == number
     command = ["history", url, "--store", url_of(store)]

@@ -22,17 +22,17 @@ async def test_a_history_can_be_let_go_of_or_kept_elsewhere_while_afresh_goes_on
 ) -> None:
     lay(tiny, star(3))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         for sql, past in ((DELETES, 0), (ARCHIVES, 8)):
             for _ in range(2):
-                [report] = await kb.refresh(["docs"])
+                [report] = await kb.runs.refresh(["docs"])
                 assert counts(report) == {"not_modified": 4}
             await _run(url_of(store), OLDER)
             await _run(url_of(store), sql)
-            history = await kb.history(tiny.at("/p1"))
+            history = await kb.pages.history(tiny.at("/p1"))
             assert [attempt.outcome for attempt in history if attempt.outcome] == ["not_modified"]
             assert await _past(store) == past
-        assert (await kb.status()).in_flight == 0
+        assert (await kb.status.get()).in_flight == 0
     assert_sound(store)
     await _run(url_of(store), "drop table page_crawls_past")
 

@@ -23,18 +23,18 @@ async def test_F89_a_source_is_due_at_the_times_of_its_schedule(
     lay(tiny, star(2))
     clock = FrozenClock(NOON)
     async with opened(store, FLAGS, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         at = datetime(2026, 3, 5, 3, 30, tzinfo=UTC)
-        assert (await kb.plan("docs")).next_time == (await kb.show("docs")).next_time == at
+        assert (await kb.sources.plan("docs")).next_time == (await kb.sources.view("docs")).next_time == at
         clock.advance(timedelta(hours=15).total_seconds())
-        [glance] = await kb.glances(await kb.all_sources())
+        [glance] = await kb.sources.overviews(await kb.sources.all())
         assert (glance.due, glance.fresh, glance.next_at, glance.view.next_time) == (3, 0, None, at)
-        assert await kb.refresh(due=True) == [], "its pages are due, its time has not come"
+        assert await kb.runs.refresh(due=True) == [], "its pages are due, its time has not come"
         clock.advance(timedelta(hours=1).total_seconds())
-        (report,) = await kb.refresh(due=True)
+        (report,) = await kb.runs.refresh(due=True)
         assert report.not_modified == 3
-        assert await kb.refresh(due=True) == []
-        assert [each.mode for each in await kb.refresh()] == ["refresh"], (
+        assert await kb.runs.refresh(due=True) == []
+        assert [each.mode for each in await kb.runs.refresh()] == ["refresh"], (
             "who asks for it gets it at any time"
         )
 
@@ -44,9 +44,9 @@ async def test_F89_without_a_schedule_pages_are_due_as_before(
 ) -> None:
     lay(tiny, star(2))
     async with opened(store) as kb:
-        await kb.crawl(tiny.url, name="docs")
-        assert (await kb.plan("docs")).next_time is None
-        assert len(await kb.refresh(due=True)) == 1
+        await kb.runs.crawl(tiny.url, name="docs")
+        assert (await kb.sources.plan("docs")).next_time is None
+        assert len(await kb.runs.refresh(due=True)) == 1
 
 
 @pytest.mark.parametrize("words", [["plan", "docs"], ["refresh", "--due"], ["sources"]])
@@ -74,11 +74,11 @@ async def test_F25_two_timers_on_one_store_look_once_for_each_time_and_the_secon
             said.append(event.text)
 
     async with opened(store, FLAGS, clock=clock) as one, opened(store, FLAGS, clock=clock) as two:
-        await one.crawl(tiny.url, name="docs")
+        await one.runs.crawl(tiny.url, name="docs")
         for day in range(3):
             clock.set(NOON + timedelta(days=day + 1))
-            done = await asyncio.gather(*(kb.refresh(due=True, listener=hear) for kb in (one, two)))
+            done = await asyncio.gather(*(kb.runs.refresh(due=True, listener=hear) for kb in (one, two)))
             assert sum(map(len, done)) == 1
-            assert await one.refresh(due=True) == await two.refresh(due=True) == []
+            assert await one.runs.refresh(due=True) == await two.runs.refresh(due=True) == []
         assert len(said) == 3
         assert all(text.startswith("docs is left out: ") for text in said)

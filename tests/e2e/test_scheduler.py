@@ -30,9 +30,9 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
     flags = {"store.url": await place(dialect, store, postgres)}
 
     async with opened(store, flags, clock=clock) as one, opened(store, flags, clock=clock) as two:
-        await one.crawl(tiny.url, name="docs")
-        await one.crawl(f"{tiny.url}p1", name="other")
-        [view] = await one.set_schedule(["docs"], "30 4 * * *", "Europe/Berlin")
+        await one.runs.crawl(tiny.url, name="docs")
+        await one.runs.crawl(f"{tiny.url}p1", name="other")
+        [view] = await one.schedules.set_rule(["docs"], "30 4 * * *", "Europe/Berlin")
         first = datetime(2026, 3, 5, 3, 30, tzinfo=UTC)
         assert (view.source, view.schedule, view.time_zone, view.next_time) == (
             *("docs", "30 4 * * *", "Europe/Berlin"),
@@ -41,7 +41,7 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
 
         async def fire() -> int:
             before = len(told)
-            await asyncio.gather(*(kb.keep_schedules(once=True, tell=told.append) for kb in (one, two)))
+            await asyncio.gather(*(kb.schedules.keep(once=True, tell=told.append) for kb in (one, two)))
             return len(told) - before
 
         assert await fire() == 0, "its time has not come"
@@ -51,14 +51,14 @@ async def test_F25_two_schedulers_on_one_store_use_each_time_once_and_missed_tim
         assert [await fire(), await fire()] == [1, 0]
         clock.set(first + 5 * DAY + timedelta(hours=2))
         assert [await fire(), await fire()] == [1, 0], "five times were missed"
-        [view] = await two.schedules()
+        [view] = await two.schedules.views()
         assert view.next_time == first + 6 * DAY
         assert (view.last_state, view.last_time, view.overdue, view.running) == (
             *("completed", clock()),
             *(False, False),
         )
         assert [(each.source, each.mode, each.not_modified) for each in told] == [("docs", "refresh", 4)] * 2
-        assert await one.set_schedule(["docs"], None) == []
+        assert await one.schedules.set_rule(["docs"], None) == []
         clock.advance(30 * DAY.total_seconds())
         assert await fire() == 0
 
@@ -76,20 +76,20 @@ async def test_a_source_whose_run_is_open_is_not_started_again_and_waits_for_its
         lay(site, star(3))
         flags = {"policy.lease_seconds": DAY.total_seconds()}  # no heart is in doubt while hours pass
         async with opened(store, flags, clock=clock) as one, opened(store, flags, clock=clock) as two:
-            await one.crawl(site.url, name="docs")
-            await one.set_schedule([], "every 6h")
+            await one.runs.crawl(site.url, name="docs")
+            await one.schedules.set_rule([], "every 6h")
             held = site.hold("/p1")
             clock.advance(hours=5)
-            by_hand = asyncio.create_task(one.refresh(["docs"]))
+            by_hand = asyncio.create_task(one.runs.refresh(["docs"]))
             await held.arrived()
             clock.advance(hours=1)
-            await two.keep_schedules(once=True, tell=told.append, listener=hear)
+            await two.schedules.keep(once=True, tell=told.append, listener=hear)
             assert (told, said) == ([], ["docs is due, but a run of it is still open"])
             site.release("/p1")
             await by_hand
-            await two.keep_schedules(once=True, tell=told.append, listener=hear)
+            await two.schedules.keep(once=True, tell=told.append, listener=hear)
             assert [each.state for each in told] == ["completed"]
-            assert (await two.schedules())[0].next_time == NOON + timedelta(hours=12)
+            assert (await two.schedules.views())[0].next_time == NOON + timedelta(hours=12)
 
 
 async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_goes_on(
@@ -99,13 +99,13 @@ async def test_P12_a_scheduler_that_is_told_to_go_leaves_soon_and_the_next_one_g
     with BusySite() as site:
         lay(site, star(20))
         async with opened(store, clock=FrozenClock(datetime.now(UTC) - 2 * DAY)) as kb:
-            await kb.crawl(site.url, name="docs")
-            await kb.set_schedule([], "every 1d")
-            assert not (await kb.schedules())[0].running
+            await kb.runs.crawl(site.url, name="docs")
+            await kb.schedules.set_rule([], "every 1d")
+            assert not (await kb.schedules.views())[0].running
             held = site.hold("/p7")
             first = program.start("schedule", "--json")
             await held.arrived(timeout=120)
-            assert (await kb.schedules())[0].running
+            assert (await kb.schedules.views())[0].running
             assert leave(first) == ""
             await until(kb, "cancelled")
             site.release("/p7")
@@ -138,9 +138,9 @@ async def test_A28_auto_looks_often_at_what_changes_and_seldom_at_what_does_not_
     with BusySite() as site:
         lay(site, star(12))
         async with opened(store, flags, clock=clock) as kb:
-            await kb.crawl(site.url, name="docs")
-            await kb.set_schedule(["docs"], "auto")
-            [view] = await kb.schedules()
+            await kb.runs.crawl(site.url, name="docs")
+            await kb.schedules.set_rule(["docs"], "auto")
+            [view] = await kb.schedules.views()
             assert (view.schedule, view.budget, view.next_time) == (
                 "auto",
                 "20/d",
@@ -151,8 +151,8 @@ async def test_A28_auto_looks_often_at_what_changes_and_seldom_at_what_does_not_
                 clock.advance(hours=6)
                 for path in ("/p0", "/p1"):
                     site.put(path, f"<h1>{path}</h1><p>It is edition {number} of the news in {path}.</p>")
-                await kb.keep_schedules(once=True, tell=told.append)
-            pages = {page.url.rpartition("/")[2]: page for page in await kb.pages("docs")}
+                await kb.schedules.keep(once=True, tell=told.append)
+            pages = {page.url.rpartition("/")[2]: page for page in await kb.pages.of_source("docs")}
         asked = looks(site)
         assert {each.mode for each in told} == {"due"}
         assert all(each.state == "completed" and each.checked <= 6 for each in told)

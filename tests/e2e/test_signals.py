@@ -87,20 +87,20 @@ async def test_no_three_words_of_a_page_are_ever_on_disk(
     assert len(said) > 3000
     with kept(settings(store, log), verbose=2):
         async with opened(store, log) as kb:
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             assert found_of(said, store.parent) == set()
             site.edit(EDITED, add_paragraph="Quiet zebras graze beside the harbour wall at noon.")
             site.put("/guide/workers/", "<title>Workers</title><main><p>Please sign in to read on.</main>")
             said |= said_by(site)
-            [report] = await kb.refresh(["docs"])
+            [report] = await kb.runs.refresh(["docs"])
             assert report.changed >= 1
-            await kb.reindex()
+            await kb.search.reindex()
             assert found_of(said, store.parent) == set()
         async with opened(store, {**log, **by(api)}) as kb:
-            await kb.refresh(["docs"])
-            await kb.reindex()
+            await kb.runs.refresh(["docs"])
+            await kb.search.reindex()
             assert found_of(said, store.parent) == set()
-            assert [hit.url for hit in (await kb.search("zebras graze", mode="text")).hits] == [
+            assert [hit.url for hit in (await kb.search.search("zebras graze", mode="text")).hits] == [
                 site.at(EDITED)
             ]
     assert found_of(said, store.parent) == set()
@@ -118,56 +118,58 @@ def test_the_check_above_can_fail(store: Path, site: TinySite) -> None:
 
 async def test_pages_are_found_by_words_and_by_meaning(store: Path, site: TinySite) -> None:
     async with opened(store) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     async with opened(store.with_name("none.db"), NONE) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         for mode in ("text", "vector", "hybrid"):
-            answer = await kb.search("retry with a growing pause", mode=mode)
+            answer = await kb.search.search("retry with a growing pause", mode=mode)
             assert site.at(EDITED) in [hit.url for hit in answer.hits[:3]], mode
             assert {(hit.text, hit.path, hit.context) for hit in answer.hits} == {("", (), None)}
 
 
 async def test_what_needs_text_says_that_none_is_kept(store: Path, site: TinySite) -> None:
     async with opened(store, NONE) as kb:
-        await kb.crawl(site.url, name="docs")
-        phrase = await kb.search('"growing pause"', mode="text")
+        await kb.runs.crawl(site.url, name="docs")
+        phrase = await kb.search.search('"growing pause"', mode="text")
         assert phrase.notes[-1] == (
             "docs keeps no text (storage.body: none): phrases in quotes find nothing there"
         )
-        around = await kb.search("retries", context=True)
+        around = await kb.search.search("retries", context=True)
         assert around.notes == ("docs keeps no text (storage.body: none) to show",)
         assert around.hits[0].context is None
-        assert (await kb.search("retries")).notes == ()
+        assert (await kb.search.search("retries")).notes == ()
         with pytest.raises(UsageError, match=r"no text of .* is kept, only its words \(storage"):
-            await kb.open(site.at(EDITED))
+            await kb.pages.open(site.at(EDITED))
     async with opened(store.with_name("whole.db")) as kb:
-        await kb.crawl(site.url, name="docs")
-        assert (await kb.search('"a job"', context=True)).notes == ()
+        await kb.runs.crawl(site.url, name="docs")
+        assert (await kb.search.search('"a job"', context=True)).notes == ()
 
 
 async def test_another_model_reads_the_pages_anew_and_then_answers(
     store: Path, site: TinySite, api: EmbeddingServer
 ) -> None:
     async with opened(store, NONE) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     site.requests.clear()
     async with opened(store, by(api)) as kb:
-        [report] = await kb.reindex()
+        [report] = await kb.search.reindex()
         assert (report.state, report.chunks_embedded) == ("partial", 0)
         [note] = report.notes
         assert "no stored text (`storage.body: none`): `afresh refresh` reads such sources again" in note
         assert looks(site) == {}
-        before = await kb.search("retry with a growing pause", mode="vector")
+        before = await kb.search.search("retry with a growing pause", mode="vector")
         assert before.hits, "the old vectors answer"
-        plan = await kb.plan("docs")
+        plan = await kb.sources.plan("docs")
         assert plan.conditional == 0
-        [refreshed] = await kb.refresh(["docs"])
+        [refreshed] = await kb.runs.refresh(["docs"])
         assert refreshed.state == "completed"
         assert not any(each.conditional for each in site.requests if each.path in site.paths)
-        assert (await kb.status()).model == name(api, "small"), "every chunk has a vector of it: it answers"
-        assert len((await kb.search("retry with a growing pause", mode="vector")).hits) == 10
-        assert [each.state for each in await kb.reindex()] == ["completed"]
-        [again] = await kb.refresh(["docs"])
+        assert (await kb.status.get()).model == name(api, "small"), (
+            "every chunk has a vector of it: it answers"
+        )
+        assert len((await kb.search.search("retry with a growing pause", mode="vector")).hits) == 10
+        assert [each.state for each in await kb.search.reindex()] == ["completed"]
+        [again] = await kb.runs.refresh(["docs"])
         assert again.not_modified + again.unchanged == plan.known
     assert [name for (name,) in rows(store, "select name from models")] == [name(api, "small")]
 

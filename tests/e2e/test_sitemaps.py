@@ -27,7 +27,7 @@ async def test_F77_foreign_and_private_addresses_are_dropped_and_told(
     private = ["http://10.0.0.1/", "http://169.254.169.254/latest", "http://[::1]/", "http://intranet/x"]
     foreign = [f"http://s{number}.example.org/p" for number in range(49_000)]
     serve(tiny, "/a", *private, *foreign, "file:///etc/passwd")
-    report = await kb.crawl(tiny.url, name="docs")
+    report = await kb.runs.crawl(tiny.url, name="docs")
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
     assert report.notes == (
         "sitemap: 49,005 addresses left out: 49,000 other host, 4 private, 1 not a web address",
@@ -42,11 +42,11 @@ async def test_F76_a_sitemap_beyond_max_pages_fills_the_room_and_proves_no_absen
     lay(tiny, dict.fromkeys(paths, ()))
     lay(tiny, {"/": ["/kept"], "/kept": []})
     async with opened(store, {"crawl.max_pages": 10, "policy.missing_after": 1}) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         assert set(index_of(store)) == {tiny.url, tiny.at("/kept")}
         lay(tiny, {"/": []})
         serve(tiny, *paths)
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.missing, report.deleted, report.state) == (0, 0, "completed")
         assert any("list more than 10 addresses: 30 left out" in note for note in report.notes)
         assert len(index_of(store)) == 10
@@ -59,7 +59,7 @@ async def test_F76_a_huge_sitemap_is_parsed_elsewhere_and_holds_no_more_than_max
     lay(tiny, {"/": []})
     serve(tiny, *(f"/{'x' * 200}/{number}" for number in range(50_000)))
     async with opened(store, {"crawl.max_pages": 1}) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
         assert work.calls == 3  # the sitemap, and the one page with its chunks
     assert any("more than 1 addresses: 49,999 left out" in note for note in report.notes)
 
@@ -72,7 +72,7 @@ async def test_F76_a_broken_sitemap_harms_nothing(
     tiny.robots("Sitemap: {url}sitemap.xml\n")
     tiny.put("/sitemap.xml", body, media_type="application/xml")
     for _ in range(4):
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.state, report.missing) == ("completed", 0)
     assert len(report.notes) == 1
     assert set(index_of(store)) == {tiny.url, tiny.at("/a")}
@@ -83,8 +83,8 @@ async def test_F76_lastmod_is_only_a_hint(kb: KnowledgeBase, tiny: TinySite) -> 
     lay(tiny, {"/": [], "/a": []})
     stale = sitemap("/a").replace("</loc>", "</loc><lastmod>1999-01-01</lastmod>")
     tiny.put("/sitemap.xml", stale, media_type="application/xml")
-    await kb.crawl(tiny.url, name="docs")
+    await kb.runs.crawl(tiny.url, name="docs")
     tiny.edit("/a", add_paragraph="news")
     tiny.requests.clear()
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     assert (report.changed, looks(tiny)["/a"]) == (1, 1)

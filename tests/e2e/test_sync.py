@@ -63,15 +63,15 @@ async def test_D5_D6_D7_D20_four_versions_of_a_documentation_cost_exactly_what_c
     async with opened(tmp_path / "kb.db", to(tmp_path / "unused")) as kb:
         for version in sorted(trees):
             _lay(docs, {name: data for name, data in trees[version].items() if name in kept})
-            run = await kb.crawl(str(docs), name="docs")
+            run = await kb.runs.crawl(str(docs), name="docs")
             sink.calls.clear()
-            ready = await kb.pages("docs", PageFilter(status=PageStatus.READY_FOR_INDEXING))
+            ready = await kb.pages.of_source("docs", PageFilter(status=PageStatus.READY_FOR_INDEXING))
             assert len(ready) == run.new + run.changed > 0
-            [report] = await kb.sync()
+            [report] = await kb.sinks.sync()
             assert (report.uploaded, report.replaced, report.deleted) == (run.new, run.changed, run.deleted)
             assert sink.count("put") == run.new + run.changed
             assert sink.count("drop") == run.deleted + run.changed
-            pages = await kb.pages("docs")
+            pages = await kb.pages.of_source("docs")
             marks = {each.mark.page: each.mark.hash for each in sink.documents.values() if each.mark}
             assert marks == {page.id: page.content_hash for page in pages}
             assert {page.status for page in pages} == {PageStatus.ACTIVE}
@@ -98,9 +98,9 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     docs, out = tmp_path / "docs", tmp_path / "out"
     _lay(docs, {f"{number}.md": f"# Page {number}\n".encode() for number in range(6)})
     async with opened(tmp_path / "kb.db", QUIET) as kb:
-        await kb.crawl(str(docs), name="docs")
+        await kb.runs.crawl(str(docs), name="docs")
         with pytest.raises(UsageError, match="no external store is set"):
-            await kb.sync()
+            await kb.sinks.sync()
     config = tmp_path / "afresh.yaml"
     config.write_text(
         f'store: {{url: "sqlite:///{tmp_path / "kb.db"}"}}\n'
@@ -116,11 +116,11 @@ async def test_F07_F98_a_sync_that_is_killed_goes_on_in_the_next_without_doubles
     assert report["audit"]["adopted"] >= 1
     assert report["uploaded"] + report["audit"]["adopted"] + 2 == 6
     async with opened(tmp_path / "kb.db", QUIET) as kb:  # R9: what was killed is closed, and no crawl waits
-        mended, dead, crawl = await kb.runs("docs")
+        mended, dead, crawl = await kb.runs.latest("docs")
         assert [each.mode for each in (mended, dead, crawl)] == ["sync", "sync", "crawl"]
         assert (mended.state, dead.state, report["runs"]) == ("completed", "failed", [mended.run])
         assert "interrupted" in str(dead.error)
-        done = await kb.documents_of_run(mended.run, limit=9)
+        done = await kb.runs.documents(mended.run, limit=9)
         assert {each.outcome for each in done} <= {"uploaded", "adopted"}
         assert len(done) == report["uploaded"] + report["audit"]["adopted"]
     assert texts(out) == {f"# Page {number}\n" for number in range(6)}
@@ -137,24 +137,24 @@ async def test_F99_several_stores_hold_different_sources_and_what_is_removed_lea
     flags = {**to(one, "one", sources=["a"]), **to(two, "two", replace="upload_first")}
     async with opened(tmp_path / "kb.db", flags) as kb:
         for name in "ab":
-            await kb.crawl(str(tmp_path / name), name=name)
-        first = {report.sink: report for report in await kb.sync(dry_run=True)}
+            await kb.runs.crawl(str(tmp_path / name), name=name)
+        first = {report.sink: report for report in await kb.sinks.sync(dry_run=True)}
         assert (first["one"].uploaded, first["two"].uploaded, one.exists()) == (1, 2, False)
-        await kb.sync(["b"])
+        await kb.sinks.sync(["b"])
         assert (texts(one), texts(two)) == (set(), {"# B\n"})
-        await kb.sync()
+        await kb.sinks.sync()
         assert (texts(one), texts(two)) == ({"# A\n"}, {"# A\n", "# B\n"})
-        views = (await kb.show("a")).sinks or ()
+        views = (await kb.sources.view("a")).sinks or ()
         assert [(view.sink, view.states) for view in views] == [
             ("one", {"active": 1}),
             ("two", {"active": 1}),
         ]
-        why = await kb.why((tmp_path / "b" / "b.md").as_uri())
+        why = await kb.pages.explain((tmp_path / "b" / "b.md").as_uri())
         assert [(copy.sink, copy.state) for copy in why.page.copies] == [("two", PageStatus.ACTIVE)]
         with pytest.raises(UsageError, match="there is no sink three; there are: one, two"):
-            await kb.sync(to=["three"])
-        await kb.remove("a")
-        reports = {report.sink: report for report in await kb.sync()}
+            await kb.sinks.sync(to=["three"])
+        await kb.sources.remove("a")
+        reports = {report.sink: report for report in await kb.sinks.sync()}
         assert (reports["one"].deleted, reports["two"].deleted) == (1, 1)
         assert (texts(one), texts(two)) == (set(), {"# B\n"})
 
@@ -186,7 +186,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
     monkeypatch.setattr(outlets, "open_sink", lambda name, settings, user_agent: sink)
     _lay(tmp_path / "docs", {"a.md": b"# A\n"})
     async with opened(tmp_path / "kb.db", to(tmp_path / "out")) as kb:
-        await kb.crawl(str(tmp_path / "docs"), name="docs")
+        await kb.runs.crawl(str(tmp_path / "docs"), name="docs")
         with closing(sqlite3.connect(tmp_path / "kb.db")) as db, db:
             db.execute(
                 "with recursive n (i) as (select 10 union all select i + 1 from n where i < 2009) "
@@ -199,7 +199,7 @@ async def test_P18_two_thousand_pages_are_synced_in_little_memory(
                 "select id, hex(zeroblob(20000)) from pages where id >= 10"
             )
         before = memory()
-        [report] = await kb.sync()
+        [report] = await kb.sinks.sync()
         assert (report.uploaded, len(sink.documents), report.state) == (2001, 2001, "completed")
         assert sink.most - before < 40_000_000  # of 80 MB of text
         assert sink.most_at_once == 40
@@ -212,15 +212,15 @@ async def test_pages_by_status_are_those_of_sources_with_and_without_external_st
         (tmp_path / name / "a.md").write_text(f"# {name}\n\nSome text about {name}.\n")
     async with opened(tmp_path / "kb.db", to(tmp_path / "out", sources=["copied"])) as kb:
         for name in ("kept", "copied", "more"):
-            await kb.crawl(str(tmp_path / name), name=name)
+            await kb.runs.crawl(str(tmp_path / name), name=name)
 
         async def titles(status: PageStatus, *, after: int = 0, limit: int = 9) -> list[str | None]:
-            pages = await kb.page_list(None, PageFilter(status=status), after=after, limit=limit)
+            pages = await kb.pages.records(None, PageFilter(status=status), after=after, limit=limit)
             return [page.title for page in pages]
 
         assert await titles(PageStatus.READY_FOR_INDEXING) == ["copied"]
         assert await titles(PageStatus.ACTIVE) == ["kept", "more"]
-        await kb.sync()
+        await kb.sinks.sync()
         assert await titles(PageStatus.ACTIVE) == ["kept", "copied", "more"], "in the order of their numbers"
         assert await titles(PageStatus.ACTIVE, limit=2) == ["kept", "copied"]
         assert await titles(PageStatus.ACTIVE, after=1) == ["copied", "more"]

@@ -29,13 +29,13 @@ async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is
     clock, told = FrozenClock(), list[RunReport | SyncReport]()
     with GeminiServer(clock) as server:
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
-            await kb.set_schedule(["docs"], "every 6h")
-            assert await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            await kb.runs.crawl(tiny.url, name="docs")
+            await kb.schedules.set_rule(["docs"], "every 6h")
+            assert await kb.schedules.keep(once=True, tell=told.append, tell_sync=told.append)
             assert (told, len(server.requests)) == ([], 0)  # not due
             tiny.edit("/a", add_paragraph=word("/b"))
             clock.advance(hours=6)
-            assert await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            assert await kb.schedules.keep(once=True, tell=told.append, tell_sync=told.append)
             run, sync = told
             assert isinstance(run, RunReport)
             assert isinstance(sync, SyncReport)
@@ -46,7 +46,7 @@ async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is
             server.script.outage = HttpFault(status=503, retry_after="7200")
             tiny.edit("/a", add_paragraph=word("/c"))
             clock.advance(hours=6)
-            assert not await kb.keep_schedules(once=True, tell=told.append, tell_sync=told.append)
+            assert not await kb.schedules.keep(once=True, tell=told.append, tell_sync=told.append)
             assert [each.state for each in told[2:]] == ["completed", "failed"]  # the run does not mind
             server.script.clear()
             clock.advance(hours=3)
@@ -55,7 +55,7 @@ async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is
                 told.append(report)
                 kb.stop()
 
-            await kb.keep_schedules(tell=told.append, tell_sync=tell)  # a start does what was left
+            await kb.schedules.keep(tell=told.append, tell_sync=tell)  # a start does what was left
             assert isinstance(told[4], SyncReport)
             assert (told[4].replaced, told[4].state) == (1, "completed")
             assert any(word("/c") in text for text in texts(server).values())

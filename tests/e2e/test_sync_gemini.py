@@ -30,7 +30,7 @@ def clock() -> FrozenClock:
 
 async def synced(kb: KnowledgeBase, *, verify: bool = False) -> SyncReport:
     """What one sync did."""
-    [report] = await kb.sync(verify=verify)
+    [report] = await kb.sinks.sync(verify=verify)
     return report
 
 
@@ -52,15 +52,19 @@ async def test_R8_D1_D5_D6_D7_D9_D16_D20_G11_documents_follow_the_pages_and_a_qu
     lay(tiny, {"/": ["/a", "/b"], "/a": [], "/b": []})
     with GeminiServer(clock) as server:
         async with attached(store, server, clock, order=order) as kb:
-            await kb.crawl(tiny.url, name="docs")
+            await kb.runs.crawl(tiny.url, name="docs")
             assert len(server.requests) == 0  # a crawl calls no store
             report = await synced(kb)
             assert (report.state, told(report)) == ("completed", {"uploaded": 3})
             assert texts(server) == held(store)
             assert {each.values["afresh_source"] for each in server.documents} == {"docs"}
-            titles = {view.url: view.title for view in await kb.pages("docs")}
+            titles = {view.url: view.title for view in await kb.pages.of_source("docs")}
             assert {str(each.values["url"]): each.display_name for each in server.documents} == titles
-            names = {view.url: copy.remote_name for view in await kb.pages("docs") for copy in view.copies}
+            names = {
+                view.url: copy.remote_name
+                for view in await kb.pages.of_source("docs")
+                for copy in view.copies
+            }
             assert names == titles
 
             server.forget()
@@ -71,7 +75,7 @@ async def test_R8_D1_D5_D6_D7_D9_D16_D20_G11_documents_follow_the_pages_and_a_qu
             tiny.delete("/b")
             lay(tiny, {"/": ["/a", "/b", "/c"], "/c": []})
             clock.advance(days=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             server.forget()
             report = await synced(kb)
             assert told(report) == {"uploaded": 1, "replaced": 2, "deleted": 1}
@@ -90,18 +94,18 @@ async def test_D2_D3_D13_D14_D15_D19_F94_F95_pages_are_active_when_Gemini_says_s
     with GeminiServer(clock) as server:
         server.hosted.fates = [NEVER, FAILS, after(90, failing=5)]
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
-            lives = {view.url: [view.status] for view in await kb.pages("docs")}
+            await kb.runs.crawl(tiny.url, name="docs")
+            lives = {view.url: [view.status] for view in await kb.pages.of_source("docs")}
             assert list(lives.values()) == [["ready_for_indexing"]] * 3
             report = await synced(kb)
             assert (report.uploaded, report.verified) == (3, 0)
-            assert {view.status for view in await kb.pages("docs")} <= {"processing", "error"}
+            assert {view.status for view in await kb.pages.of_source("docs")} <= {"processing", "error"}
             for _ in range(12):
-                for view in await kb.pages("docs"):
+                for view in await kb.pages.of_source("docs"):
                     lives[view.url].append(view.status)
                 clock.advance(minutes=10)
                 await synced(kb)
-            states = sorted(view.status for view in await kb.pages("docs"))
+            states = sorted(view.status for view in await kb.pages.of_source("docs"))
             assert states == ["active", "active", "active"]
             assert all(may_live_on(*pair) for life in lives.values() for pair in pairwise(life))
             assert server.kinds["upload.start"] == 5  # one failed and one was stuck: each was put once more
@@ -115,22 +119,22 @@ async def test_R7_G15_F94_what_is_stuck_shows_in_status_doctor_pages_and_exit_co
     with GeminiServer(clock) as server:
         server.hosted.fates = [NEVER]
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
+            await kb.runs.crawl(tiny.url, name="docs")
             assert exit_code([await synced(kb)]) == 0  # what is processed in time is no trouble
             clock.advance(minutes=31)
             report = await synced(kb)
             assert (report.stuck, exit_code([report])) == (1, 1)
-            [sink], [shown] = (await kb.status()).sinks, (await kb.show("docs")).sinks or ()
+            [sink], [shown] = (await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks or ()
             assert (sink.stuck, shown.stuck, sink.states) == (1, 1, {"active": 1, "processing": 1})
-            [finding] = [each for each in await kb.doctor() if each.check == "sink team"]
+            [finding] = [each for each in await kb.status.doctor() if each.check == "sink team"]
             assert not finding.ok
             assert "1 document is stuck" in finding.detail
             assert "afresh sync --to team" in str(finding.fix)
-            assert sum(copy.stuck for view in await kb.pages("docs") for copy in view.copies) == 1
+            assert sum(copy.stuck for view in await kb.pages.of_source("docs") for copy in view.copies) == 1
             report = await synced(kb)
             assert (report.uploaded, report.stuck, exit_code([report])) == (1, 0, 0)
             assert server.kinds["documents.delete"] == 1
-            assert [each.stuck for each in (await kb.status()).sinks] == [0]
+            assert [each.stuck for each in (await kb.status.get()).sinks] == [0]
             assert texts(server) == held(store)
 
 
@@ -141,42 +145,42 @@ async def test_R9_D21_a_sync_is_a_run_with_a_number_and_its_documents_then_and_n
     with GeminiServer(clock) as server:
         server.hosted.fates = [NEVER]
         async with attached(store, server, clock) as kb:
-            crawl = await kb.crawl(tiny.url, name="docs")
+            crawl = await kb.runs.crawl(tiny.url, name="docs")
             report = await synced(kb)
             [number] = report.runs
-            sync, before = await kb.runs("docs")
+            sync, before = await kb.runs.latest("docs")
             assert (sync.run, sync.mode, sync.state, before.run) == (number, "sync", "completed", crawl.run)
-            assert sync == await kb.run(number)
+            assert sync == await kb.runs.get(number)
             assert (sync.started_at, sync.documents) == (clock(), DocumentCounts(uploaded=3))
-            [listed, _] = await kb.run_list(None, below=None, limit=9)
+            [listed, _] = await kb.runs.records(None, below=None, limit=9)
             assert listed == sync
-            found = await kb.documents_of_run(number, limit=9)
+            found = await kb.runs.documents(number, limit=9)
             assert [(each.outcome, each.state, each.state_now) for each in found] == [
                 ("uploaded", "processing", "processing"),
                 ("uploaded", "active", "active"),
                 ("uploaded", "active", "active"),
             ]
-            titles = {view.url: view.title for view in await kb.pages("docs")}
+            titles = {view.url: view.title for view in await kb.pages.of_source("docs")}
             assert {each.url: each.remote_name for each in found} == titles
             clock.advance(minutes=31)
             [stuck] = (await synced(kb)).runs
-            told = await kb.run(stuck)
+            told = await kb.runs.get(stuck)
             assert (told.state, told.documents) == ("partial", DocumentCounts(stuck=1))
             await synced(kb)
             tiny.delete("/b")
             clock.advance(hours=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             await synced(kb)
-            later = await kb.documents_of_run(number, limit=9)
+            later = await kb.runs.documents(number, limit=9)
             assert [each.state for each in later] == [each.state for each in found]  # as that sync left it
             now = {each.url: each.state_now for each in later}
             assert now == {tiny.at("/"): "active", tiny.at("/a"): "active", tiny.at("/b"): "deleted"}
-            [gone] = await kb.documents_of_run((await kb.runs("docs"))[0].run, limit=9)
+            [gone] = await kb.runs.documents((await kb.runs.latest("docs"))[0].run, limit=9)
             assert (gone.url, gone.outcome, gone.state) == (tiny.at("/b"), "deleted", "deleted")
             with pytest.raises(UsageError, match="is a sync"):
-                await kb.cancel(number)
-            assert (await kb.show("docs")).last_mode == "refresh"
-            assert [run.mode for run in await kb.runs("docs")].count("sync") == 4
+                await kb.runs.cancel(number)
+            assert (await kb.sources.view("docs")).last_mode == "refresh"
+            assert [run.mode for run in await kb.runs.latest("docs")].count("sync") == 4
 
 
 async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_tells_only_of_what_it_did(
@@ -185,20 +189,20 @@ async def test_R9_a_sync_that_failed_says_why_and_one_that_follows_a_schedule_te
     lay(tiny, {"/": ["/a"], "/a": []})
     with GeminiServer(clock) as server:
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
+            await kb.runs.crawl(tiny.url, name="docs")
             server.script.outage = HttpFault(status=503, retry_after="7200")
             [number] = (await synced(kb)).runs
-            failed = await kb.run(number)
+            failed = await kb.runs.get(number)
             assert (failed.state, failed.documents) == ("failed", DocumentCounts())
             assert "503" in str(failed.error)
             server.script.clear()
             clock.advance(hours=3)
-            await kb.set_schedule(["docs"], "every 6h")
+            await kb.schedules.set_rule(["docs"], "every 6h")
             clock.advance(hours=7)
             for _ in range(3):
-                assert await kb.keep_schedules(once=True)
+                assert await kb.schedules.keep(once=True)
                 clock.advance(hours=7)
-            syncs = [run for run in await kb.runs("docs") if run.mode == "sync"]
+            syncs = [run for run in await kb.runs.latest("docs") if run.mode == "sync"]
             assert [(run.state, run.documents) for run in syncs] == [
                 ("completed", DocumentCounts(uploaded=2)),
                 ("failed", DocumentCounts()),
@@ -211,11 +215,11 @@ async def test_D17_F97_an_outage_leaves_search_alone_and_the_next_sync_does_the_
     lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
     with GeminiServer(clock) as server:
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
+            await kb.runs.crawl(tiny.url, name="docs")
             await synced(kb)
             tiny.edit("/a", add_paragraph="ebb and flow")
             clock.advance(days=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             server.script.outage = HttpFault(status=503, retry_after="7200")
             report = await synced(kb)
             assert report.state != "completed"
@@ -240,7 +244,7 @@ async def test_D16_D18_F98_F99_lost_answers_and_tampering_are_put_right_and_fore
     lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
     with GeminiServer(clock) as server:
         async with attached(store, server, clock) as kb:
-            await kb.crawl(tiny.url, name="docs")
+            await kb.runs.crawl(tiny.url, name="docs")
             server.script.add(HttpFault(status=None, on="upload.bytes", done=True))
             await synced(kb)
             clock.advance(hours=1)
@@ -249,7 +253,7 @@ async def test_D16_D18_F98_F99_lost_answers_and_tampering_are_put_right_and_fore
             assert server.kinds["upload.bytes"] == 4
 
             shelf = server.store(STORE)
-            kept = {copy.remote_id for view in await kb.pages("docs") for copy in view.copies}
+            kept = {copy.remote_id for view in await kb.pages.of_source("docs") for copy in view.copies}
             assert kept == set(shelf.documents)
             first, second, *_ = list(shelf.documents.values())
             del shelf.documents[first.name]
@@ -271,40 +275,40 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
     with GeminiServer(clock) as server:
         server.script.add(HttpFault(status=400, on="upload.start"))  # one page is refused
         async with attached(store, server, clock) as kb:
-            run = await kb.crawl(tiny.url, name="docs")
+            run = await kb.runs.crawl(tiny.url, name="docs")
             assert [(each.sink, each.states) for each in run.sinks or ()] == [
                 ("team", {"ready_for_indexing": 3})
             ]
             assert told(await synced(kb)) == {"uploaded": 2, "failed": 1}
-            shown = [(await kb.status()).sinks, (await kb.show("docs")).sinks]
+            shown = [(await kb.status.get()).sinks, (await kb.sources.view("docs")).sinks]
             assert [[each.states for each in sinks or ()] for sinks in shown] == [
                 [{"active": 2, "error": 1}]
             ] * 2
-            odd = [view.url for view in await kb.pages("docs", PageFilter(status=PageStatus.ERROR))]
+            odd = [view.url for view in await kb.pages.of_source("docs", PageFilter(status=PageStatus.ERROR))]
             assert len(odd) == 2
             assert not texts(server).keys() & set(odd)
-            assert "1 page was refused" in str(await kb.doctor())
+            assert "1 page was refused" in str(await kb.status.doctor())
 
             tiny.restore("/c")  # without content it is scraped again, with content uploaded again
             clock.advance(hours=2)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             assert told(await synced(kb)) == {"uploaded": 2}
             assert texts(server) == held(store)
             assert len(texts(server)) == 4
 
             server.forget()
-            before = {view.url: view.checked_at for view in await kb.pages("docs")}
+            before = {view.url: view.checked_at for view in await kb.pages.of_source("docs")}
             clock.advance(hours=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             await synced(kb)
             assert len(server.requests) == 0
-            views = await kb.pages("docs")
+            views = await kb.pages.of_source("docs")
             assert all(view.checked_at != before[view.url] and not view.missing_count for view in views)
 
             lay(tiny, {"/": ["/a", "/c"]})
             for missing in (1, 2, 3):
                 clock.advance(hours=1)
-                await kb.refresh(["docs"])
+                await kb.runs.refresh(["docs"])
                 await synced(kb)
                 assert (tiny.at("/b") in texts(server)) is (missing < 3), missing
             assert texts(server) == held(store)
@@ -312,17 +316,17 @@ async def test_D4_D8_D10_D11_D21_what_is_missing_stays_three_runs_and_a_job_show
             server.keys.clear()
             tiny.edit("/a", add_paragraph="neap")
             clock.advance(hours=1)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
             failing_since = clock()
             for _ in range(2):
                 await synced(kb)
                 clock.advance(hours=1)
-            [sink] = (await kb.status()).sinks
+            [sink] = (await kb.status.get()).sinks
             assert (sink.states, sink.failing_since) == (
                 {"active": 2, "ready_for_indexing": 1},
                 failing_since,
             )
-            [finding] = [each for each in await kb.doctor() if each.check == "sink team"]
+            [finding] = [each for each in await kb.status.doctor() if each.check == "sink team"]
             assert not finding.ok
             assert "sinks.team.api_key" in finding.detail
             assert "afresh sync --to team" in str(finding.fix)

@@ -42,14 +42,14 @@ async def test_F67_P13_what_counts_without_end_ends_at_its_pattern(
 ) -> None:
     lay(endless, {"/": [ENTRIES[trap]]})
     async with opened(store, {"crawl.max_per_pattern": 40}) as kb:
-        report = await kb.crawl(endless.url, name="docs")
+        report = await kb.runs.crawl(endless.url, name="docs")
         assert patterns(endless, store) == expected
         (note,) = [each for each in report.notes if told in each and "looks endless" in each][:1]
         assert "--max-per-pattern 200` lets more in" in note
         for _ in range(2):
-            (again,) = await kb.refresh(["docs"])
+            (again,) = await kb.runs.refresh(["docs"])
             assert (again.new, again.state) == (0, "completed")
-        (full,) = await kb.refresh(["docs"], full=True)
+        (full,) = await kb.runs.refresh(["docs"], full=True)
         assert (full.new, full.missing) == (0, 0)
     assert patterns(endless, store) == expected
     assert_sound(store)
@@ -59,7 +59,7 @@ async def test_F67_session_ids_make_no_pages_of_their_own(
     kb: KnowledgeBase, endless: EndlessSite, store: Path
 ) -> None:
     lay(endless, {"/": [ENTRIES["/shop/"]]})
-    await kb.crawl(endless.url, name="docs", rules={"exclude": ["*key=*"]})
+    await kb.runs.crawl(endless.url, name="docs", rules={"exclude": ["*key=*"]})
     assert set(index_of(store)) == {
         endless.at(path) for path in ("/", "/shop/a", "/shop/b", "/shop/c", "/shop/d")
     }
@@ -69,19 +69,19 @@ async def test_F67_a_path_that_repeats_itself_ends_and_is_told(
     kb: KnowledgeBase, endless: EndlessSite, store: Path
 ) -> None:
     lay(endless, {"/": [ENTRIES["/deep"]]})
-    report = await kb.crawl(endless.url, name="docs", rules={"max_components": 7})
+    report = await kb.runs.crawl(endless.url, name="docs", rules={"max_components": 7})
     assert endless.at("/deep/a/a") in index_of(store)
     assert not [url for url in index_of(store) if "/a/a/a" in url or "/b/c/b/c/b/c" in url]
     assert [note for note in report.notes if "/a/a/a" in note and "the path repeats itself" in note]
     with pytest.raises(UsageError, match="looks endless: the path repeats /a"):
-        await kb.why(endless.at("/deep/a/a/a"))
+        await kb.pages.explain(endless.at("/deep/a/a/a"))
 
 
 async def test_F67_ever_longer_addresses_and_ever_more_parameters_end_and_are_told(
     kb: KnowledgeBase, endless: EndlessSite, store: Path
 ) -> None:
     lay(endless, {"/": [ENTRIES["/long/"], ENTRIES["/grow"]]})
-    report = await kb.crawl(endless.url, name="docs")
+    report = await kb.runs.crawl(endless.url, name="docs")
     assert max(map(len, index_of(store))) <= 2_000
     assert any("longer than 2,000 characters" in note for note in report.notes)
     assert any("the parameters grow and grow" in note for note in report.notes)
@@ -97,11 +97,11 @@ async def test_F67_P13_all_traps_at_once_stay_below_max_pages(
     )
     flags = {"crawl.max_per_pattern": 20, "crawl.max_pages": 150, "crawl.concurrency": 16}
     async with opened(store, flags) as kb:
-        report = await kb.crawl(endless.url, name="docs")
+        report = await kb.runs.crawl(endless.url, name="docs")
         assert report.state == "completed"
         assert {endless.at(path) for path in ("/", "/real", "/real/1", "/real/2")} <= set(index_of(store))
         assert len(index_of(store)) <= 150
-        await kb.refresh(["docs"], full=True)
+        await kb.runs.refresh(["docs"], full=True)
     assert len(index_of(store)) <= 150
     assert max(patterns(endless, store).values()) <= 20
 
@@ -113,14 +113,14 @@ async def test_P13_a_due_run_keeps_to_max_pages_too(
     lay(tiny, {"/": ["/a", "/b", "/c"], "/a": [], "/b": [], "/c": []})
     clock = FrozenClock()
     async with opened(store, {"crawl.max_pages": 5, "policy.retries": 0}, clock=clock) as kb:
-        await kb.crawl(tiny.url, name="docs")
+        await kb.runs.crawl(tiny.url, name="docs")
         tiny.fail("/a", 503)
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         tiny.restore("/a")
         tiny.put("/", page("/", ["/a", "/b", "/c", "/d", "/e", "/f"]))
         lay(tiny, {"/d": [], "/e": [], "/f": []})
         clock.advance(60)  # /a is tried again; the others are not due for long
-        (report,) = await kb.refresh(["docs"], due=True)
+        (report,) = await kb.runs.refresh(["docs"], due=True)
     assert (report.new, report.not_modified) == (1, 3)
     assert len(index_of(store)) == 5
 
@@ -130,14 +130,16 @@ async def test_F67_why_names_the_trap_and_a_wider_limit_goes_on_without_reading_
 ) -> None:
     lay(endless, {"/": [ENTRIES["/list"]]})
     async with opened(store) as kb:
-        await kb.crawl(endless.url, name="docs", rules={"max_per_pattern": 10})
+        await kb.runs.crawl(endless.url, name="docs", rules={"max_per_pattern": 10})
         left_out = next(
-            link.url for link in await kb.links("docs", limit=100) if link.url not in index_of(store)
+            link.url
+            for link in await kb.links.of_source("docs", limit=100)
+            if link.url not in index_of(store)
         )
         with pytest.raises(UsageError, match=r"10 pages like /list\?page={n}, which look endless"):
-            await kb.why(left_out)
+            await kb.pages.explain(left_out)
         endless.requests.clear()
-        report = await kb.crawl(endless.url, name="docs", rules={"max_per_pattern": 25})
+        report = await kb.runs.crawl(endless.url, name="docs", rules={"max_per_pattern": 25})
         assert (report.not_modified, report.new) == (11, 15)
         assert patterns(endless, store) == {"list?page={n}": 25}
 
@@ -147,9 +149,9 @@ async def test_F67_other_rules_do_not_open_a_trap_again(
 ) -> None:
     lay(endless, {"/": [ENTRIES["/cal/"], "/old"], "/old": []})
     async with opened(store, {"crawl.max_per_pattern": 10}) as kb:
-        await kb.crawl(endless.url, name="docs", rules={"exclude": ["/old"]})
+        await kb.runs.crawl(endless.url, name="docs", rules={"exclude": ["/old"]})
         before = patterns(endless, store)
-        report = await kb.crawl(endless.url, name="docs", rules={"exclude": []})
+        report = await kb.runs.crawl(endless.url, name="docs", rules={"exclude": []})
     assert (report.new, patterns(endless, store)) == (1, before)
 
 
@@ -166,7 +168,7 @@ async def test_F67_numbered_pages_of_real_sites_come_in_whole(
     for path in (*contents, *below):
         tiny.put(path, page(path), listed=False)
     async with opened(store, {"crawl.max_per_pattern": 5}) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
     assert len(index_of(store)) == len(looks(tiny)) == 3 + 90
     assert report.notes == ()
 
@@ -177,13 +179,13 @@ async def test_F67_a_trap_is_still_told_by_a_run_that_was_interrupted(
     lay(endless, {"/": [ENTRIES["/list"]]})
     async with opened(store, {"crawl.max_per_pattern": 30}) as kb:
         gate = endless.hold("/list?page=20")
-        running = asyncio.create_task(kb.crawl(endless.url, name="docs"))
+        running = asyncio.create_task(kb.runs.crawl(endless.url, name="docs"))
         await gate.arrived()
         kb.stop()
         endless.release("/list?page=20")
         assert (await running).state == "cancelled"
     async with opened(store, {"crawl.max_per_pattern": 30}) as kb:
-        report = await kb.crawl(endless.url, name="docs")
+        report = await kb.runs.crawl(endless.url, name="docs")
     assert report.state == "completed"
     assert any("stopped at 30 pages like /list?page={n}" in note for note in report.notes)
     assert patterns(endless, store) == {"list?page={n}": 30}

@@ -37,58 +37,58 @@ def short_login(asked: Asked, own: Answer) -> Answer:
 
 
 async def _doubts(kb: KnowledgeBase) -> dict[str, str | None]:
-    return {view.url: view.doubt for view in await kb.pages("docs", PageFilter(doubtful=True))}
+    return {view.url: view.doubt for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))}
 
 
 async def test_U1_F122_a_short_login_form_never_costs_a_text(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say("/p1", short_login)
     for _ in range(4):
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.changed, report.doubtful) == (0, 1)
     assert index_of(store) == before
     assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
-    assert (await kb.search(word("/p1"))).hits
+    assert (await kb.search.search(word("/p1"))).hits
 
 
 async def test_U1_F123_an_emptied_page_stays_flagged_until_its_text_is_back(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     before = index_of(store)
     site.say("/p1", emptied("shell"))
-    reports = [each for _ in range(5) for each in await kb.refresh(["docs"])]
+    reports = [each for _ in range(5) for each in await kb.runs.refresh(["docs"])]
     assert [report.changed for report in reports] == [0, 1, 0, 0, 0]
     assert any("lost nearly all text" in note for note in reports[1].notes)
     assert list(await _doubts(kb)) == [site.at("/p1")]
-    assert LONG.strip()[:200] in ((await kb.why(site.at("/p1"))).former or "")
+    assert LONG.strip()[:200] in ((await kb.pages.explain(site.at("/p1"))).former or "")
     site.restore("/p1")
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert (await _doubts(kb), index_of(store)) == ({}, before)
-    assert (await kb.why(site.at("/p1"))).former is None
+    assert (await kb.pages.explain(site.at("/p1"))).former is None
 
 
 async def test_U1_F43_an_edit_of_what_is_left_of_a_page_keeps_flag_and_former_text(
     kb: KnowledgeBase, site: HostileSite
 ) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.say("/p1", shrunken(0.01))
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     site.say("/p1", shrunken(0.012))
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert list(await _doubts(kb)) == [site.at("/p1")]
-    assert word("/p1") in ((await kb.why(site.at("/p1"))).former or "")
+    assert word("/p1") in ((await kb.pages.explain(site.at("/p1"))).former or "")
 
 
 async def test_U1_F123_who_trusts_takes_the_flag_off(kb: KnowledgeBase, site: HostileSite) -> None:
-    await kb.crawl(site.url, name="docs")
+    await kb.runs.crawl(site.url, name="docs")
     site.say("/p1", emptied("shell"))
     for _ in range(2):
-        await kb.refresh(["docs"])
-    await kb.refresh(["docs"], trust=True)
+        await kb.runs.refresh(["docs"])
+    await kb.runs.refresh(["docs"], trust=True)
     assert await _doubts(kb) == {}
 
 
@@ -97,17 +97,17 @@ async def test_U4_F124_a_page_that_is_empty_on_its_first_crawl_is_reported(
 ) -> None:
     site.say("/p1", emptied("shell"))
     site.say("/p2", short_login)
-    report = await kb.crawl(site.url, name="docs")
+    report = await kb.runs.crawl(site.url, name="docs")
     assert (report.state, report.new, report.flagged) == ("completed", 4, 2)
     assert any(note.startswith("2 new pages have no text") for note in report.notes)
     assert await _doubts(kb) == {
         site.at("/p1"): "it has no text",
         site.at("/p2"): "it has no text, only a login form",
     }
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert len(await _doubts(kb)) == 2
     site.behave()
-    await kb.refresh(["docs"])
+    await kb.runs.refresh(["docs"])
     assert await _doubts(kb) == {}
 
 
@@ -116,29 +116,29 @@ async def test_U1_F123_the_former_text_is_restored_and_stays_until_the_page_chan
     store: Path, site: HostileSite, work: type[InProcess]
 ) -> None:
     async with opened(store) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         before = index_of(store)
         site.say("/p1", emptied("shell"))
         for _ in range(2):
-            await kb.refresh(["docs"])
-        assert site.at("/p1") not in {hit.url for hit in (await kb.search(word("/p1"))).hits}
+            await kb.runs.refresh(["docs"])
+        assert site.at("/p1") not in {hit.url for hit in (await kb.search.search(word("/p1"))).hits}
         site.requests.clear()
-        restored = await kb.restore(site.at("/p1"))
+        restored = await kb.pages.restore(site.at("/p1"))
         assert word("/p1") in restored.markdown
         assert site.requests.paths() == []
-        assert site.at("/p1") in {hit.url for hit in (await kb.search(word("/p1"))).hits}
+        assert site.at("/p1") in {hit.url for hit in (await kb.search.search(word("/p1"))).hits}
         assert index_of(store) == before
         assert_sound(store)
         for _ in range(3):
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert (report.state, report.changed, report.doubtful) == ("completed", 0, 0)
         assert index_of(store) == before
         assert "restored" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
         with pytest.raises(UsageError, match="no former text"):
-            await kb.restore(site.at("/p1"))
+            await kb.pages.restore(site.at("/p1"))
         site.behave()
         site.put("/p1", page("/p1", ["/"], f"{LONG} Another {word('/p1')}."))
-        (report,) = await kb.refresh(["docs"])
+        (report,) = await kb.runs.refresh(["docs"])
         assert (report.changed, await _doubts(kb)) == (1, {})
     assert_sound(store)
 
@@ -149,16 +149,16 @@ async def test_U1_F123_former_texts_go_after_a_month(
 ) -> None:
     clock = FrozenClock(datetime(2026, 3, 1, tzinfo=UTC))
     async with opened(store, clock=clock) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         site.say("/p1", shrunken(0.01))
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         clock.advance(days=29)
-        await kb.refresh(["docs"])
-        assert (await kb.why(site.at("/p1"))).former is not None
+        await kb.runs.refresh(["docs"])
+        assert (await kb.pages.explain(site.at("/p1"))).former is not None
         clock.advance(days=2)
-        assert (await kb.prune(dry_run=True)).former_texts == 1
-        assert (await kb.prune()).former_texts == 1
-        assert (await kb.why(site.at("/p1"))).former is None
+        assert (await kb.status.prune(dry_run=True)).former_texts == 1
+        assert (await kb.status.prune()).former_texts == 1
+        assert (await kb.pages.explain(site.at("/p1"))).former is None
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ async def test_U1_F122_F123_a_listed_link_never_loses_its_text_silently(
 ) -> None:
     links = tmp_path / "links.txt"
     links.write_text("".join(f"{site.at(path)}\n" for path in ("/p1", "/p2")), "utf-8")
-    await kb.crawl(str(links), name="docs")
+    await kb.runs.crawl(str(links), name="docs")
     site.say("/p1", lie)
     for _ in range(3):
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
     assert list(await _doubts(kb)) == [site.at("/p1")]
-    kept = (await kb.why(site.at("/p1"))).former or (await kb.open(site.at("/p1"))).markdown
+    kept = (await kb.pages.explain(site.at("/p1"))).former or (await kb.pages.open(site.at("/p1"))).markdown
     assert word("/p1") in kept

@@ -23,46 +23,46 @@ def dumps(body: Mapping[str, object]) -> bytes:
 async def test_U3_a_source_whose_first_crawl_read_nothing_is_not_kept(
     kb: KnowledgeBase, tiny: TinySite, store: Path
 ) -> None:
-    report = await kb.crawl(tiny.at("/tpyo/"), name="typo", keep=False)
+    report = await kb.runs.crawl(tiny.at("/tpyo/"), name="typo", keep=False)
     assert (report.state, report.kept) == ("failed", False)
-    assert await kb.sources() == []
+    assert await kb.sources.views() == []
     advice = [note for note in report.notes if "not kept" in note]
     assert len(advice) == 1
     assert not any("afresh remove" in note for note in report.notes)
-    again = await kb.run(report.run)  # what happened can still be read
+    again = await kb.runs.get(report.run)  # what happened can still be read
     assert (again.state, again.error, again.source, again.kept) == ("failed", report.error, "typo", False)
     assert rows(store, "select count(*) from pages") == [(0,)]
 
 
 async def test_U3_one_that_is_to_be_kept_is(kb: KnowledgeBase, tiny: TinySite) -> None:
-    report = await kb.crawl(tiny.at("/later/"), name="later", keep=True)
+    report = await kb.runs.crawl(tiny.at("/later/"), name="later", keep=True)
     assert (report.state, report.kept) == ("failed", True)
-    (source,) = await kb.sources()
+    (source,) = await kb.sources.views()
     assert source.name == "later"
 
 
 async def test_U3_one_that_was_read_before_is_kept_when_it_fails(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/docs/": []})
-    assert (await kb.crawl(tiny.at("/docs/"), name="docs", keep=False)).kept
+    assert (await kb.runs.crawl(tiny.at("/docs/"), name="docs", keep=False)).kept
     tiny.delete("/docs/")
     for _ in range(3):
-        report = await kb.crawl(tiny.at("/docs/"), name="docs", keep=False)
+        report = await kb.runs.crawl(tiny.at("/docs/"), name="docs", keep=False)
         assert report.kept
-    assert [source.name for source in await kb.sources()] == ["docs"]
+    assert [source.name for source in await kb.sources.views()] == ["docs"]
 
 
 async def test_U3_an_interrupted_first_crawl_is_kept(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/docs/": []})
     kb.stop()
-    report = await kb.crawl(tiny.at("/docs/"), name="docs", keep=False)
+    report = await kb.runs.crawl(tiny.at("/docs/"), name="docs", keep=False)
     assert (report.state, report.kept) == ("cancelled", True)
-    assert len(await kb.sources()) == 1
+    assert len(await kb.sources.views()) == 1
 
 
 async def test_U3_a_first_crawl_that_has_to_wait_is_kept(tiny: TinySite, store: Path) -> None:
     tiny.fail("/docs/", 429, retry_after=4000)
     async with opened(store) as kb:
-        report = await kb.crawl(tiny.at("/docs/"), name="docs", keep=False)
+        report = await kb.runs.crawl(tiny.at("/docs/"), name="docs", keep=False)
         assert report.kept == (report.state == "partial")
 
 
@@ -70,9 +70,9 @@ async def test_U3_a_folder_without_anything_to_read_is_not_kept(kb: KnowledgeBas
     folder = tmp_path / "pictures"
     folder.mkdir()
     (folder / "a.png").write_bytes(b"\x89PNG")
-    report = await kb.crawl(str(folder), keep=False)
+    report = await kb.runs.crawl(str(folder), keep=False)
     assert not report.kept
-    assert await kb.sources() == []
+    assert await kb.sources.views() == []
 
 
 async def test_F138_agents_that_mistype_leave_no_source(
@@ -83,15 +83,15 @@ async def test_F138_agents_that_mistype_leave_no_source(
     added = await ask(app, "POST", "/api/v1/sources", body=dumps(typo), headers=JSON)
     assert added.status == 201
     number = added.told["id"]
-    (run,) = [each for each in await kb.runs() if each.source == "typo"]
-    await kb.work(once=True)
+    (run,) = [each for each in await kb.runs.latest() if each.source == "typo"]
+    await kb.runs.work(once=True)
     assert (await ask(app, "GET", f"/api/v1/sources/{number}")).status == 404
     told = await ask(app, "GET", f"/api/v1/runs/{run.run}")
     assert (told.status, told.told["state"], told.told["kept"]) == (200, "failed", False)
     assert "404" in told.told["error"]
-    queued = await kb.queue_crawl(tiny.at("/tpyo/"), on_the_web=True, keep=False)  # as scrape_docs does
-    await kb.work(once=True)
-    assert (await kb.run(queued.run)).kept is False
+    queued = await kb.runs.queue_crawl(tiny.at("/tpyo/"), on_the_web=True, keep=False)  # as scrape_docs does
+    await kb.runs.work(once=True)
+    assert (await kb.runs.get(queued.run)).kept is False
     kept = await ask(app, "POST", "/api/v1/sources", body=dumps({**typo, "keep": True}), headers=JSON)
-    await kb.work(once=True)
+    await kb.runs.work(once=True)
     assert (await ask(app, "GET", f"/api/v1/sources/{kept.told['id']}")).status == 200

@@ -20,37 +20,37 @@ async def react(kb: KnowledgeBase, tiny: TinySite) -> KnowledgeBase:
     """A source with two versions, and one with a single version."""
     for number in ("9", "10"):
         lay(tiny, {f"/{number}/": []})
-        await kb.crawl(tiny.at(f"/{number}/"), name="react", version=number)
+        await kb.runs.crawl(tiny.at(f"/{number}/"), name="react", version=number)
     lay(tiny, {"/vue/": []})
-    await kb.crawl(tiny.at("/vue/"), name="vue", version="3")
+    await kb.runs.crawl(tiny.at("/vue/"), name="vue", version="3")
     return kb
 
 
 async def test_U2_a_name_with_one_version_means_it_everywhere(react: KnowledgeBase, tiny: TinySite) -> None:
-    (report,) = await react.refresh(["vue"])
+    (report,) = await react.runs.refresh(["vue"])
     assert report.version == "3"
-    (queued,) = await react.queue_refresh(["vue"])
+    (queued,) = await react.runs.queue_refresh(["vue"])
     assert queued.version == "3"
-    await react.cancel(queued.run)
-    assert (await react.show("vue")).version == "3"
-    assert (await react.plan("vue")).version == "3"
-    assert [view.url for view in await react.pages("vue")] == [tiny.at("/vue/")]
-    assert await react.links("vue") == []
-    assert {change.version for change in await react.changes("vue")} == {"3"}
-    assert {run.version for run in await react.runs("vue")} == {"3"}
-    assert (await react.why(tiny.at("/vue/"), within="vue")).version == "3"
-    assert await react.version_note("vue") is None
-    assert await react.remove("vue") == 1
+    await react.runs.cancel(queued.run)
+    assert (await react.sources.view("vue")).version == "3"
+    assert (await react.sources.plan("vue")).version == "3"
+    assert [view.url for view in await react.pages.of_source("vue")] == [tiny.at("/vue/")]
+    assert await react.links.of_source("vue") == []
+    assert {change.version for change in await react.pages.changes("vue")} == {"3"}
+    assert {run.version for run in await react.runs.latest("vue")} == {"3"}
+    assert (await react.pages.explain(tiny.at("/vue/"), within="vue")).version == "3"
+    assert await react.sources.version_note("vue") is None
+    assert await react.sources.remove("vue") == 1
 
 
 async def test_U2_of_several_versions_the_newest_is_meant_and_a_note_says_so(react: KnowledgeBase) -> None:
-    (report,) = await react.refresh(["react"])
+    (report,) = await react.runs.refresh(["react"])
     assert report.version == "10"
-    assert (await react.show("react")).version == "10"
-    note = await react.version_note("react")
+    assert (await react.sources.view("react")).version == "10"
+    note = await react.sources.version_note("react")
     assert note == "react has 2 versions: using react@10, the newest"
-    assert await react.version_note("react@9") is None
-    assert await react.version_note("nothing") is None
+    assert await react.sources.version_note("react@9") is None
+    assert await react.sources.version_note("nothing") is None
 
 
 async def test_U2_mcp_says_which_version_it_took(react: KnowledgeBase) -> None:
@@ -95,12 +95,12 @@ def test_U2_the_command_line_says_which_version_it_took(
 
 async def test_U2_a_removal_has_to_name_the_version(react: KnowledgeBase) -> None:
     with pytest.raises(UsageError, match="react has 2 versions: name one of react@10, react@9"):
-        await react.remove("react")
-    assert len(await react.sources()) == 3
+        await react.sources.remove("react")
+    assert len(await react.sources.views()) == 3
 
 
 async def test_U2_the_source_without_a_version_comes_first(react: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/next/": []})
-    await react.crawl(tiny.at("/next/"), name="react")
-    assert (await react.show("react")).version is None
-    assert await react.version_note("react") is None
+    await react.runs.crawl(tiny.at("/next/"), name="react")
+    assert (await react.sources.view("react")).version is None
+    assert await react.sources.version_note("react") is None

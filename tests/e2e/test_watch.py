@@ -117,7 +117,7 @@ async def program(store: Path, docs: Path, work: object) -> Program:
 
 async def crawl(store: Path, docs: Path) -> None:
     async with opened(store) as kb:
-        assert (await kb.crawl(str(docs), name="docs")).state == "completed"
+        assert (await kb.runs.crawl(str(docs), name="docs")).state == "completed"
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ async def test_E29_a_list_of_links_is_read_when_it_is_saved_and_only_what_is_new
     a, b, c = (f"{tiny.url.rstrip('/')}{path}" for path in ("/a", "/b", "/c"))
     links.write_text(f"{a}\n{b}\n")
     async with opened(store) as kb:
-        assert (await kb.crawl(str(links), name="links")).new == 2
+        assert (await kb.runs.crawl(str(links), name="links")).new == 2
     tiny.requests.clear()
     watching = Watching(Program(store, in_process=True))
     try:

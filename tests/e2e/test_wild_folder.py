@@ -57,9 +57,9 @@ class Life:
 
 
 async def settled(kb: KnowledgeBase) -> None:
-    (report,) = await kb.refresh(["docs"])
+    (report,) = await kb.runs.refresh(["docs"])
     if report.state == "needs_confirmation":
-        report = await kb.confirm(report.run)
+        report = await kb.runs.confirm(report.run)
     assert report.state == "completed", report.error
 
 
@@ -81,20 +81,20 @@ async def test_P6_F82_F84_a_wild_folder_ends_like_a_fresh_crawl(
 
     async with opened(tmp_path / "kept.db") as kb:
         monkeypatch.setitem(failpoints._armed, "listening", failpoints._Armed("raise", 1))
-        await kb.crawl(str(life.root), name="docs")
+        await kb.runs.crawl(str(life.root), name="docs")
         for _ in range(8):
             for _ in range(life.chance.randrange(4)):
                 life.happen()
             with monkeypatch.context() as during:
                 during.setattr(failpoints, "_hit", hit)  # the folder lives on while it is read
-                await kb.refresh(["docs"])
+                await kb.runs.refresh(["docs"])
         life.write(life.root / "late.md")
         with monkeypatch.context() as during:
             during.setattr(failpoints, "_hit", hide)
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         away.replace(life.root / "late.md")  # as it was listed, and yet not what was read
         await settled(kb)
     async with opened(tmp_path / "fresh.db") as kb:
-        await kb.crawl(str(life.root), name="docs")
+        await kb.runs.crawl(str(life.root), name="docs")
     assert index_of(tmp_path / "kept.db") == index_of(tmp_path / "fresh.db")
     assert_sound(tmp_path / "kept.db")

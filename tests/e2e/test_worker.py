@@ -40,15 +40,15 @@ async def looking(store: Path, url: str) -> AsyncIterator[KnowledgeBase]:
 
 async def until(kb: KnowledgeBase, state: str) -> None:
     """Wait for the state of the only source's last run."""
-    while (await kb.show("docs")).last_state != state:  # noqa: ASYNC110 - another process writes it
+    while (await kb.sources.view("docs")).last_state != state:  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.02)
 
 
 async def told(kb: KnowledgeBase) -> dict[str, Any]:
     """What is on record: addresses with their content, and that nothing is held."""
-    status = await kb.status()
+    status = await kb.status.get()
     assert (status.in_flight, status.pending, status.runs, status.workers) == (0, 0, (), ())
-    pages = await kb.pages("docs")
+    pages = await kb.pages.of_source("docs")
     assert len(pages) == len({page.url for page in pages})
     return {page.url: page.content_hash for page in pages}
 
@@ -76,7 +76,7 @@ async def test_a_queued_run_waits_is_shown_and_is_worked_on_once(store: Path) ->
         assert (first.code, first.report["state"], first.report["new"]) == (0, "completed", 21), first
         assert set(looks(site).values()) == {1}
         async with looking(store, f"sqlite:///{store}") as kb:
-            again = [await kb.queue_refresh(["docs"]) for _ in range(2)]
+            again = [await kb.runs.queue_refresh(["docs"]) for _ in range(2)]
             assert [(each.run, each.state) for [each] in again] == [(2, "queued")] * 2
     assert_sound(store)
 
@@ -107,10 +107,10 @@ async def test_B21_two_workers_share_a_run_page_by_page(
         held = [host.hold(path) for host in (site, other) for path in paths]
         async with looking(store, url) as one, looking(store, url) as two:
             asked = ask_noted(two, monkeypatch)
-            await one.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
-            leading = asyncio.create_task(one.work(once=True, listener=first.hear, tell=ends.append))
+            await one.runs.queue_crawl(site.url, name="docs", rules={"scope": "domain"})
+            leading = asyncio.create_task(one.runs.work(once=True, listener=first.hear, tell=ends.append))
             await held[0].arrived()
-            helping = asyncio.create_task(two.work(once=True, listener=second.hear, tell=ends.append))
+            helping = asyncio.create_task(two.runs.work(once=True, listener=second.hear, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
             for each in held:
                 each.release()
@@ -129,7 +129,7 @@ async def test_B21_two_workers_share_a_run_page_by_page(
 def ask_noted(kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Tells when a knowledge base has asked for work."""
     asked, claim = asyncio.Event(), QueueRepository.claim
-    db = kb._store.db
+    db = kb._context.store.db
 
     async def noted(queue: QueueRepository, *args: Any, **more: Any) -> Any:
         claims = await claim(queue, *args, **more)
@@ -153,18 +153,18 @@ async def test_P12_a_worker_that_is_told_to_go_hands_its_run_over(store: Path) -
         lay(site, star(30))
         held = site.hold("/p7")
         async with looking(store, url) as kb:
-            await kb.queue_crawl(site.url, name="docs")
+            await kb.runs.queue_crawl(site.url, name="docs")
             first = program.start("worker")
             await held.arrived(timeout=60)
-            status = await kb.status()
+            status = await kb.status.get()
             while status.hosts[0].held != status.workers[0].held:  # counted one after the other
-                status = await kb.status()
+                status = await kb.status.get()
             [worker] = status.workers
             assert (worker.pid, worker.runs, worker.held > 0) == (first.pid, (1,), True)
             [host] = status.hosts
             assert host.domain in site.url
             assert leave(first) == ""
-            assert [(run.run, run.state) for run in (await kb.status()).runs] == [(1, "queued")]
+            assert [(run.run, run.state) for run in (await kb.status.get()).runs] == [(1, "queued")]
             site.release("/p7")
             second = program.start("worker", "--json")
             await until(kb, "completed")
@@ -186,7 +186,7 @@ async def test_P2_a_killed_worker_is_taken_over_by_one_that_stands_by(
         lay(site, star(30))
         held = site.hold("/p7")
         async with looking(store, url) as kb:
-            await kb.queue_crawl(site.url, name="docs")
+            await kb.runs.queue_crawl(site.url, name="docs")
             victim = program.start("worker")
             await held.arrived(timeout=60)
             heir = program.start("worker", "--json")
@@ -209,13 +209,13 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
         lay(other, star(29))
         held = [host.hold(path) for host in (site, other) for path in ("/p0", "/p1", "/p2")]
         async with looking(store, url) as kb, looking(store, url) as helper:
-            number = (await kb.queue_crawl(site.url, name="docs", rules={"scope": "domain"})).run
+            number = (await kb.runs.queue_crawl(site.url, name="docs", rules={"scope": "domain"})).run
             leader = program.start("worker")
             await held[0].arrived(timeout=60)
             asked = ask_noted(helper, monkeypatch)
-            helping = asyncio.create_task(helper.work(once=True, tell=ends.append))
+            helping = asyncio.create_task(helper.runs.work(once=True, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)
-            before = (await kb.run(number)).seconds
+            before = (await kb.runs.get(number)).seconds
             leader.kill()
             leader.communicate()
             shown = await states(kb, number)
@@ -227,7 +227,7 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
             assert await helping
             assert [(end.state, end.new) for end in ends] == [("completed", 61)]
             assert seen <= {"running", "completed"}
-            assert (await kb.run(number)).seconds >= before - 1
+            assert (await kb.runs.get(number)).seconds >= before - 1
             assert len(await told(kb)) == 61
     if dialect == "sqlite":
         assert_sound(store)
@@ -235,11 +235,11 @@ async def test_U4_P2_F151_a_run_whose_leader_is_killed_is_never_shown_as_cancell
 
 async def states(kb: KnowledgeBase, number: int) -> list[str]:
     """The state of a run as each list shows it, one after the other."""
-    status = (await kb.status()).runs
+    status = (await kb.status.get()).runs
     shown = [
-        (await kb.runs("docs"))[0].state,
-        (await kb.run(number)).state,
-        (await kb.show("docs")).last_state,
+        (await kb.runs.latest("docs"))[0].state,
+        (await kb.runs.get(number)).state,
+        (await kb.sources.view("docs")).last_state,
     ]
     return [str(state) for state in (*(run.state for run in status), *shown)]
 
@@ -251,11 +251,11 @@ async def test_P10_F19_a_worker_outlives_the_restart_of_its_database(
         lay(site, star(10))
         ends: list[RunReport] = []
         async with looking(store, server.url) as kb, looking(store, server.url) as other:
-            working = asyncio.create_task(kb.work(tell=ends.append))
-            while not (await other.status()).workers:  # noqa: ASYNC110 - until it stands by
+            working = asyncio.create_task(kb.runs.work(tell=ends.append))
+            while not (await other.status.get()).workers:  # noqa: ASYNC110 - until it stands by
                 await asyncio.sleep(0.02)
             await asyncio.to_thread(restart, "immediate")
-            await other.queue_crawl(site.url, name="docs")
+            await other.runs.queue_crawl(site.url, name="docs")
             await until(other, "completed")
             kb.stop()
             assert await working
@@ -270,18 +270,18 @@ async def test_a_person_who_stops_a_crawl_stops_those_who_help(
         lay(site, star(40))
         held = [site.hold(path) for path in ("/p0", "/p1", "/p2")]
         async with looking(store, url) as mine, looking(store, url) as theirs:
-            crawl = asyncio.create_task(mine.crawl(site.url, name="docs"))
+            crawl = asyncio.create_task(mine.runs.crawl(site.url, name="docs"))
             await held[0].arrived()
             asked = ask_noted(theirs, monkeypatch)
-            helping = asyncio.create_task(theirs.work(once=True))
+            helping = asyncio.create_task(theirs.runs.work(once=True))
             await asyncio.wait_for(asked.wait(), 30)
             mine.stop()
             for each in held:
                 each.release()
             assert (await crawl).state == "cancelled"
             assert await helping
-            assert (await mine.status()).in_flight == 0
-            assert (await mine.show("docs")).last_state == "cancelled"
+            assert (await mine.status.get()).in_flight == 0
+            assert (await mine.sources.view("docs")).last_state == "cancelled"
 
 
 async def test_sources_by_name_are_left_to_others(store: Path, work: type[InProcess]) -> None:
@@ -290,9 +290,9 @@ async def test_sources_by_name_are_left_to_others(store: Path, work: type[InProc
         lay(one, star(3))
         lay(two, star(3))
         async with looking(store, url) as kb:
-            await kb.queue_crawl(one.url, name="one")
-            await kb.queue_crawl(two.url, name="two", version="2")
-            assert await kb.work(["two@2"], once=True, tell=ends.append)
+            await kb.runs.queue_crawl(one.url, name="one")
+            await kb.runs.queue_crawl(two.url, name="two", version="2")
+            assert await kb.runs.work(["two@2"], once=True, tell=ends.append)
             assert [end.source for end in ends] == ["two"]
             assert looks(one) == {}
 
@@ -303,12 +303,12 @@ async def test_files_are_read_by_workers_that_see_them(store: Path, work: type[I
     notes.mkdir()
     (notes / "a.md").write_text("# A\n\nSome words of a note.\n")
     async with looking(store, url) as kb:
-        await kb.queue_crawl(str(notes), name="notes")
+        await kb.runs.queue_crawl(str(notes), name="notes")
         notes.rename(store.parent / "elsewhere")
-        assert await kb.work(once=True, tell=ends.append)
+        assert await kb.runs.work(once=True, tell=ends.append)
         assert ends == []
         (store.parent / "elsewhere").rename(notes)
-        assert await kb.work(once=True, tell=ends.append)
+        assert await kb.runs.work(once=True, tell=ends.append)
         assert [(end.state, end.new) for end in ends] == [("completed", 1)]
 
 
@@ -327,12 +327,12 @@ async def test_a_run_that_nobody_leads_does_not_wait_for_one_that_has_a_leader(
         lay(small, star(3))
         held = [large.hold(path) for path in ("/p0", "/p1", "/p2")]
         async with looking(store, url) as mine, looking(store, url) as theirs:
-            crawl = asyncio.create_task(mine.crawl(large.url, name="large"))
+            crawl = asyncio.create_task(mine.runs.crawl(large.url, name="large"))
             await held[0].arrived()
             asked = ask_noted(theirs, monkeypatch)
-            helping = asyncio.create_task(theirs.work(at_once=1, tell=ends.append))
+            helping = asyncio.create_task(theirs.runs.work(at_once=1, tell=ends.append))
             await asyncio.wait_for(asked.wait(), 30)  # its only hand is lent
-            await mine.queue_crawl(small.url, name="small")
+            await mine.runs.queue_crawl(small.url, name="small")
             while not ends:  # noqa: ASYNC110 - a run of another knowledge base
                 await asyncio.sleep(0.02)
             assert [(end.source, end.state) for end in ends] == [("small", "completed")]
@@ -350,12 +350,12 @@ async def test_trouble_with_one_run_is_told_and_leaves_the_others_alone(
     with BusySite() as site:
         lay(site, star(3))
         async with looking(store, url) as kb:
-            await kb.queue_crawl("https://github.com/owner/repo", name="odd")
+            await kb.runs.queue_crawl("https://github.com/owner/repo", name="odd")
             with closing(sqlite3.connect(store)) as connection:
                 connection.execute("update sources set kind = 'of tomorrow'")
                 connection.commit()
-            await kb.queue_crawl(site.url, name="docs")
-            assert not await kb.work(once=True, tell=ends.append, listener=said.append)
+            await kb.runs.queue_crawl(site.url, name="docs")
+            assert not await kb.runs.work(once=True, tell=ends.append, listener=said.append)
             assert [end.source for end in ends] == ["docs"]
             [notice] = [each.text for each in said if isinstance(each, Notice)]
             assert "cannot look at a source of the kind of tomorrow" in notice

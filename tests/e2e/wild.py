@@ -69,15 +69,15 @@ class Life:
 
     async def refresh(self) -> None:
         """A look at a healthy site."""
-        (report,) = await self.kb.refresh(["docs"])
+        (report,) = await self.kb.runs.refresh(["docs"])
         if report.state == "needs_confirmation":
-            await self.kb.confirm(report.run)
+            await self.kb.runs.confirm(report.run)
 
     async def outage(self) -> None:
         """A look while the server is down, or while some of it fails; nothing may be lost by it."""
         if self.chance.random() < 0.5:
             self.site.down()
-            (report,) = await self.kb.refresh(["docs"])
+            (report,) = await self.kb.runs.refresh(["docs"])
             self.site.up()
             assert (report.state, report.deleted) == ("failed", 0)
             return
@@ -127,13 +127,13 @@ async def wild_life(folder: Path, site: TinySite, seed: int, *, kills: bool = Fa
     site.put("/", page("/"))
     async with opened(kept_file) as kb:
         life = Life(site, kb, seed, kept_file if kills else None)
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         for _ in range(STEPS):
             await life.step()
         for _ in range(3):
             await life.refresh()
     async with opened(fresh_file) as kb:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
     kept, fresh = index_of(kept_file), index_of(fresh_file)
     assert set(kept) == set(fresh), (seed, life.log)
     assert kept == fresh, (seed, life.log)

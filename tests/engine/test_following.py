@@ -13,6 +13,7 @@ from afresh.engine.endings import Endings
 from afresh.engine.following import Following
 from afresh.engine.scheduler import Scheduler
 from afresh.kb import KnowledgeBase
+from afresh.services.sinks import SinkService
 
 PATIENCE = 10
 
@@ -37,13 +38,13 @@ async def test_what_fell_is_told_although_an_external_store_is_busy_for_ever(
         assert scheduler._syncs is not None
         scheduler._syncs.want(["out"])
 
-    monkeypatch.setattr(KnowledgeBase, "sync", busy)
+    monkeypatch.setattr(SinkService, "sync", busy)
     monkeypatch.setattr(Endings, "look", fell)
     monkeypatch.setattr(Scheduler, "_catch_up", caught_up)
     monkeypatch.setattr(Scheduler, "_look_around", fell)
-    monkeypatch.setattr("afresh.kb_schedule.LOOK", 0.01)
+    monkeypatch.setattr("afresh.services.sinks.LOOK", 0.01)
     async with opened(tmp_path / "kb.db", {"embedding.provider": "none"}) as kb:
-        work = kb.keep_sinks(["out"]) if keeps == "sinks" else kb.keep_schedules()
+        work = kb.sinks.keep(["out"]) if keeps == "sinks" else kb.schedules.keep()
         with pytest.raises(StoreDamaged):
             async with asyncio.timeout(PATIENCE):
                 await work

@@ -41,10 +41,10 @@ async def test_A25_a_first_crawl_a_304_and_a_change_walk_as_the_document_says(tm
         lay(site, star(3))
         async with opened(tmp_path / "kb.db") as kb:
             first, second = Tape(), Tape()
-            await kb.crawl(site.url, name="docs", listener=first)
+            await kb.runs.crawl(site.url, name="docs", listener=first)
             assert first.steps == {site.at(path): steps for path in site.paths}
             site.edit("/p1", add_paragraph="changed")
             site.delete("/p2")
-            await kb.refresh(["docs"], listener=second)
+            await kb.runs.refresh(["docs"], listener=second)
     expected = dict.fromkeys(("/", "/p0", "/p2"), without_body) | {"/p1": steps}
     assert {f"/{url.split('/', 3)[3]}": walked for url, walked in second.steps.items()} == expected

@@ -27,6 +27,7 @@ from afresh.faces.cli import main, opening
 from afresh.faces.cli.session import Session
 from afresh.kb import KnowledgeBase
 from afresh.ports import Access
+from afresh.services.context import Service
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 
@@ -87,9 +88,9 @@ class Opened:
             for each in reports:
                 tell(each)
 
-        self.answers |= {"crawl": crawl, "refresh": work, "watch": watch}
+        self.answers |= {"runs.crawl": crawl, "runs.refresh": work, "runs.watch": watch}
         if reports:
-            self.answers["confirm"] = reports[0]
+            self.answers["runs.confirm"] = reports[0]
 
     async def open(self, config: Config, access: Access) -> KnowledgeBase:
         """Open the store and note the use cases that are called."""
@@ -98,9 +99,10 @@ class Opened:
         self.config, self.access = config, access
         words_alone = replace(config, embedding=replace(config.embedding, provider="none"))
         kb = await build(words_alone, access=access, clock=lambda: NOW)
-        assert self.answers.keys() <= {name for name, _ in use_cases(kb)}
-        for name, method in use_cases(kb):
-            setattr(kb, name, self._noted(name, method))
+        assert self.answers.keys() <= {f"{noun}.{name}" for noun, name in use_cases(kb)}
+        for noun, name in use_cases(kb):
+            service = getattr(kb, noun)
+            setattr(service, name, self._noted(f"{noun}.{name}", getattr(service, name)))
         stop, close = kb.stop, kb.close
 
         def stopping() -> None:
@@ -139,10 +141,15 @@ class Opened:
         return call
 
 
-def use_cases(kb: KnowledgeBase) -> list[tuple[str, Callable[..., Any]]]:
-    """What commands call, apart from opening, closing and the word about a version."""
-    found = inspect.getmembers(kb, inspect.iscoroutinefunction)
-    return [each for each in found if each[0] not in ("close", "version_note") and each[0][0] != "_"]
+def use_cases(kb: KnowledgeBase) -> list[tuple[str, str]]:
+    """List what commands call, as service and method, apart from the note about a version."""
+    services = {noun: each for noun, each in vars(kb).items() if isinstance(each, Service)}
+    return [
+        (noun, name)
+        for noun, service in services.items()
+        for name, _ in inspect.getmembers(service, inspect.iscoroutinefunction)
+        if not name.startswith("_") and name != "version_note"
+    ]
 
 
 RETRIES = "# Retries\n\nA job that fails is retried.\n\n```make\nall:\n\techo  \n```"

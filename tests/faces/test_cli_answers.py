@@ -68,7 +68,7 @@ def names(kind: type) -> set[str]:
     ],
 )
 def test_single_answers_are_one_object(afresh: Afresh, kb: Opened, arguments: list[str], kind: type) -> None:
-    kb.answers["preview"] = preview(URL)
+    kb.answers["sources.preview"] = preview(URL)
     ended = afresh(*arguments, "--json")
     assert ended.code == 0
     assert set(ended.document) == names(kind)
@@ -95,12 +95,12 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(
     afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = "https://elsewhere.example/"
-    kb.answers["preview"] = preview(target)
+    kb.answers["sources.preview"] = preview(target)
     shown = afresh("plan", target).out
     assert all(
         words in shown for words in ("Harbor", "not kept yet", "1 link of the start page", "on another host")
     )
-    del kb.answers["preview"]
+    del kb.answers["sources.preview"]
     Path("notes").mkdir()
     for number in range(12):
         Path(f"notes/{number}.md").write_text(f"note {number}")
@@ -112,12 +112,12 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(
     afresh("pages", "harbor", "--language", "en", "--depth", "2", "--text", "hooks")
     afresh("changes", "--url", URL, "--kind", "moved")
     assert kb.calls == [
-        ("plan", {"label": target}),
-        ("preview", {"target": target, "here": True}),
-        ("plan", {"label": "./notes"}),
-        ("preview", {"target": "./notes", "here": True}),
-        ("pages", {"label": "harbor", "which": PageFilter(language="en", depth=2, text="hooks")}),
-        ("changes", {"url": URL, "kind": "moved"}),
+        ("sources.plan", {"label": target}),
+        ("sources.preview", {"target": target, "here": True}),
+        ("sources.plan", {"label": "./notes"}),
+        ("sources.preview", {"target": "./notes", "here": True}),
+        ("pages.of_source", {"label": "harbor", "which": PageFilter(language="en", depth=2, text="hooks")}),
+        ("pages.changes", {"url": URL, "kind": "moved"}),
     ]
 
 
@@ -142,19 +142,19 @@ def test_refresh_is_one_object_also_for_several_sources(afresh: Afresh, kb: Open
 
 
 def test_json_values_are_plain(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit())
+    kb.answers["search.search"] = found(hit())
     first = afresh("search", "x", "--json").document[0]
     assert first["checked_at"] == "2026-03-04T11:58:00Z"
     assert first["path"] == ["Retries", "Back-off"]
     assert first["text"].startswith("A job that fails is retried with")
-    kb.answers["pages"] = [page(status=PageStatus.REDIRECT)]
+    kb.answers["pages.of_source"] = [page(status=PageStatus.REDIRECT)]
     assert afresh("pages", "harbor", "--json").document[0]["status"] == "redirect"
     kb.let_runs_end_with(report(seconds=float("nan")))
     assert afresh("crawl", URL, "--json").document["seconds"] is None
 
 
 def test_F107_lone_surrogates_never_break_json(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit(title="broken \ud800 title", text="\x02pair\x03 \ud83d\ude00"))
+    kb.answers["search.search"] = found(hit(title="broken \ud800 title", text="\x02pair\x03 \ud83d\ude00"))
     ended = afresh("search", "x", "--json")
     ended.out.encode()
     assert ended.document[0]["title"] == "broken � title"
@@ -168,17 +168,17 @@ def test_with_json_stdout_holds_nothing_else(afresh: Afresh) -> None:
 
 
 def test_R9_the_attempts_of_a_sync_are_its_documents_then_and_now(afresh: Afresh, kb: Opened) -> None:
-    kb.answers |= {"run": report(run=107, mode="sync"), "documents_of_run": [synced()]}
+    kb.answers |= {"runs.get": report(run=107, mode="sync"), "runs.documents": [synced()]}
     shown = afresh("attempts", "107").out
     assert re.search(r"uploaded +active +ready for indexing +team +Retries +" + re.escape(URL), shown)
     assert [set(each) for each in afresh("attempts", "107", "--json").document] == [names(SyncedDocument)]
     afresh("attempts", "107", "--outcome", "stuck")
-    assert ("documents_of_run", {"number": 107, "outcome": DocumentOutcome.STUCK, "limit": 50}) in kb.calls
+    assert ("runs.documents", {"number": 107, "outcome": DocumentOutcome.STUCK, "limit": 50}) in kb.calls
     assert "expected one of uploaded" in afresh("attempts", "107", "--outcome", "timeout").err
 
 
 def test_changes_without_diff(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["changes"] = [change()]
+    kb.answers["pages.changes"] = [change()]
     assert re.search(r"not modified +304 .*" + re.escape(URL), afresh("attempts", "3").out)
     assert "expected one of success, not_modified" in afresh("attempts", "3", "--outcome", "odd").err
     assert "+after 5 s" in afresh("changes").out
@@ -276,7 +276,7 @@ def test_nothing_to_refresh_is_said(afresh: Afresh, kb: Opened) -> None:
 
 
 def test_a_hit_reads_well(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit())
+    kb.answers["search.search"] = found(hit())
     assert afresh("search", "retry").out.splitlines() == [
         "1  Retries  harbor@2",
         f"   {URL}",
@@ -289,7 +289,7 @@ def test_a_hit_reads_well(afresh: Afresh, kb: Opened) -> None:
 
 
 def test_notes_of_a_search_stand_beside_the_answer(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit(), notes=["answered by words alone"])
+    kb.answers["search.search"] = found(hit(), notes=["answered by words alone"])
     ended = afresh("search", "retry", "--json")
     assert ended.document[0]["url"] == URL
     assert ended.err == "note: answered by words alone\n"
@@ -297,7 +297,7 @@ def test_notes_of_a_search_stand_beside_the_answer(afresh: Afresh, kb: Opened) -
 
 
 def test_the_context_of_a_hit_is_shown_whole(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit(context="# Retries\n\n" + "A long text.\n" * 30))
+    kb.answers["search.search"] = found(hit(context="# Retries\n\n" + "A long text.\n" * 30))
     out = afresh("search", "retry", "--context").out
     assert out.count("   A long text.") == 30
     assert "   Retries\n" in out
@@ -309,14 +309,14 @@ def test_matches_are_highlighted_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    kb.answers["search"] = found(hit())
+    kb.answers["search.search"] = found(hit())
     assert "\x1b[1;33mretried\x1b[0m" in afresh("search", "retry").out
     monkeypatch.setenv("NO_COLOR", "1")
     assert "33m" not in afresh("search", "retry").out
 
 
 def test_nothing_found_is_said(afresh: Afresh, kb: Opened) -> None:
-    kb.answers |= {"sources": [], "changes": []}
+    kb.answers |= {"sources.views": [], "pages.changes": []}
     assert "Nothing found for zebra." in afresh("search", "zebra").out
     assert len(afresh("search", "zebra " * 1000).out) < 200
     assert "afresh crawl https://" in afresh("sources").out
@@ -326,7 +326,7 @@ def test_nothing_found_is_said(afresh: Afresh, kb: Opened) -> None:
 
 
 def test_why_begins_with_the_evidence(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["why"] = why()
+    kb.answers["pages.explain"] = why()
     lines = afresh("why", URL).out.splitlines()
     assert lines[0] == '304 by ETag "v1": the content is as it was.'
     assert any("next check" in line and "in 20 hours" in line for line in lines)
@@ -339,14 +339,14 @@ def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: Opene
     assert "2 minutes ago" in afresh("sources").out
     assert re.search(r"waiting +– +4", afresh("history", URL).out)
     assert "retries" in afresh("links", "harbor").out
-    kb.answers |= {"pages": [page(url=long)], "plan": plan(), "show": source()}
+    kb.answers |= {"pages.of_source": [page(url=long)], "sources.plan": plan(), "sources.view": source()}
     assert long in afresh("pages", "harbor").out
     assert "refresh would take 1,005 looks, about 12 s" in afresh("plan", "harbor").out
     assert "include" in afresh("show", "harbor").out
 
 
 def test_status_names_the_run_that_waits_for_a_confirmation(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["status"] = StoreStatus(
+    kb.answers["status.get"] = StoreStatus(
         store="sqlite:///kb.db",
         sources=1,
         pages=1234,
@@ -368,9 +368,9 @@ def test_status_names_the_run_that_waits_for_a_confirmation(afresh: Afresh, kb: 
 
 
 def test_a_plan_tells_what_is_due_and_what_the_budget_leaves_of_it(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["plan"] = plan()
+    kb.answers["sources.plan"] = plan()
     assert re.search(r"due now +700$", afresh("plan", "harbor").out, re.MULTILINE)
-    kb.answers["plan"] = plan(budget=50)
+    kb.answers["sources.plan"] = plan(budget=50)
     out = " ".join(afresh("plan", "harbor").out.split())
     assert "due now 700 (one `afresh refresh --due` looks at 50 of them)" in out
     assert afresh("plan", "harbor", "--json").document["due"] == 700
@@ -378,7 +378,7 @@ def test_a_plan_tells_what_is_due_and_what_the_budget_leaves_of_it(afresh: Afres
 
 def test_show_speaks_its_values(afresh: Afresh, kb: Opened) -> None:
     rules = {"include": [], "exclude": ["*/a", "*/b"], "max_params": None}
-    kb.answers["show"] = source(rules=rules, policy={"respect_robots": False, "concurrency": 2})
+    kb.answers["sources.view"] = source(rules=rules, policy={"respect_robots": False, "concurrency": 2})
     out = re.sub(" +", " ", afresh("show", "harbor@2").out)
     for line in (
         "include none",
@@ -391,18 +391,18 @@ def test_show_speaks_its_values(afresh: Afresh, kb: Opened) -> None:
 
 
 def test_a_look_that_is_late_is_due_now(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["why"] = why()
+    kb.answers["pages.explain"] = why()
     assert re.search("next check +in 20 hours", afresh("why", URL).out)
-    kb.answers["why"] = why(next_look=minutes(1))
+    kb.answers["pages.explain"] = why(next_look=minutes(1))
     assert re.search("next check +due now", afresh("why", URL).out)
     assert "due now" in afresh("history", URL).out
     assert "ago" not in afresh("history", URL).out
 
 
 def test_doctor_names_the_fix(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["doctor"] = [Finding(check="store", ok=True, detail="opens")]
+    kb.answers["status.doctor"] = [Finding(check="store", ok=True, detail="opens")]
     assert afresh("doctor").code == 0
-    kb.answers["doctor"] = [Finding(check="disk", ok=False, detail="full", fix="make room")]
+    kb.answers["status.doctor"] = [Finding(check="disk", ok=False, detail="full", fix="make room")]
     ended = afresh("doctor")
     assert ended.code == 1
     assert "✗ disk" in ended.out
@@ -425,15 +425,15 @@ HOSTILE = "a\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe\r\nsecond\x9b2J :smile:
 
 
 def test_F111_text_from_outside_cannot_steer_the_terminal(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(
+    kb.answers["search.search"] = found(
         hit(title=HOSTILE, url=f"https://x/{HOSTILE}", text=HOSTILE, path=(HOSTILE,), source=HOSTILE)
     )
     kept = source(name=HOSTILE, url=HOSTILE, kind=HOSTILE, rules={HOSTILE: [HOSTILE]})
-    kb.answers |= {"sources": [kept], "show": kept}
-    kb.answers["pages"] = [page(title=HOSTILE, url=HOSTILE, moved_to=HOSTILE)]
-    kb.answers["changes"] = [change(url=HOSTILE, diff=HOSTILE, kind=ChangeKind.MOVED, moved_to=HOSTILE)]
+    kb.answers |= {"sources.views": [kept], "sources.view": kept}
+    kb.answers["pages.of_source"] = [page(title=HOSTILE, url=HOSTILE, moved_to=HOSTILE)]
+    kb.answers["pages.changes"] = [change(url=HOSTILE, diff=HOSTILE, kind=ChangeKind.MOVED, moved_to=HOSTILE)]
     kb.let_runs_end_with(report(source=HOSTILE, error=HOSTILE, notes=(HOSTILE,), state="failed"))
-    kb.answers["doctor"] = [Finding(check=HOSTILE, ok=False, detail=HOSTILE, fix=HOSTILE)]
+    kb.answers["status.doctor"] = [Finding(check=HOSTILE, ok=False, detail=HOSTILE, fix=HOSTILE)]
     calls = [["search", "x"], ["search", "x", "-v"], ["sources"], ["show", "harbor"], ["pages", "harbor"]]
     calls += [["changes"], ["refresh"], ["crawl", "x"], ["doctor"], ["search", HOSTILE]]
     for arguments in calls:
@@ -445,6 +445,6 @@ def test_F111_text_from_outside_cannot_steer_the_terminal(afresh: Afresh, kb: Op
 
 
 def test_F111_hostile_errors_are_one_clean_line(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["sources"] = ValueError("a\x1b[2Jb")
+    kb.answers["sources.views"] = ValueError("a\x1b[2Jb")
     assert "\x1b" not in afresh("sources").err
     assert "\x1b" not in afresh("frob\x1b[2J").err

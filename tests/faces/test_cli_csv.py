@@ -60,7 +60,7 @@ def test_F107_every_list_is_csv_with_the_names_of_its_json(afresh: Afresh, typed
 
 @pytest.mark.parametrize("title", FORMULAS)
 def test_F107_a_formula_is_only_text(afresh: Afresh, kb: Opened, title: str) -> None:
-    kb.answers["pages"] = [page(title=title)]
+    kb.answers["pages.of_source"] = [page(title=title)]
     (row,) = read(afresh("pages", "harbor", "--csv").out)
     assert row["title"].startswith("'")
     assert row["title"].lstrip("'").strip() == title.strip()
@@ -70,25 +70,25 @@ def test_F107_a_formula_is_only_text(afresh: Afresh, kb: Opened, title: str) -> 
     "title", ['say "no"', "a,b;c", "two\nlines", "two\r\nlines", "Zürich 世界 🎉", "'", ""]
 )
 def test_F107_quotes_commas_and_lines_come_back(afresh: Afresh, kb: Opened, title: str) -> None:
-    kb.answers["pages"] = [page(title=title), page(title="next")]
+    kb.answers["pages.of_source"] = [page(title=title), page(title="next")]
     first, second = read(afresh("pages", "harbor", "--csv").out)
     assert (first["title"], second["title"]) == (title.replace("\r\n", "\n"), "next")
 
 
 def test_F107_NUL_escapes_and_lone_surrogates_are_made_visible(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["pages"] = [page(title="a\x00b\x1b[2Jc\ud800d\u202ee")]
+    kb.answers["pages.of_source"] = [page(title="a\x00b\x1b[2Jc\ud800d\u202ee")]
     ended = afresh("pages", "harbor", "--csv")
     ended.out.encode()
     assert read(ended.out)[0]["title"] == "a␀b␛[2Jc�d�e"
 
 
 def test_F107_numbers_stay_numbers_and_lists_are_json(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["search"] = found(hit(score=-1.5, language=None))
+    kb.answers["search.search"] = found(hit(score=-1.5, language=None))
     (row,) = read(afresh("search", "retry", "--csv").out)
     assert (row["score"], row["language"]) == ("-1.5", "")
     assert json.loads(row["path"]) == ["Retries", "Back-off"]
     assert "\x02" not in row["text"]
-    kb.answers["sources"] = [source(rules={"include": ["=a"]})]
+    kb.answers["sources.views"] = [source(rules={"include": ["=a"]})]
     assert json.loads(read(afresh("sources", "--csv").out)[0]["rules"]) == {"include": ["=a"]}
 
 

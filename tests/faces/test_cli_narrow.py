@@ -32,8 +32,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_the_address_is_whole_on_any_terminal(
     afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch, arguments: list[str], width: int
 ) -> None:
-    kb.answers["pages"] = [page(title=TITLE), page(title=TITLE, url=URL + "more/")]
-    kb.answers["sources"] = [source(name="a-rather-long-name-of-a-source", url=URL)]
+    kb.answers["pages.of_source"] = [page(title=TITLE), page(title=TITLE, url=URL + "more/")]
+    kb.answers["sources.views"] = [source(name="a-rather-long-name-of-a-source", url=URL)]
     terminal.setenv("COLUMNS", str(width))
     lines = afresh(*arguments).out.splitlines()
     assert any(line.endswith(URL) for line in map(str.rstrip, lines))
@@ -43,7 +43,7 @@ def test_the_address_is_whole_on_any_terminal(
 def test_a_very_long_address_is_folded_and_loses_nothing(
     afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch
 ) -> None:
-    kb.answers["pages"] = [page(title=TITLE, url=LONG)]
+    kb.answers["pages.of_source"] = [page(title=TITLE, url=LONG)]
     terminal.setenv("COLUMNS", "60")
     out = afresh("pages", "harbor").out
     assert LONG in "".join(line.strip() for line in out.splitlines())
@@ -51,7 +51,7 @@ def test_a_very_long_address_is_folded_and_loses_nothing(
 
 
 def test_less_important_columns_go_first(afresh: Afresh, kb: Opened, terminal: pytest.MonkeyPatch) -> None:
-    kb.answers["pages"] = [page(url=URL)]
+    kb.answers["pages.of_source"] = [page(url=URL)]
     heads = []
     for width in (120, 80, 66):
         terminal.setenv("COLUMNS", str(width))

@@ -10,7 +10,7 @@ FAST = "local/wordllama-256/1"
 
 
 def test_reindex_tells_what_was_made_and_who_answers(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["reindex"] = [reindexed()]
+    kb.answers["search.reindex"] = [reindexed()]
     ended = afresh("reindex")
     assert ended.code == 0
     assert ended.out.splitlines() == [
@@ -18,27 +18,29 @@ def test_reindex_tells_what_was_made_and_who_answers(afresh: Afresh, kb: Opened)
         "  7,990 chunks embedded, 10 reused",
         "  searches are answered by local/minilm-l6-int8/1",
     ]
-    assert kb.calls == [("reindex", {})]
+    assert kb.calls == [("search.reindex", {})]
     assert kb.access is Access.CHANGE
 
 
 def test_reindex_of_some_sources_asks_for_each_once(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["reindex"] = [reindexed(source="a"), reindexed(source="b@2", pages_cut=3)]
+    kb.answers["search.reindex"] = [reindexed(source="a"), reindexed(source="b@2", pages_cut=3)]
     ended = afresh("reindex", "a", "b@2", "a", "--json")
-    assert kb.calls == [("reindex", {"labels": ("a", "b@2")})]
+    assert kb.calls == [("search.reindex", {"labels": ("a", "b@2")})]
     assert [each["source"] for each in ended.document] == ["a", "b@2"]
     assert "3 pages cut anew" in afresh("reindex", "a", "b@2").out
 
 
 def test_what_is_left_is_told_with_what_to_do_and_an_exit_code(afresh: Afresh, kb: Opened) -> None:
     note = "other sources lack vectors of the model: run `afresh reindex` without a name"
-    kb.answers["reindex"] = [reindexed(source="a", state="partial", left=12, serving=FAST, notes=(note,))]
+    kb.answers["search.reindex"] = [
+        reindexed(source="a", state="partial", left=12, serving=FAST, notes=(note,))
+    ]
     ended = afresh("reindex", "a")
     assert ended.code == 1
     assert f"searches are answered by {FAST}" in ended.out
     assert "12 left: afresh reindex goes on with them" in ended.out
     assert note in ended.out
-    kb.answers["reindex"] = [
+    kb.answers["search.reindex"] = [
         reindexed(state="failed", error="openai answered 401: look at embedding.api_key")
     ]
     ended = afresh("reindex")
@@ -48,7 +50,7 @@ def test_what_is_left_is_told_with_what_to_do_and_an_exit_code(afresh: Afresh, k
 
 
 def test_status_and_show_tell_who_answers_and_what_is_missing(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["show"] = source(model=FAST, unembedded=3)
+    kb.answers["sources.view"] = source(model=FAST, unembedded=3)
     assert f"{FAST}, 3 chunks without: afresh reindex" in " ".join(afresh("show", "harbor@2").out.split())
     assert "none, searches go by words alone" in afresh("status").out
     status = afresh("status", "--json").document
@@ -56,7 +58,7 @@ def test_status_and_show_tell_who_answers_and_what_is_missing(afresh: Afresh, kb
 
 
 def test_a_change_without_kept_text_says_why_there_is_no_diff(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["changes"] = [change(diff=None)]
+    kb.answers["pages.changes"] = [change(diff=None)]
     assert "no diff: its text was not kept" in " ".join(afresh("changes").out.split())
-    kb.answers["changes"] = [change(), change(kind=ChangeKind.NEW, diff=None)]
+    kb.answers["pages.changes"] = [change(), change(kind=ChangeKind.NEW, diff=None)]
     assert "no diff" not in afresh("changes").out

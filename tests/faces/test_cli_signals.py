@@ -35,14 +35,14 @@ def test_the_first_signal_stops_the_run_in_order(afresh: Afresh, kb: Opened, num
         await kb.stopped.wait()
         return [report(state="cancelled")]
 
-    kb.answers["refresh"] = refresh
+    kb.answers["runs.refresh"] = refresh
     before = signal.getsignal(signal.SIGINT)
     ended = afresh("refresh", "python-docs")
     assert ended.code == 1
     assert "stopping …" in ended.err
     assert ("press Ctrl-C again" in ended.err) == (number == signal.SIGINT)
     assert "afresh refresh python-docs goes on where it was" in ended.out
-    assert kb.calls == [("refresh", {"labels": ("python-docs",)}), ("stop", {})]
+    assert kb.calls == [("runs.refresh", {"labels": ("python-docs",)}), ("stop", {})]
     assert kb.closed
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -71,6 +71,6 @@ def test_sigterm_never_quits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_in_a_read_command_is_quiet(afresh: Afresh, kb: Opened) -> None:
-    kb.answers["sources"] = KeyboardInterrupt()
+    kb.answers["sources.views"] = KeyboardInterrupt()
     ended = afresh("sources")
     assert (ended.code, ended.out, ended.err.strip()) == (130, "", "")

@@ -25,7 +25,7 @@ CRAWL: dict[str, object] = {"target": SITE, "keep": False, "again": False}
 
 def test_only_the_flags_given_become_rules_and_policy(afresh: Afresh, kb: Opened) -> None:
     assert afresh("crawl", SITE).code == 0
-    assert kb.calls == [("crawl", {**CRAWL, "rules": {}, "policy": {}})]
+    assert kb.calls == [("runs.crawl", {**CRAWL, "rules": {}, "policy": {}})]
     assert kb.closed
 
 
@@ -108,7 +108,7 @@ def test_what_was_remembered_can_be_taken_back(
     policy: dict[str, object],
 ) -> None:
     assert afresh("crawl", SITE, *flags).code == 0
-    assert kb.calls == [("crawl", {**CRAWL, "rules": rules, "policy": policy})]
+    assert kb.calls == [("runs.crawl", {**CRAWL, "rules": rules, "policy": policy})]
     strict = {
         "max_params": 1,
         "max_components": 1,
@@ -145,16 +145,16 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "call"),
     [
-        (["refresh"], ("refresh", {})),
+        (["refresh"], ("runs.refresh", {})),
         (
             ["refresh", "a", "b@2", "--due", "--full"],
-            ("refresh", {"labels": ("a", "b@2"), "due": True, "full": True}),
+            ("runs.refresh", {"labels": ("a", "b@2"), "due": True, "full": True}),
         ),
-        (["refresh", "--due", "--budget", "5"], ("refresh", {"due": True, "budget": 5})),
-        (["refresh", "t", "u", "t"], ("refresh", {"labels": ("t", "u")})),
-        (["refresh", "t", "--trust"], ("refresh", {"labels": ("t",), "trust": True})),
-        (["refresh", "--redetect-language"], ("refresh", {"redetect": True})),
-        (["search", "event", "loop"], ("search", {"query": "event loop"})),
+        (["refresh", "--due", "--budget", "5"], ("runs.refresh", {"due": True, "budget": 5})),
+        (["refresh", "t", "u", "t"], ("runs.refresh", {"labels": ("t", "u")})),
+        (["refresh", "t", "--trust"], ("runs.refresh", {"labels": ("t",), "trust": True})),
+        (["refresh", "--redetect-language"], ("runs.refresh", {"redetect": True})),
+        (["search", "event", "loop"], ("search.search", {"query": "event loop"})),
         (
             [
                 "search",
@@ -169,7 +169,7 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
                 "--json",
             ],
             (
-                "search",
+                "search.search",
                 {
                     "query": "--json",
                     "within": ("harbor@2",),
@@ -179,29 +179,32 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
                 },
             ),
         ),
-        (["search", "x", "--language", "DE"], ("search", {"query": "x", "language": "de"})),
-        (["search", "x", "--language", "pt_br"], ("search", {"query": "x", "language": "pt-BR"})),
+        (["search", "x", "--language", "DE"], ("search.search", {"query": "x", "language": "de"})),
+        (["search", "x", "--language", "pt_br"], ("search.search", {"query": "x", "language": "pt-BR"})),
         (
             ["search", "x", "--in", "react@^17", "--in", "harbor", "--in", "harbor"],
-            ("search", {"query": "x", "within": ("react@^17", "harbor")}),
+            ("search.search", {"query": "x", "within": ("react@^17", "harbor")}),
         ),
         (
             ["search", "x", "--path", "/a/*", "--mode", "Text", "--context"],
-            ("search", {"query": "x", "path": "/a/*", "mode": "text", "context": True}),
+            ("search.search", {"query": "x", "path": "/a/*", "mode": "text", "context": True}),
         ),
         (
             ["search", "x", "--changed-within", "7d", "--checked-within", "90s"],
             (
-                "search",
+                "search.search",
                 {"query": "x", "changed_within": timedelta(days=7), "checked_within": timedelta(seconds=90)},
             ),
         ),
-        (["search", "x", "--max-age", "1h"], ("search", {"query": "x", "max_age": timedelta(hours=1)})),
-        (["pages", "harbor"], ("pages", {"label": "harbor"})),
+        (
+            ["search", "x", "--max-age", "1h"],
+            ("search.search", {"query": "x", "max_age": timedelta(hours=1)}),
+        ),
+        (["pages", "harbor"], ("pages.of_source", {"label": "harbor"})),
         (
             ["pages", "harbor", "--status", "error", "--all", "--limit", "2"],
             (
-                "pages",
+                "pages.of_source",
                 {
                     "label": "harbor",
                     "which": PageFilter(status=PageStatus.ERROR, everything=True),
@@ -211,33 +214,33 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
         ),
         (
             ["pages", "harbor", "--doubtful"],
-            ("pages", {"label": "harbor", "which": PageFilter(doubtful=True)}),
+            ("pages.of_source", {"label": "harbor", "which": PageFilter(doubtful=True)}),
         ),
         (
             ["links", "harbor", "--page", SITE, "--limit", "2"],
-            ("links", {"label": "harbor", "page": SITE, "limit": 2}),
+            ("links.of_source", {"label": "harbor", "page": SITE, "limit": 2}),
         ),
         (
             ["links", "harbor", "--keyword", "budget", "--min-score", "0.5"],
-            ("links", {"label": "harbor", "keyword": "budget", "min_score": 0.5}),
+            ("links.of_source", {"label": "harbor", "keyword": "budget", "min_score": 0.5}),
         ),
-        (["history", SITE, "--in", "harbor"], ("history", {"url": SITE, "within": "harbor"})),
-        (["attempts", "3", "--limit", "2"], ("attempts_of_run", {"number": 3, "limit": 2})),
+        (["history", SITE, "--in", "harbor"], ("pages.history", {"url": SITE, "within": "harbor"})),
+        (["attempts", "3", "--limit", "2"], ("runs.attempts", {"number": 3, "limit": 2})),
         (
             ["changes", "harbor", "--run", "2", "--limit", "2"],
-            ("changes", {"label": "harbor", "run": 2, "limit": 2}),
+            ("pages.changes", {"label": "harbor", "run": 2, "limit": 2}),
         ),
-        (["why", SITE], ("why", {"url": SITE})),
-        (["plan", "harbor"], ("plan", {"label": "harbor"})),
-        (["confirm", "7"], ("confirm", {"run": 7})),
-        (["show", "harbor"], ("show", {"label": "harbor"})),
+        (["why", SITE], ("pages.explain", {"url": SITE})),
+        (["plan", "harbor"], ("sources.plan", {"label": "harbor"})),
+        (["confirm", "7"], ("runs.confirm", {"run": 7})),
+        (["show", "harbor"], ("sources.view", {"label": "harbor"})),
     ],
 )
 def test_arguments_reach_the_use_case(
     afresh: Afresh, kb: Opened, arguments: list[str], call: tuple[str, dict[str, object]]
 ) -> None:
     assert afresh(*arguments).code == 0
-    besides = ("run", "show")  # of which kind a run is, and why a list is empty
+    besides = ("runs.get", "sources.view")  # of which kind a run is, and why a list is empty
     assert [each for each in kb.calls if each == call or each[0] not in besides] == [call]
 
 
@@ -277,7 +280,7 @@ def test_what_stands_after_the_command_wins(afresh: Afresh, kb: Opened) -> None:
 def test_errors_are_one_sentence_and_an_exit_code(
     afresh: Afresh, kb: Opened, error: Exception, code: int
 ) -> None:
-    kb.answers["sources"] = error
+    kb.answers["sources.views"] = error
     plain = afresh("sources")
     assert (plain.code, plain.out) == (code, "")
     assert plain.err.startswith("afresh: ")
@@ -292,13 +295,13 @@ def test_errors_are_one_sentence_and_an_exit_code(
 
 @pytest.mark.parametrize("how", [["-v", "-v"], ["-vv"], ["--verbose", "-v"]])
 def test_tracebacks_only_when_asked_for(afresh: Afresh, kb: Opened, how: list[str]) -> None:
-    kb.answers["sources"] = ValueError("a surprise")
+    kb.answers["sources.views"] = ValueError("a surprise")
     assert "Traceback" not in afresh("sources", "-v").err
     assert "Traceback" in afresh("sources", *how).err
 
 
 def test_debug_variable_shows_tracebacks(afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    kb.answers["sources"] = ValueError("a surprise")
+    kb.answers["sources.views"] = ValueError("a surprise")
     monkeypatch.setenv("AFRESH_DEBUG", "1")
     assert "Traceback" in afresh("sources").err
 
@@ -389,7 +392,7 @@ def test_remove_refuses_without_a_terminal_unless_yes(afresh: Afresh, kb: Opened
     refused = afresh("remove", "harbor@2")
     assert refused.code == 2
     assert "add --yes" in refused.err
-    assert "remove" not in [name for name, _ in kb.calls]
+    assert "sources.remove" not in [name for name, _ in kb.calls]
     done = afresh("remove", "harbor@2", "--yes", "--json")
     assert (done.code, done.document) == (0, {"removed": "harbor@2", "pages": 3})
 
@@ -402,7 +405,7 @@ def test_remove_asks_on_a_terminal(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: typed)
     assert afresh("remove", "harbor@2").code == code
-    assert (("remove", {"label": "harbor@2"}) in kb.calls) == (code == 0)
+    assert (("sources.remove", {"label": "harbor@2"}) in kb.calls) == (code == 0)
 
 
 def test_doctor_tells_when_the_store_cannot_be_opened(afresh: Afresh, kb: Opened) -> None:

@@ -26,7 +26,7 @@ def test_a_batch_is_a_line_and_one_without_news_is_none(afresh: Afresh, kb: Open
     ]
     assert ended.err.splitlines() == ["python-docs is watched"]
     [(name, given)] = kb.calls
-    assert (name, given["labels"]) == ("watch", ("python-docs",))
+    assert (name, given["labels"]) == ("runs.watch", ("python-docs",))
     assert (USUAL.debounce, USUAL.rescan) == (0.5, 3600.0)
     assert given.get("times", USUAL) == USUAL
     assert kb.access is Access.CHANGE
@@ -57,7 +57,7 @@ def test_with_json_each_line_is_an_object(afresh: Afresh, kb: Opened) -> None:
 def test_a_debounce_is_read(afresh: Afresh, kb: Opened, typed: str, seconds: float) -> None:
     assert afresh("watch", "--debounce", typed, "--rescan", "10m").code == 0
     [(name, given)] = kb.calls
-    assert (name, given["times"]) == ("watch", WatchTimes(debounce=seconds, rescan=600.0))
+    assert (name, given["times"]) == ("runs.watch", WatchTimes(debounce=seconds, rescan=600.0))
 
 
 @pytest.mark.parametrize(

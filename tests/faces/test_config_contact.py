@@ -45,6 +45,6 @@ async def check_requests(tiny: TinySite, tmp_path: Path) -> None:
     tiny.put("/b", "<title>B</title><p>Page b</p>")
     tiny.robots("User-agent: *\nDisallow: /\n\nUser-agent: afresh\nDisallow: /b\n")
     async with opened(tmp_path / "kb.db", NO_VECTORS) as kb:
-        report = await kb.crawl(tiny.url, name="docs")
+        report = await kb.runs.crawl(tiny.url, name="docs")
     assert (report.new, report.refused) == (2, 1)
     assert {request.user_agent for request in tiny.requests} == {f"afresh/{__version__} (+{HOME})"}

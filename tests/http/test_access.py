@@ -20,7 +20,7 @@ from afresh.faces.http.limits import Buckets, caller
 from afresh.faces.http.peers import Peers
 from afresh.faces.http.slow import server_limits
 from afresh.faces.http.wire import Receive, Scope, Send, answer_json
-from afresh.kb_access import Admission
+from afresh.services.tokens import TokenService
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 
@@ -38,7 +38,7 @@ MORE = [("POST", "/mcp"), ("GET", "/"), ("GET", "/docs"), ("GET", "/metrics"), (
 LABELS = ["react", "react@18", "vue@3", "vue", "react/site@18", "reactive", "vue/x@3", "vue/x"]
 
 
-class Keeper(Admission):
+class Keeper(TokenService):
     """Knows the tokens of a store."""
 
     def __init__(self, store: Store) -> None:
@@ -72,7 +72,7 @@ async def made(keeper: Keeper, scope: Reach = Reach.READ, *sources: str, days: i
             rules={}, policy={}, now=keeper.clock(),
         )  # fmt: skip
     expires = timedelta(days=days) if days else None
-    return (await keeper.create_token(scope, sources=sources, expires=expires)).token
+    return (await keeper.create(scope, sources=sources, expires=expires)).token
 
 
 def door(keeper: Keeper, **settings: object) -> Door:
@@ -81,7 +81,7 @@ def door(keeper: Keeper, **settings: object) -> Door:
 
 async def test_F102_F103_every_route_is_closed_but_health(keeper: Keeper) -> None:
     read, revoked, expired = await made(keeper), await made(keeper), await made(keeper, days=1)
-    await keeper.revoke_token(2)
+    await keeper.revoke(2)
     keeper.clock.advance(days=2)
     tokens = Tokens(read=read, dead=(revoked, expired, "afresh_" + "x" * 43, read[:-1], read.upper(), "\xff"))
     app = door(keeper, burst=100_000)
@@ -112,7 +112,7 @@ async def test_F102_without_tokens_only_this_machine_is_answered(keeper: Keeper)
     assert (await ask(app, "GET", "/x", {"host": "203.0.113.1"}, token=token, client=REMOTE)).status == 200
     assert (await ask(door(keeper, loopback_open=True), "GET", "/x")).status == 200
     assert (await ask(door(keeper, loopback_open=True), "GET", "/x", token="wrong")).status == 401
-    await keeper.revoke_token(1)
+    await keeper.revoke(1)
     assert (await ask(app, "GET", "/x", token=token)).status == 401
     assert (await ask(app, "GET", "/x")).status == 401, "the last token's end opens nothing"
 

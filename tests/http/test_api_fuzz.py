@@ -46,9 +46,9 @@ async def test_F102_F103_every_route_of_the_server_is_closed(tmp_path: Path) -> 
     config = settings(tmp_path / "kb.db", {"access.requests_per_second": 100_000, "access.burst": 1_000_000})
     kb = await build(config, clock=clock)
     try:
-        read, dead = [await kb.create_token(Scope.READ) for _ in range(2)]
-        late = await kb.create_token(Scope.WRITE, expires=timedelta(hours=1))
-        await kb.revoke_token(dead.id)
+        read, dead = [await kb.tokens.create(Scope.READ) for _ in range(2)]
+        late = await kb.tokens.create(Scope.WRITE, expires=timedelta(hours=1))
+        await kb.tokens.revoke(dead.id)
         clock.advance(hours=2)
         app = make_app(kb, config, works=False)
         more = [("POST", "/mcp"), ("GET", "/docs"), ("GET", "/docs/start.js"), ("GET", "/nowhere")]
@@ -66,19 +66,19 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
     kb = await build(config)
     try:
         for name in ("open", "closed"):
-            await kb.crawl(site.url, name=name)
-        await kb.set_schedule([], "@daily")
-        token = (await kb.create_token(Scope.READ, sources=["open"])).token
+            await kb.runs.crawl(site.url, name=name)
+        await kb.schedules.set_rule([], "@daily")
+        token = (await kb.tokens.create(Scope.READ, sources=["open"])).token
         app: App = make_app(kb, config, works=False)
 
         async def told(path: str) -> tuple[int, object]:
             answered = await ask(app, "GET", f"/api/v1/{path}", token=token)
             return answered.status, answered.told
 
-        hidden = (await kb.show("closed")).id
-        page = next(each for each in await kb.page_list([hidden], limit=1))
-        link = next(each for each in await kb.link_list([hidden], limit=1))
-        run = (await kb.show("closed")).last_run
+        hidden = (await kb.sources.view("closed")).id
+        page = next(each for each in await kb.pages.records([hidden], limit=1))
+        link = next(each for each in await kb.links.records([hidden], limit=1))
+        run = (await kb.sources.view("closed")).last_run
         for path in (f"sources/{hidden}", f"pages?source={hidden}", f"pages/{page.id}", f"links/{link.id}"):
             assert (await told(path))[0] == 404, path
         for path in (f"runs/{run}", f"runs/{run}/events", f"pages/{page.id}/links", "search?q=a&in=closed"):
@@ -87,7 +87,7 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
             assert (await told(path))[0] == 404, path
         for path in ("map", "calendar", "hosts", "ahead", "receipt"):
             assert (await told(f"sources/{hidden}/{path}"))[0] == 404, path
-            assert (await told(f"sources/{(await kb.show('open')).id}/{path}"))[0] == 200, path
+            assert (await told(f"sources/{(await kb.sources.view('open')).id}/{path}"))[0] == 200, path
         _, year = await told("calendar")
         assert isinstance(year, dict)
         assert year["changes"] == 3
@@ -101,7 +101,7 @@ async def test_F102_a_token_bound_to_a_source_sees_nothing_else(tmp_path: Path, 
             assert status == 200
             assert isinstance(answer, dict)
             shown = {each.get("source_id", each.get("source", each.get("name"))) for each in answer["items"]}
-            assert shown <= {"open", (await kb.show("open")).id}, path
+            assert shown <= {"open", (await kb.sources.view("open")).id}, path
             assert shown
         status, answer = await told("search?q=harbor")
         assert isinstance(answer, dict)

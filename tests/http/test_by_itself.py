@@ -24,7 +24,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
     tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
-    monkeypatch.setattr("afresh.kb_schedule.LOOK", 0.1)
+    monkeypatch.setattr("afresh.services.sinks.LOOK", 0.1)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "tea.md").write_text("# Tea\n\nWater first, then leaves.\n", "utf-8")
     flags: dict[str, object] = {
@@ -46,8 +46,8 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
         lay(site, star(3))
         past = datetime.now(UTC) - timedelta(days=2)
         async with opened(store, flags, clock=FrozenClock(past)) as kb:
-            await kb.crawl(site.url, name="docs")
-            await kb.set_schedule(["docs"], "every 1d")
+            await kb.runs.crawl(site.url, name="docs")
+            await kb.schedules.set_rule(["docs"], "every 1d")
         site.edit("/p1", add_paragraph=word("/news"))
         with hearing() as log:
             async with (

@@ -22,7 +22,7 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
     config = settings(tmp_path / "kb.db", {"access.requests_per_second": 0.01, "access.burst": 20})
     kb = await build(config)
     try:
-        made = await kb.create_token(Scope.WRITE, expires=timedelta(hours=1))
+        made = await kb.tokens.create(Scope.WRITE, expires=timedelta(hours=1))
         app: App = make_app(kb, config, works=False)
 
         async def log_in(token: str, **headers: str) -> Answered:
@@ -52,7 +52,7 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
         finally:
             await anew.close()
 
-        await kb.revoke_token(made.id)
+        await kb.tokens.revoke(made.id)
         assert (await ask(app, "GET", "/", held, client=REMOTE)).status == 303
         assert (await ask(app, "GET", "/api/v1/sources", held, client=REMOTE)).status == 401
         tried = [(await log_in("afresh_guess")).status for _ in range(25)]
@@ -71,13 +71,15 @@ async def test_F102_a_stream_of_events_ends_with_the_token_that_opened_it(
     async with served(tmp_path / "kb.db", works=False, config=config) as client:
         kb = await build(config)
         try:
-            source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
-            run = await kb.start(source)  # that waits for a worker, for ever
-            made = await kb.create_token(Scope.READ)
+            source, _ = await kb.sources.add(
+                "https://docs.example.org/", name="docs", version=None, settings={}
+            )
+            run = await kb.runs.start(source)  # that waits for a worker, for ever
+            made = await kb.tokens.create(Scope.READ)
             bearer = {"authorization": f"Bearer {made.token}"}
             async with client.session.get(f"/api/v1/runs/{run.run}/events", headers=bearer) as watched:
                 assert await watched.content.readline() == b"event: progress\n"
-                await kb.revoke_token(made.id)
+                await kb.tokens.revoke(made.id)
                 assert b"event: end" not in await watched.read()  # it is over, the run is not
         finally:
             await kb.close()
@@ -89,7 +91,7 @@ async def test_S8_F130_wrong_tokens_are_logged_without_what_was_tried(
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
-        made = await kb.create_token(Scope.READ)
+        made = await kb.tokens.create(Scope.READ)
         app: App = make_app(kb, config, works=False)
         bearer = {"authorization": "Bearer afresh_guessed", "x-forwarded-for": "198.51.100.7"}
         for path in ("/api/v1/sources", "/mcp"):

@@ -45,13 +45,13 @@ async def fill(store: Path, site: TinySite) -> str:
     async with opened(store) as kb:
         for more in ("", " and more"):
             lay(site, more)
-            await kb.crawl(site.at("/mine/"), name="docs", version="2")
-            await kb.crawl(site.at(f"/v3-{SECRET}/"), name="docs", version="3")
-            await kb.crawl(site.at(f"/part-{SECRET}/"), name="docs/part", version="3")
-            await kb.crawl(site.at(f"/near-{SECRET}/"), name=f"docs-{SECRET}")
-            await kb.crawl(site.at(f"/{SECRET}/"), name=SECRET)
-        await kb.queue_refresh([SECRET])
-        return (await kb.create_token(Scope.WRITE, sources=["docs@2"])).token
+            await kb.runs.crawl(site.at("/mine/"), name="docs", version="2")
+            await kb.runs.crawl(site.at(f"/v3-{SECRET}/"), name="docs", version="3")
+            await kb.runs.crawl(site.at(f"/part-{SECRET}/"), name="docs/part", version="3")
+            await kb.runs.crawl(site.at(f"/near-{SECRET}/"), name=f"docs-{SECRET}")
+            await kb.runs.crawl(site.at(f"/{SECRET}/"), name=SECRET)
+        await kb.runs.queue_refresh([SECRET])
+        return (await kb.tokens.create(Scope.WRITE, sources=["docs@2"])).token
 
 
 @asynccontextmanager
@@ -120,8 +120,8 @@ async def test_F102_a_bound_token_finds_nothing_of_other_sources_by_any_tool(tmp
     with TinySite() as site:
         token = await fill(store, site)
         async with opened(store) as kb:
-            jobs = {SECRET: max(run.run for run in await kb.runs(SECRET)), TWIN: 99}
-            before = [await kb.show(label) for label in (SECRET, "docs@3", "docs/part@3")]
+            jobs = {SECRET: max(run.run for run in await kb.runs.latest(SECRET)), TWIN: 99}
+            before = [await kb.sources.view(label) for label in (SECRET, "docs@3", "docs/part@3")]
         async with (
             served(store, works=False) as server,
             asking(f"{server.server.url}/mcp", token) as client,
@@ -135,9 +135,9 @@ async def test_F102_a_bound_token_finds_nothing_of_other_sources_by_any_tool(tmp
             await _changes_what_is_open(client, site)
             await _is_called_by_its_names(server, token)
         async with opened(store) as kb:
-            assert [await kb.show(label) for label in (SECRET, "docs@3", "docs/part@3")] == before
-            assert (await kb.run(jobs[SECRET])).state == "queued"
-            assert {view.name for view in await kb.sources()} == {
+            assert [await kb.sources.view(label) for label in (SECRET, "docs@3", "docs/part@3")] == before
+            assert (await kb.runs.get(jobs[SECRET])).state == "queued"
+            assert {view.name for view in await kb.sources.views()} == {
                 "docs",
                 "docs/part",
                 f"docs-{SECRET}",

@@ -54,12 +54,12 @@ async def test_the_store_and_the_answers_are_counted(tmp_path: Path, monkeypatch
         site.put("/", '<h1>Root</h1><p>Some text.</p><a href="/a">a</a>')
         site.put("/a", "<h1>A</h1><p>Other text.</p>")
         async with opened(tmp_path / "kb.db", {"crawl.probe": False}) as kb:
-            await kb.crawl(site.url, name="docs")
-            await kb.refresh(["docs"])
-            first = numbers(await exposition(kb, meter))
+            await kb.runs.crawl(site.url, name="docs")
+            await kb.runs.refresh(["docs"])
+            first = numbers(await exposition(kb.status, meter))
             site.edit("/a", "Other text", "New text")
-            await kb.refresh(["docs"])
-            second = numbers(await exposition(kb))
+            await kb.runs.refresh(["docs"])
+            second = numbers(await exposition(kb.status))
     assert first['afresh_looks_total{outcome="new"}'] == 2
     assert first['afresh_looks_total{outcome="not_modified"}'] == 2
     assert second['afresh_looks_total{outcome="not_modified"}'] == 3

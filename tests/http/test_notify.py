@@ -47,22 +47,22 @@ async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, 
         site.put("/", "<h1>Root</h1><p>Some text about harbors.</p><a href='/@everyone'>all</a>")
         site.put("/@everyone", "<h1>All</h1><p>Some text about everyone.</p>")
         async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
-            await kb.crawl(site.url, name="docs")
-            assert await kb.send_letters() == 0
-            waiting = {letter.event: letter for letter in await kb.letters()}
+            await kb.runs.crawl(site.url, name="docs")
+            assert await kb.webhooks.send() == 0
+            waiting = {letter.event: letter for letter in await kb.webhooks.messages()}
             assert waiting["run.finished"].error == "the service answered 503"
             assert waiting["run.finished"].target == "notify.ops"
 
             wire.routes[f"/{KEY}"] = redirect(wire.url("/inside"), 307)
             wire.routes["/inside"] = answer(200)
             clock.advance(60)
-            assert await kb.send_letters() == 0
+            assert await kb.webhooks.send() == 0
             assert "/inside" not in wire.paths()  # although its address asks for redirects
 
             wire.asked.clear()
             wire.routes[f"/{KEY}"] = answer(200)
             clock.advance(600)
-            assert await kb.send_letters() == 2
+            assert await kb.webhooks.send() == 2
             finished, pages = told(wire)
             assert (finished["title"], finished["message"]) == (
                 "afresh: docs completed",
@@ -70,12 +70,12 @@ async def test_F101_people_are_told_of_runs_and_pages_in_plain_text(wire: Wire, 
             )
             assert pages["message"].splitlines()[1:] == [f"new {site.url}", f"new {site.url}%40everyone"]
 
-            await kb.refresh(["docs"])
+            await kb.runs.refresh(["docs"])
         private = {**given, "network.allow": []}
         wire.asked.clear()
         async with opened(tmp_path / "kb.db", private, clock=clock) as kb:
-            assert await kb.send_letters() == 0
-            (dead,) = await kb.letters(state=None, limit=1)
+            assert await kb.webhooks.send() == 0
+            (dead,) = await kb.webhooks.messages(state=None, limit=1)
             assert (dead.state, wire.asked) == ("dead", [])
             assert "network.allow" in str(dead.error)
             assert KEY not in str(dead.error)

@@ -135,18 +135,18 @@ async def test_S1_F114_one_that_a_store_has_from_before_is_ignored_and_goes_with
     store, leaked = tmp_path / "kb.db", tmp_path / "leaked"
     leaked.write_text("the password of the operator")
     async with opened(store, asking(model)) as kb:
-        await kb.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})
+        await kb.runs.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})
         own = json.dumps({"keywords": {"install": 1.0}, "prompt_file": str(leaked)})
         with sqlite3.connect(store) as database:
             database.execute("update sources set policy = ?", (own,))
         database.close()
     async with opened(store, asking(model)) as kb:
-        assert await kb.work(once=True)
+        assert await kb.runs.work(once=True)
         assert model.asked, "links are scored"
         assert not [asked for asked in model.asked if "password" in asked.system]
-        [source] = await kb.all_sources()
+        [source] = await kb.sources.all()
         assert "prompt_file" not in source.policy
-        await kb.change_settings(source, {"max_pages": 9}, [])
+        await kb.sources.change_settings(source, {"max_pages": 9}, [])
     assert "prompt_file" not in str(rows(store, "select rules, policy from sources"))
 
 
@@ -158,19 +158,21 @@ async def test_S1_F115_a_configuration_error_ends_a_run_with_its_reason(
     store = tmp_path / "kb.db"
     wrong = asking(model, **{"links.prompt_file": "/nowhere/links.md"})
     async with opened(store, wrong) as kb:
-        run = (await kb.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})).run
+        run = (await kb.runs.queue_crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})).run
         if interrupted:
-            [source] = await kb.all_sources()
-            began = kb._store.runs.start(source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now())
+            [source] = await kb.sources.all()
+            began = kb._context.store.runs.start(
+                source.id, RunMode.CRAWL, full=False, worker="dead", now=utc_now()
+            )
             assert (await began)[0].id == run
     async with opened(store, wrong) as kb:
-        assert not await kb.work(once=True)
-        ended = await kb.run(run)
+        assert not await kb.runs.work(once=True)
+        ended = await kb.runs.get(run)
         assert (ended.state, "links.prompt_file" in str(ended.error)) == (RunState.FAILED, True)
-        assert not [each for each in await kb._store.runs.live() if each.id == run]
+        assert not [each for each in await kb._context.store.runs.live() if each.id == run]
     async with opened(store, asking(model)) as kb:  # set right, it can be read
-        await kb.queue_refresh(["docs"])
-        assert await kb.work(once=True)
+        await kb.runs.queue_refresh(["docs"])
+        assert await kb.runs.work(once=True)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "process", "large", "link to a device"])
@@ -205,7 +207,7 @@ async def test_S1_prompts_are_read_off_the_loop(
 
     monkeypatch.setattr(prompt_file, "read_small_file", noted)
     async with opened(tmp_path / "kb.db", asking(model, **{"links.prompt_file": str(own)})) as kb:
-        await kb.crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})
+        await kb.runs.crawl(site.url, name="docs", policy={"keywords": {"install": 1.0}})
     assert {asked.system for asked in model.asked} == {"Score these."}
     assert threads
     assert threading.main_thread() not in threads

@@ -53,7 +53,7 @@ def filled(site: TinySite, names: str) -> None:
 
 
 async def one(kb: KnowledgeBase, state: LetterState | None = None) -> Any:
-    (letter,) = await kb.letters(state=state)
+    (letter,) = await kb.webhooks.messages(state=state)
     return letter
 
 
@@ -65,9 +65,9 @@ async def test_F101_a_run_its_pages_and_the_brake_are_told_and_signed(
     with TinySite() as site:
         filled(site, names)
         async with opened(tmp_path / "kb.db", settings(wire), clock=clock) as kb:
-            await kb.crawl(site.url, name="docs")
-            assert await kb.send_letters() == 2
-            assert await kb.send_letters() == 0
+            await kb.runs.crawl(site.url, name="docs")
+            assert await kb.webhooks.send() == 2
+            assert await kb.webhooks.send() == 0
             finished, pages = (json.loads(asked.body) for asked in wire.asked)
             assert (finished["event"], finished["state"], finished["source"]) == (
                 "run.finished",
@@ -85,17 +85,17 @@ async def test_F101_a_run_its_pages_and_the_brake_are_told_and_signed(
             filled(site, "")  # everything but the root is gone
             for name in names:
                 site.delete(f"/{name}")
-            (report,) = await kb.refresh(["docs"])
+            (report,) = await kb.runs.refresh(["docs"])
             assert report.state == "needs_confirmation"
             clock.advance(1)
-            await kb.send_letters()
+            await kb.webhooks.send()
             braked, pages = (json.loads(asked.body) for asked in wire.asked)
             assert (braked["event"], braked["counts"]["held"]) == ("run.braked", 16)
             assert [(page["event"], page["url"]) for page in pages["pages"]] == [("page.changed", site.url)]
 
             wire.asked.clear()
-            await kb.confirm(report.run)
-            await kb.send_letters()
+            await kb.runs.confirm(report.run)
+            await kb.webhooks.send()
             finished, pages = (json.loads(asked.body) for asked in wire.asked)
             assert finished["counts"]["deleted"] == 16
             assert [page["event"] for page in pages["pages"]] == ["page.deleted"] * 16
@@ -109,13 +109,13 @@ async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
         filled(site, "a")
         given = settings(wire, events=["run.finished"], sources=["docs"])
         async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
-            await kb.crawl(f"{site.url}a", name="other")
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(f"{site.url}a", name="other")
+            await kb.runs.crawl(site.url, name="docs")
             start, tries = clock(), []
             while (letter := await one(kb)).state is LetterState.WAITING:
                 clock.set(letter.next_try_at)
                 tries.append(clock() - start)
-                assert await kb.send_letters() == 0
+                assert await kb.webhooks.send() == 0
             assert tries[:6] == [timedelta(seconds=each) for each in (0, 10, 70, 370, 2170, 9370)]
             assert timedelta(hours=20) < tries[-1] <= timedelta(days=1)
             assert (letter.state, letter.error) == ("dead", "it answered 503")
@@ -123,8 +123,8 @@ async def test_F101_a_target_that_is_down_is_tried_again_for_a_day(
             assert len(wire.asked) == len(tries)
 
             wire.routes["/hook"] = answer(200)  # one that comes back gets what waits
-            await kb.refresh(["docs"])
-            assert await kb.send_letters() == 1
+            await kb.runs.refresh(["docs"])
+            assert await kb.webhooks.send() == 1
 
 
 async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
@@ -144,11 +144,11 @@ async def test_F101_a_lock_after_a_message_was_sent_does_not_send_it_again(
         filled(site, "a")
         given = settings(wire, events=["run.finished"])
         async with opened(tmp_path / "kb.db", given, clock=clock) as kb:
-            await kb.crawl(site.url, name="docs")
-            assert await kb.send_letters() == 1
+            await kb.runs.crawl(site.url, name="docs")
+            assert await kb.webhooks.send() == 1
             assert (locked, (await one(kb)).state) == ([], LetterState.SENT)
             clock.advance(hours=1)
-            assert await kb.send_letters() == 0
+            assert await kb.webhooks.send() == 0
     assert wire.paths() == ["/hook"]
 
 
@@ -160,15 +160,15 @@ async def test_F101_no_redirects_and_no_private_targets(
         filled(site, "a")
         store, given = tmp_path / "kb.db", settings(wire, events=["run.finished"])
         async with opened(store, given, clock=clock) as kb:
-            await kb.crawl(site.url, name="docs")
-            await kb.send_letters()
+            await kb.runs.crawl(site.url, name="docs")
+            await kb.webhooks.send()
             letter = await one(kb)
             assert (letter.state, wire.paths()) == ("waiting", ["/hook"])
             assert "redirects are not followed" in letter.error
         wire.asked.clear()
         clock.advance(60)
         async with opened(store, {**given, "network.allow": []}, clock=clock) as kb:
-            await kb.send_letters()
+            await kb.webhooks.send()
             letter = await one(kb)
             assert (letter.state, wire.asked) == ("dead", [])
             assert "network.allow" in letter.error
@@ -187,9 +187,9 @@ async def test_F101_the_server_sends_by_itself_until_it_is_told_to_stop(
                 return answer(200)
 
             wire.routes["/hook"] = last
-            await kb.crawl(site.url, name="docs")
+            await kb.runs.crawl(site.url, name="docs")
             async with asyncio.timeout(20):
-                await kb.keep_sending()
+                await kb.webhooks.keep_sending()
             assert (await one(kb)).state is LetterState.SENT
 
 
@@ -206,9 +206,9 @@ async def test_U4_F170_a_target_that_never_answers_does_not_keep_the_server_from
                 raise AssertionError
 
             monkeypatch.setattr(SignedPost, "carry", never)
-            monkeypatch.setattr("afresh.kb_hooks.SENDING_GRACE_SECONDS", 0.0, raising=False)
-            await kb.crawl(site.url, name="docs")
+            monkeypatch.setattr("afresh.services.webhooks.SENDING_GRACE_SECONDS", 0.0, raising=False)
+            await kb.runs.crawl(site.url, name="docs")
             async with asyncio.timeout(20):
-                await kb.keep_sending()
+                await kb.webhooks.keep_sending()
             letter = await one(kb)
             assert (letter.state, letter.next_try_at) == (LetterState.WAITING, clock())

@@ -19,7 +19,8 @@ from afresh.core.views import Answer
 from afresh.faces.http.access import SURPRISE
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
-from afresh.kb import KnowledgeBase
+from afresh.services.sources import SourceService
+from afresh.services.status import StatusService
 
 HTML = {"accept": "text/html,*/*;q=0.8"}
 FORM = {**HTML, "content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
@@ -37,7 +38,7 @@ async def test_what_the_door_refuses_is_a_page_for_people(tmp_path: Path) -> Non
     config = settings(tmp_path / "kb.db", {"access.requests_per_second": 0.01, "access.burst": 60})
     kb = await build(config)
     try:
-        made = await kb.create_token(Scope.READ)
+        made = await kb.tokens.create(Scope.READ)
         app: App = make_app(kb, config, works=False)
         ended = await ask(app, "POST", "/sources/1/settings", FORM, body=b"max_pages=9", client=REMOTE)
         assert_page(ended, 401, 'href="/login"')
@@ -72,7 +73,7 @@ async def test_a_login_leads_to_where_one_wanted_to_go_and_to_no_error(tmp_path:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
-        token = (await kb.create_token(Scope.WRITE)).token.encode()
+        token = (await kb.tokens.create(Scope.WRITE)).token.encode()
         app: App = make_app(kb, config, works=False)
 
         async def lands(to: bytes) -> str:
@@ -95,15 +96,15 @@ async def test_a_second_press_shows_the_run_that_is_under_way(tmp_path: Path) ->
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
-        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
-        run = await kb.start(source, RunMode.CRAWL)
+        source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
+        run = await kb.runs.start(source, RunMode.CRAWL)
         app: App = make_app(kb, config, works=False)
         again = await ask(app, "POST", f"/sources/{source.id}/refresh", FORM)
         assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}")
         for press in ("cancel", "cancel", "confirm"):  # when it is over already
             again = await ask(app, "POST", f"/runs/{run.run}/{press}", FORM)
             assert (again.status, again.headers["location"]) == (303, f"/runs/{run.run}"), press
-        assert (await kb.run(run.run)).state == "cancelled"
+        assert (await kb.runs.get(run.run)).state == "cancelled"
         assert (await ask(app, "POST", f"/api/v1/runs/{run.run}/cancel")).status == 422
         assert_page(await ask(app, "POST", "/runs/99/cancel", FORM), 404, "run 99")
     finally:
@@ -181,7 +182,7 @@ async def test_a_preview_lists_files_and_links_and_keeps_nothing(tmp_path: Path)
         assert "hunter2" not in await shown(links)
         links.write_text("nothing that leads anywhere\n", "utf-8")
         assert "cannot be listed now" in await shown(links)
-        assert not await kb.all_sources()
+        assert not await kb.sources.all()
     finally:
         await kb.close()
 
@@ -192,7 +193,7 @@ async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> Non
     try:
         names = [f"docs-{number:03}" for number in range(60)]
         for name in names:
-            await kb.add(f"https://{name}.example.org/", name=name, version=None, settings={})
+            await kb.sources.add(f"https://{name}.example.org/", name=name, version=None, settings={})
         app: App = make_app(kb, config, works=False)
         seen, place = list[str](), "/"
         while place:
@@ -217,7 +218,7 @@ async def test_an_overview_of_many_sources_comes_in_parts(tmp_path: Path) -> Non
 async def test_a_store_that_is_away_is_told_and_no_surprise(tmp_path: Path) -> None:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
-    source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+    source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
     app: App = make_app(kb, config, works=False)
     await kb.close()
     for place in ("/", f"/sources/{source.id}", "/search?q=x"):
@@ -239,8 +240,8 @@ async def test_what_nobody_expected_is_told_guarded_and_counted(
     kb = await build(config)
     try:
         app = make_app(kb, config, works=False)
-        monkeypatch.setattr(KnowledgeBase, "glances", fails)
-        monkeypatch.setattr(KnowledgeBase, "status", fails)
+        monkeypatch.setattr(SourceService, "overviews", fails)
+        monkeypatch.setattr(StatusService, "get", fails)
         told = await ask(app, "GET", "/api/v1/status")
         assert (told.status, told.told["detail"]) == (500, SURPRISE)
         assert told.headers["x-content-type-options"] == "nosniff"
@@ -263,11 +264,11 @@ async def test_F14_a_store_that_is_away_is_no_wrong_field(
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
-        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+        source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
         app: App = make_app(kb, config, works=False)
         away = AsyncMock(side_effect=StoreBusy("another process keeps the store locked"))
         for name in ("change_settings", "add"):
-            monkeypatch.setattr(KnowledgeBase, name, away)
+            monkeypatch.setattr(SourceService, name, away)
         for place, body in (
             (f"/sources/{source.id}/settings", b"max_pages=9"),
             ("/add", b"do=add&target=docs.example.org"),
@@ -283,7 +284,7 @@ async def test_whoever_is_lost_is_led_back(tmp_path: Path) -> None:
     config = settings(tmp_path / "kb.db")
     kb = await build(config)
     try:
-        source, _ = await kb.add("https://docs.example.org/", name="docs", version=None, settings={})
+        source, _ = await kb.sources.add("https://docs.example.org/", name="docs", version=None, settings={})
         app: App = make_app(kb, config, works=False)
         wrong, base = f"/sources/{source.id}?depth=abc", "http://127.0.0.1:8000"
         for came, back in (
@@ -330,7 +331,7 @@ async def test_S8_F129_a_page_of_another_site_has_nothing_looked_at_again(
     kb = await build(config)
     try:
         asked = AsyncMock(return_value=Answer(hits=(), notes=()))
-        monkeypatch.setattr(kb, "search", asked)
+        monkeypatch.setattr(kb.search, "search", asked)
         app: App = make_app(kb, config, works=False)
         led = {**HTML, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
         for headers, obeyed in (

@@ -35,9 +35,9 @@ async def kb(tmp_path: Path, site: HostileSite) -> AsyncIterator[KnowledgeBase]:
     """A knowledge base in which one page of `docs` lost its text."""
     kb = await build(settings(tmp_path / "kb.db"))
     try:
-        await kb.crawl(site.url, name="docs")
+        await kb.runs.crawl(site.url, name="docs")
         site.say("/p1", shrunken(0.01))
-        await kb.refresh(["docs"])
+        await kb.runs.refresh(["docs"])
         yield kb
     finally:
         await kb.close()
@@ -49,7 +49,7 @@ def app(kb: KnowledgeBase, tmp_path: Path) -> App:
 
 
 async def number_of(kb: KnowledgeBase, url: str) -> int:
-    [found] = await kb.page_list(None, ALL_PAGES, url=url, limit=1)
+    [found] = await kb.pages.records(None, ALL_PAGES, url=url, limit=1)
     return found.id
 
 
@@ -62,7 +62,7 @@ async def test_U1_F123_a_former_text_is_restored_by_rest_once_for_each_key(
     for _ in range(2):
         answer = await ask(app, "POST", f"/api/v1/pages/{lost}/restore", {"idempotency-key": "once"})
         assert (answer.status, word("/p1") in answer.told["markdown"]) == (200, True)
-    assert (await kb.search(word("/p1"))).hits
+    assert (await kb.search.search(word("/p1"))).hits
     for number in (lost, whole):
         none = await ask(app, "POST", f"/api/v1/pages/{number}/restore")
         assert (none.status, "no former text" in none.told["detail"]) == (404, True)
@@ -76,16 +76,16 @@ async def test_U1_F123_only_a_token_that_may_write_to_its_source_restores(
 ) -> None:
     number = await number_of(kb, site.at("/p1"))
     place = f"/api/v1/pages/{number}/restore"
-    read = await kb.create_token(Scope.READ)
+    read = await kb.tokens.create(Scope.READ)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.md").write_text("# A\n\nText.\n", "utf-8")
-    await kb.crawl(str(tmp_path / "folder"), name="elsewhere")
-    other = await kb.create_token(Scope.WRITE, sources=("elsewhere",))
-    own = await kb.create_token(Scope.WRITE, sources=("docs",))
+    await kb.runs.crawl(str(tmp_path / "folder"), name="elsewhere")
+    other = await kb.tokens.create(Scope.WRITE, sources=("elsewhere",))
+    own = await kb.tokens.create(Scope.WRITE, sources=("docs",))
     assert (await ask(app, "POST", place, client=REMOTE)).status == 401
     assert (await ask(app, "POST", place, token=read.token, client=REMOTE)).status == 403
     assert (await ask(app, "POST", place, token=other.token, client=REMOTE)).status == 404
-    assert (await kb.why(site.at("/p1"))).former is not None
+    assert (await kb.pages.explain(site.at("/p1"))).former is not None
     assert (await ask(app, "POST", place, token=own.token, client=REMOTE)).status == 200
 
 
@@ -93,7 +93,7 @@ async def test_U1_F123_a_button_restores_and_says_until_when_it_can(
     kb: KnowledgeBase, app: App, site: HostileSite
 ) -> None:
     number = await number_of(kb, site.at("/p1"))
-    until = (await kb.why(site.at("/p1"))).former_until
+    until = (await kb.pages.explain(site.at("/p1"))).former_until
     assert until is not None
     assert_page(await ask(app, "GET", f"/pages/{number}", HTML), 200, BUTTON)
     assert_page(await ask(app, "GET", f"/pages/{number}", HTML), 200, f"{until:%B %Y}")

@@ -29,7 +29,7 @@ async def test_C1_D22_F106_a_source_is_given_a_schedule_its_pages_come_due_and_i
         lay(site, star(3))
         async with opened(store, WORDS, clock=FrozenClock()) as kb:
             for name in ("docs", "other", "docs/third"):
-                await kb.crawl(site.url, name=name)
+                await kb.runs.crawl(site.url, name=name)
     async with served(store, works=False, config=settings(store, flags)) as client:
         assert (await client.get("/ready"))["schedules"] == "elsewhere"
         assert (await client.get(f"{API}/schedules"))["items"] == []
@@ -149,7 +149,7 @@ async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
         opened(store, WORDS) as kb,
         served(store, works=False, config=settings(store, WORDS)) as client,
     ):
-        await kb.crawl(site.url, name="harbor")
+        await kb.runs.crawl(site.url, name="harbor")
 
         async def found(limit: int, **more: str) -> tuple[list[str], str | None]:
             params = {"q": "configuration", "mode": "text", "limit": str(limit), **more}
@@ -170,7 +170,7 @@ async def test_C15_hits_come_in_parts_without_repeats_while_pages_change(
         first, cursor = await found(3)
         assert cursor is not None
         site.edit("/" + first[0].strip().removeprefix(site.url), add_paragraph="Tea is no configuration.")
-        await kb.refresh(["harbor"])
+        await kb.runs.refresh(["harbor"])
         rest, _ = await found(100, cursor=cursor)
         assert set(first).isdisjoint(rest), "what was shown is not shown again in another form"
         assert len(rest) >= len((await found(100))[0]) - 3

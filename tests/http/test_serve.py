@@ -18,7 +18,7 @@ from tests.http.served import served
 from afresh.core.errors import UsageError
 from afresh.core.views import RunReport
 from afresh.faces.http.serving import listening
-from afresh.kb import KnowledgeBase
+from afresh.services.runs import RunService
 from afresh.testing import TinySite
 
 SLOW = {"delay_seconds": 0.05, "concurrency": 1}
@@ -104,13 +104,13 @@ async def test_U4_F171_the_rest_of_a_request_is_not_waited_for_at_the_end(tmp_pa
 async def test_U4_an_agent_that_waits_for_a_job_is_answered_when_the_server_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked, look = asyncio.Event(), KnowledgeBase.run
+    looked, look = asyncio.Event(), RunService.get
 
-    async def run(kb: KnowledgeBase, number: int) -> RunReport:
+    async def run(kb: RunService, number: int) -> RunReport:
         looked.set()
         return await look(kb, number)
 
-    monkeypatch.setattr(KnowledgeBase, "run", run)
+    monkeypatch.setattr(RunService, "get", run)
     async with served(tmp_path / "kb.db", works=False) as client:
         _, source = await client.ask("POST", "/api/v1/sources", json={"target": "https://docs.example.org/"})
         call = {"name": "get_job_info", "arguments": {"jobId": source["last_run"], "wait": 600}}
@@ -127,8 +127,8 @@ async def test_U4_an_agent_that_waits_for_a_job_is_answered_when_the_server_ends
 POLLS = [
     "engine.crew.POLL",
     "engine.scheduler.POLL",
-    "kb_hooks.POLL",
-    "kb_schedule.LOOK",
+    "services.webhooks.POLL",
+    "services.sinks.LOOK",
     "faces.http.runs.LOOK",
     "faces.web.live.LOOK",
     "faces.web.live.IDLE",

@@ -28,7 +28,7 @@ from afresh.faces.http.app import make_app
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
-from afresh.kb_hooks import PutOff
+from afresh.services.webhooks import PutOff
 from afresh.testing import FrozenClock, TinySite
 
 SECRET = "It's a Secret to Everybody"
@@ -76,8 +76,8 @@ async def nothing_else(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def app(kb: KnowledgeBase, clock: FrozenClock) -> App:
-    hooks = WebhookDoor(kb, HOOKS, clock)
-    return Door(nothing_else, kb, AccessSettings(hosts=("docs.internal",), burst=1_000), hooks=hooks)
+    hooks = WebhookDoor(kb.webhooks, HOOKS, clock)
+    return Door(nothing_else, kb.tokens, AccessSettings(hosts=("docs.internal",), burst=1_000), hooks=hooks)
 
 
 async def pushed(
@@ -103,7 +103,7 @@ async def pushed(
 async def test_F100_A28_a_push_updates_exactly_the_changed_files(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock
 ) -> None:
-    await kb.crawl("octo/docs", name="docs")
+    await kb.runs.crawl("octo/docs", name="docs")
     after = {name: text for name, text in FILES.items() if name != "a.md"}
     server.push({**after, "docs/guide.md": b"# Guide\n\nwordother\n", "docs/new.md": b"# N\n\nwordnew\n"})
     server.forget()
@@ -112,13 +112,13 @@ async def test_F100_A28_a_push_updates_exactly_the_changed_files(
     assert (await pushed(app, server)).told["state"] == "known"  # the same delivery again
     for number in range(100):  # and a hundred others
         assert (await pushed(app, server, f"flood-{number}")).status == 202
-    assert await kb.look_as_wished() == []  # more may follow
+    assert await kb.webhooks.check_requested() == []  # more may follow
     clock.advance(2)
-    (queued,) = await kb.look_as_wished()
+    (queued,) = await kb.webhooks.check_requested()
     assert (queued.state, queued.mode) == ("queued", "refresh")
-    assert await kb.look_as_wished() == []
+    assert await kb.webhooks.check_requested() == []
     reports: list[Any] = []
-    await kb.work(once=True, tell=reports.append)
+    await kb.runs.work(once=True, tell=reports.append)
     (report,) = reports
     assert counts(report) == {"new": 1, "changed": 1, "deleted": 1, "not_modified": 1}
     assert server.kinds["raw"] == 2
@@ -131,17 +131,17 @@ async def test_F100_what_is_not_a_push_to_what_is_read_changes_nothing(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock
 ) -> None:
     assert (await pushed(app, server)).status == 404  # no source reads it
-    await kb.crawl("octo/docs", name="docs")
+    await kb.runs.crawl("octo/docs", name="docs")
     assert (await pushed(app, server, "p", "ping", zen="…")).told["state"] == "nothing"
     assert (await pushed(app, server, "b", ref="refs/heads/dev")).told["state"] == "nothing"
     assert (await pushed(app, server, "x", deleted=True)).told["state"] == "nothing"
     other = {"html_url": "https://github.com/x/y"}
     assert (await pushed(app, server, "q", repository=other)).status == 404
-    await kb.add("git+https://github.com/x/y@v1", name="y", version=None, settings={})
+    await kb.sources.add("git+https://github.com/x/y@v1", name="y", version=None, settings={})
     assert (await pushed(app, server, "g", repository=other)).told["state"] == "nothing", "another branch"
     assert (await pushed(app, server, "r", ref=7)).status == 400
     clock.advance(60)
-    assert await kb.look_as_wished() == []
+    assert await kb.webhooks.check_requested() == []
 
 
 def cancelled(store: Path, at: datetime) -> None:
@@ -155,43 +155,43 @@ def cancelled(store: Path, at: datetime) -> None:
 async def test_F100_what_a_run_that_goes_on_may_have_looked_at_before_is_looked_at_when_it_is_over(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
 ) -> None:
-    await kb.crawl("octo/docs", name="docs")
-    await kb.queue_refresh(["docs"])
+    await kb.runs.crawl("octo/docs", name="docs")
+    await kb.runs.queue_refresh(["docs"])
     cancelled(tmp_path / "kb.db", clock())
     await pushed(app, server)
     clock.advance(2)
-    assert await kb.look_as_wished() == []
-    (run, _) = await kb.runs("docs")
+    assert await kb.webhooks.check_requested() == []
+    (run, _) = await kb.runs.latest("docs")
     assert run.state == "queued", "it goes on"
-    assert await kb.look_as_wished() == [], "and is waited for"
-    await kb.cancel(run.run)
+    assert await kb.webhooks.check_requested() == [], "and is waited for"
+    await kb.runs.cancel(run.run)
     clock.advance(2)
-    assert await kb.look_as_wished() == []
-    assert (await kb.run(run.run)).state == "cancelled", "who cancels it is not overruled"
+    assert await kb.webhooks.check_requested() == []
+    assert (await kb.runs.get(run.run)).state == "cancelled", "who cancels it is not overruled"
     await pushed(app, server, "d2")
     clock.advance(2)
-    assert await kb.look_as_wished() == []
-    await kb.work(once=True)
-    assert (await kb.run(run.run)).state == "completed"
-    (after,) = await kb.look_as_wished()
+    assert await kb.webhooks.check_requested() == []
+    await kb.runs.work(once=True)
+    assert (await kb.runs.get(run.run)).state == "completed"
+    (after,) = await kb.webhooks.check_requested()
     assert (after.state, after.run > run.run) == ("queued", True)
-    assert await kb.look_as_wished() == []
+    assert await kb.webhooks.check_requested() == []
 
 
 async def test_F100_R0_a_run_that_looks_at_everything_again_is_what_a_push_wishes_for(
     app: App, kb: KnowledgeBase, server: GithubServer, clock: FrozenClock, tmp_path: Path
 ) -> None:
-    await kb.crawl("octo/docs", name="docs")
-    await kb.queue_refresh(["docs"])
+    await kb.runs.crawl("octo/docs", name="docs")
+    await kb.runs.queue_refresh(["docs"])
     cancelled(tmp_path / "kb.db", clock())
     clock.advance(600)
     server.push({**FILES, "a.md": b"# A\n\nwordlater\n"})
     await pushed(app, server)
     clock.advance(2)
-    (report,) = await kb.look_as_wished()
+    (report,) = await kb.webhooks.check_requested()
     assert (report.run, report.state) == (2, "queued")
-    await kb.work(once=True)
-    assert await kb.look_as_wished() == [], "nothing is left to look at"
+    await kb.runs.work(once=True)
+    assert await kb.webhooks.check_requested() == [], "nothing is left to look at"
     assert await found(kb, "wordlater") == {server.page("a.md")}
 
 
@@ -200,43 +200,43 @@ async def test_F100_pages_of_a_source_with_a_cancelled_run_do_not_wait_for_ever(
 ) -> None:
     with TinySite() as site:
         site.put("/", "<h1>root</h1><p>Some text.</p>")
-        await kb.crawl(site.url, name="docs")
-        await kb.queue_refresh(["docs"])
+        await kb.runs.crawl(site.url, name="docs")
+        await kb.runs.queue_refresh(["docs"])
         cancelled(tmp_path / "kb.db", clock())
         await posted(app, clock, {"urls": [site.url]})
         clock.advance(11)
-        assert await kb.look_as_wished() == []
-        await kb.work(once=True)
-        assert [report.mode for report in await kb.look_as_wished()] == ["check"]
-        assert await kb.look_as_wished() == []
+        assert await kb.webhooks.check_requested() == []
+        await kb.runs.work(once=True)
+        assert [report.mode for report in await kb.webhooks.check_requested()] == ["check"]
+        assert await kb.webhooks.check_requested() == []
 
 
 async def test_F100_the_bounds_of_sites_are_made_once_and_what_files_and_links_are_read_for_is_no_page(
     app: App, kb: KnowledgeBase, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links, url = "https://docs.example.org/", "https://docs.example.org/listed"
-    await kb.add(links, name="docs", version=None, settings={"include": ["/guide/*"]})
-    source = await kb._store.sources.add(
+    await kb.sources.add(links, name="docs", version=None, settings={"include": ["/guide/*"]})
+    source = await kb._context.store.sources.add(
         name="kb/links", version=None, kind="links", url=links, rules={}, policy={}, now=clock()
     )
-    await kb._store.pages.add(source.id, url, 1, clock())
+    await kb._context.store.pages.add(source.id, url, 1, clock())
     made: list[str] = []
-    bounds = kb._tools.bounds
+    bounds = kb._context.tools.bounds
 
     def counted(each: Source) -> tuple[Rules, Policy]:
         made.append(each.name)
         return bounds(each)
 
-    monkeypatch.setattr(kb._tools, "bounds", counted)
+    monkeypatch.setattr(kb._context.tools, "bounds", counted)
     urls = [url, *(f"{links}guide/{number}" for number in range(20))]
-    heard = await kb.hear_urls("any", "m1", urls, lambda label: True)
+    heard = await kb.webhooks.hear_urls("any", "m1", urls, lambda label: True)
     assert (heard.sources, heard.pages, heard.unknown) == (("docs",), 20, 1)
     assert made == ["docs"]
     with pytest.raises(UsageError, match="init-kb"):
-        await kb.start(source, RunMode.REFRESH)
+        await kb.runs.start(source, RunMode.REFRESH)
     with pytest.raises(UsageError, match="init-kb"):
-        await kb.queue_refresh(["kb/links"])
-    assert [report.source for report in await kb.queue_refresh()] == ["docs"]
+        await kb.runs.queue_refresh(["kb/links"])
+    assert [report.source for report in await kb.runs.queue_refresh()] == ["docs"]
 
 
 async def posted(app: App, clock: FrozenClock, told: object, message: str = "m1", **more: str) -> Answered:
@@ -259,8 +259,8 @@ async def test_F100_A28_a_list_of_addresses_is_looked_at_and_nothing_else(
         site.put("/", page.format("root") + '<a href="/a">a</a> <a href="/b">b</a>')
         site.put("/a", page.format("a"))
         site.put("/b", page.format("b"))
-        await kb.crawl(site.url, name="docs")
-        await kb.crawl(f"{site.url}b", name="other")
+        await kb.runs.crawl(site.url, name="docs")
+        await kb.runs.crawl(f"{site.url}b", name="other")
         site.put("/a", page.format("changed"))
         site.put("/b", page.format("unasked"))
         site.put("/new", page.format("new"))
@@ -280,11 +280,11 @@ async def test_F100_A28_a_list_of_addresses_is_looked_at_and_nothing_else(
         for number in range(50):
             await posted(app, clock, {"urls": urls[:1]}, f"again-{number}")
         clock.advance(11)
-        (report,) = await kb.look_as_wished()
+        (report,) = await kb.webhooks.check_requested()
         assert counts(report) == {"new": 1, "changed": 1}
         assert sorted({*site.requests.paths()} - {"/robots.txt"}) == ["/a", "/new"]
         assert await found(kb, "wordchanged") == {f"{site.url}a"}
-        assert await kb.look_as_wished() == []
+        assert await kb.webhooks.check_requested() == []
         assert rows(tmp_path / "kb.db", "select count(*) from webhook_deliveries") == [(51,)]
 
 
@@ -294,22 +294,22 @@ async def test_F100_a_source_that_cannot_be_looked_at_does_not_keep_others_waiti
     with TinySite() as site:
         site.put("/", "<h1>root</h1><p>Some text.</p>")
         for version in ("1", "2"):
-            await kb.crawl(site.url, name="docs", version=version)
+            await kb.runs.crawl(site.url, name="docs", version=version)
         with closing(sqlite3.connect(tmp_path / "kb.db")) as beside, beside:  # as a later afresh leaves it
             beside.execute("update sources set rules = '{\"bogus\": 1}' where version = '1'")
         assert (await posted(app, clock, {"urls": [site.url]})).told["sources"] == ["docs@1", "docs@2"]
         clock.advance(11)
-        assert [report.version for report in await kb.look_as_wished()] == ["2"]
+        assert [report.version for report in await kb.webhooks.check_requested()] == ["2"]
         assert rows(tmp_path / "kb.db", "select count(*) from webhook_wishes") == [(1,)]
 
         put_off: PutOff = {}
         pauses = list[float]()
         for _ in range(8):
-            await kb.look_as_wished(put_off=put_off)
+            await kb.webhooks.check_requested(put_off=put_off)
             [(until, _)] = put_off.values()
             pauses.append((until - clock()).total_seconds())
             clock.set(until - timedelta(seconds=1))
-            await kb.look_as_wished(put_off=put_off)
+            await kb.webhooks.check_requested(put_off=put_off)
             assert [each for each, _ in put_off.values()] == [until], "it is not tried before"
             clock.set(until)
         assert pauses == [5, 10, 20, 40, 80, 160, 300, 300]
@@ -375,7 +375,7 @@ async def test_F100_what_is_refused(
     urls = {"urls": ["https://docs.example.org/"]}
     with monkeypatch.context() as patch:
         for error, status in ((StoreDamaged("torn"), 503), (ConfigError("odd"), 422)):
-            patch.setattr(kb, "hear_urls", AsyncMock(side_effect=error))
+            patch.setattr(kb.webhooks, "hear_urls", AsyncMock(side_effect=error))
             assert (await posted(app, clock, urls)).status == status
     assert (await posted(app, clock, urls)).status == 404  # of no source
     assert (await posted(app, clock, urls, webhook_signature="v1,AAAA")).status == 401

@@ -44,27 +44,27 @@ class Stand:
 async def everything(kb: KnowledgeBase, stand: Stand) -> None:
     """Read two sites, change them, and read them again; the second so that the brake holds."""
     site, atlas = stand.site, stand.atlas
-    await kb.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
-    await kb.sync(["harbor"])
+    await kb.runs.crawl(site.url, name="harbor", policy={"keywords": KEYWORDS})
+    await kb.sinks.sync(["harbor"])
     path = next(each for each in site.paths if "install" in each)
     site.edit(path, add_paragraph="Since version 3 the installer asks for nothing: run it and wait.")
     site.edit("/", add_paragraph="Harbor 3 is out.")
     site.fail(site.paths[-1], 503)
-    await kb.refresh(["harbor"])
+    await kb.runs.refresh(["harbor"])
     root = min(stand.mirror.rglob("*.md"), key=lambda file: len(file.name))
     root.write_text("somebody else's\n", "utf-8")  # so that the new one is refused
-    [synced] = await kb.sync(["harbor"])
+    [synced] = await kb.sinks.sync(["harbor"])
     [stand.synced] = synced.runs
     for number in range(24):
         atlas.put(f"/place/{number}", _place(number))
     atlas.put("/", _front(24))
-    await kb.crawl(atlas.url, name="atlas", version="2")
+    await kb.runs.crawl(atlas.url, name="atlas", version="2")
     for number in range(6, 24):
         atlas.delete(f"/place/{number}")
-    [braked] = await kb.refresh(["atlas@2"])
+    [braked] = await kb.runs.refresh(["atlas@2"])
     assert braked.state == "needs_confirmation", braked
-    stand.harbor = next(source.id for source in await kb.all_sources() if source.name == "harbor")
-    stand.page = (await kb.page_list(None, url=site.url.rstrip("/") + path, limit=1))[0].id
+    stand.harbor = next(source.id for source in await kb.sources.all() if source.name == "harbor")
+    stand.page = (await kb.pages.records(None, url=site.url.rstrip("/") + path, limit=1))[0].id
     stand.braked = braked.run
 
 

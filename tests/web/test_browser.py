@@ -455,9 +455,9 @@ def test_the_map_of_a_folder_has_no_root_and_no_line_that_is_no_link(
         (notes / f"{name}.md").write_text(f"# {name}\n\n{text}\n", "utf-8")
 
     async def read(kb: KnowledgeBase, stand: Stand) -> None:
-        await kb.crawl(str(notes), name="notes")
+        await kb.runs.crawl(str(notes), name="notes")
         (notes / "b.md").write_text("# b\n\nanother\n", "utf-8")
-        [second] = await kb.refresh(["notes"])
+        [second] = await kb.runs.refresh(["notes"])
         assert (second.checked, second.changed) == (3, 1)
 
     with standing(tmp_path / "store.db", read) as stand, watched(chromium, stand.url) as seen:

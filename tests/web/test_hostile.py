@@ -331,8 +331,8 @@ def test_F104_nothing_a_site_or_a_folder_says_is_alive_in_a_browser(
 
     async def fill(kb: KnowledgeBase, stand: Stand) -> None:
         hostile_site(stand, chosen, folder)
-        await kb.crawl(stand.atlas.url, name="hostile", policy={"keywords": {chosen[0][:40]: 1.0}})
-        await kb.crawl(str(folder), name="files")
+        await kb.runs.crawl(stand.atlas.url, name="hostile", policy={"keywords": {chosen[0][:40]: 1.0}})
+        await kb.runs.crawl(str(folder), name="files")
 
     with standing(tmp_path / "store.db", fill) as stand, watched(chromium, stand.url) as seen:
         seen.page.goto("/sources/1")

@@ -19,14 +19,14 @@ TOKENS: dict[str, str] = {}
 
 async def two_sources(kb: KnowledgeBase, stand: Stand) -> None:
     """One that a token is bound to, one that it is not, and a token of each kind."""
-    await kb.add(stand.site.url, name="harbor", version=None, settings={})
-    await kb.add(stand.atlas.url, name="secret", version=None, settings={})
+    await kb.sources.add(stand.site.url, name="harbor", version=None, settings={})
+    await kb.sources.add(stand.atlas.url, name="secret", version=None, settings={})
     for name, scope, sources in (
         ("write", Scope.WRITE, []),
         ("read", Scope.READ, []),
         ("bound", Scope.READ, ["harbor"]),
     ):
-        TOKENS[name] = (await kb.create_token(scope, sources=sources)).token
+        TOKENS[name] = (await kb.tokens.create(scope, sources=sources)).token
 
 
 @pytest.fixture(scope="module")

@@ -27,10 +27,10 @@ def docs(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
 
     async def fill(kb: KnowledgeBase, stand: Stand) -> None:
         serve(stand.atlas, versions["s1"])
-        first = await kb.crawl(stand.atlas.url, name="fastapi")
+        first = await kb.runs.crawl(stand.atlas.url, name="fastapi")
         assert (first.state, first.new) == ("completed", 145)
         serve(stand.atlas, versions["s2"])
-        [second] = await kb.refresh(["fastapi"])
+        [second] = await kb.runs.refresh(["fastapi"])
         assert (second.state, second.new, second.deleted) == ("completed", 3, 4)
         assert second.changed > 90
         CHANGES.append(first.new + second.new + second.changed + second.deleted)

@@ -19,10 +19,10 @@ LONG = "Every harbour has a keeper who writes down which ship came and which one
 async def lost(kb: KnowledgeBase, stand: Stand) -> None:
     """Read a page twice; between, it loses nearly all of its text."""
     stand.atlas.put("/", f"<title>Atlas</title><main><h1>Atlas</h1><p>{LONG}</p></main>")
-    await kb.crawl(stand.atlas.url, name="atlas")
+    await kb.runs.crawl(stand.atlas.url, name="atlas")
     stand.atlas.put("/", "<title>Atlas</title><main><h1>Atlas</h1><p>Soon.</p></main>")
-    await kb.refresh(["atlas"])
-    [page] = await kb.page_list(None, ALL_PAGES, limit=2)
+    await kb.runs.refresh(["atlas"])
+    [page] = await kb.pages.records(None, ALL_PAGES, limit=2)
     stand.page = page.id
 
 

@@ -15,6 +15,7 @@ from afresh.engine import journal
 from afresh.engine.fail_run import fail_run
 from afresh.engine.helping import SHARED, lend_a_hand
 from afresh.engine.kb_update import KINDS
+from afresh.engine.kit import RunOptions
 from afresh.engine.lifetime import Vigil, at_work
 from afresh.engine.listening import Ear
 from afresh.engine.run import run_source
@@ -200,7 +201,9 @@ class Crew:
             self._moved.set()
 
     async def _work_on(self, store: Store, vigil: Vigil, hand: _Hand, run: Run, source: Source) -> None:
-        opened = self._tools.open(source, run.full, False, False, self._listener, hand.stopping)
+        opened = self._tools.open(
+            source, RunOptions(mode=run.mode, full=run.full), self._listener, hand.stopping
+        )
         async with opened as (kit, rules):
             if not hand.leads:
                 await lend_a_hand(kit, source, run, hand.stopping)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from afresh.core.events import Listener, ignore
 from afresh.core.looks import Body, Chunk, Document, Failed, Fetched, Refused, Request
-from afresh.core.model import Policy, RunMode
+from afresh.core.model import Listed, Policy, RunMode
 from afresh.core.outbox import Target
 from afresh.core.retention import Retention
 from afresh.core.scope import Rules
@@ -53,6 +53,20 @@ class Pace:
     lease_seconds: float = 60.0
     heartbeat_seconds: float = 10.0
     patience_seconds: float = 300.0  # how long a run waits for a host that asked for a pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What is asked of one run of a source."""
+
+    mode: RunMode
+    full: bool = False  # read every page again
+    trust: bool = False  # believe every 200
+    redetect: bool = False  # read every page again and set its language again
+    follow_move: bool = False  # the root may lead to another site
+    slot: datetime | None = None  # the time of a schedule that the run is for
+    pages: Sequence[Listed] = ()  # only these
+    budget: int | None = None  # of what is due
 
 
 Chunking = Callable[[Document], Sequence[Chunk]]

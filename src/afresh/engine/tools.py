@@ -11,7 +11,7 @@ from afresh.core.model import Policy, Source, Worker
 from afresh.core.scope import Rules
 from afresh.core.store_views import Finding
 from afresh.engine.kb_update import Desk
-from afresh.engine.kit import Kit
+from afresh.engine.kit import Kit, RunOptions
 from afresh.engine.lifetime import Vigil
 from afresh.engine.reindex import Remake
 from afresh.ports import Embedder, Lookout
@@ -36,13 +36,7 @@ class Tools(Protocol):
     def bounds(self, source: Source) -> tuple[Rules, Policy]: ...
 
     def open(
-        self,
-        source: Source,
-        full: bool,
-        trust: bool,
-        redetect: bool,
-        listener: Listener,
-        stopping: asyncio.Event,
+        self, source: Source, options: RunOptions, listener: Listener, stopping: asyncio.Event
     ) -> AbstractAsyncContextManager[tuple[Kit, Rules]]: ...
 
     def why_left_out(self, source: Source, url: str) -> str | None:

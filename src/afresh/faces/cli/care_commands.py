@@ -25,11 +25,11 @@ SECTION = "Look after"
 def remove(session: Session, label: str, yes: bool) -> int:
     """Delete a source with its pages and index; the attempts stay in the history."""
     if not yes:
-        view = session.ask(lambda kb: kb.show(label))
+        view = session.ask(lambda kb: kb.sources.view(label))
         if not _agreed(session, view):
             session.say("Nothing was removed.")
             return 1
-    removed = session.ask(lambda kb: kb.remove(label), access=Access.CHANGE)
+    removed = session.ask(lambda kb: kb.sources.remove(label), access=Access.CHANGE)
     if not session.wrote_json({"removed": label, "pages": removed}) and not session.quiet:
         session.show(f"Removed {clean(label)} with {count(removed, 'page')}.")
     return 0
@@ -68,7 +68,7 @@ def _examine(session: Session) -> list[Finding]:
             )
         ]
     try:
-        return session.ask(lambda kb: kb.doctor())
+        return session.ask(lambda kb: kb.status.doctor())
     except StoreError as wrong:
         from afresh.doctor import without_store
 

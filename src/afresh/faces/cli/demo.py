@@ -77,7 +77,7 @@ def first_crawl(stage: Stage) -> bool:
     stage.typed(f"afresh crawl {stage.site.url} --name {NAME}")
     done = run(
         stage.session,
-        lambda kb, listener: kb.crawl(stage.site.url, name=NAME, listener=listener),
+        lambda kb, listener: kb.runs.crawl(stage.site.url, name=NAME, listener=listener),
         stage.config,
     )
     return _reported(stage, "crawl", done)
@@ -114,7 +114,7 @@ def change(site: TinySite) -> list[str]:
 
 def _refresh(stage: Stage, name: str) -> bool:
     stage.typed(f"afresh refresh {NAME}")
-    [done] = run(stage.session, lambda kb, listener: kb.refresh([NAME], listener=listener), stage.config)
+    [done] = run(stage.session, lambda kb, listener: kb.runs.refresh([NAME], listener=listener), stage.config)
     return _reported(stage, name, done)
 
 
@@ -130,7 +130,7 @@ def what_changed(stage: Stage) -> bool:
     number = done.run if isinstance(done, RunReport) else None
     stage.caption("4  What exactly changed?")
     stage.typed(f"afresh changes {NAME} --run {number}")
-    found = stage.session.ask(lambda kb: kb.changes(NAME, run=number), stage.config)
+    found = stage.session.ask(lambda kb: kb.pages.changes(NAME, run=number), stage.config)
     stage.result["changes"] = found
     stage.show(lists.changes(found, stage.session.now))
     return bool(found)
@@ -146,7 +146,7 @@ def searches(stage: Stage) -> bool:
 
 def _search(stage: Stage, query: str) -> list[Hit]:
     stage.typed(f'afresh search "{query}" --limit 1')
-    found = stage.session.ask(lambda kb: kb.search(query, limit=1), stage.config)
+    found = stage.session.ask(lambda kb: kb.search.search(query, limit=1), stage.config)
     stage.show(hits.draw(found.hits, query, stage.session.now))
     return list(found.hits)
 

@@ -67,7 +67,7 @@ def change(
     name, version = parse_label(rename) if rename else (None, ...)
 
     async def work(kb: "KnowledgeBase") -> tuple[Source, list[str]]:
-        return await kb.change_source(
+        return await kb.sources.change(
             await _source(kb, label),
             name=name,
             version=version,
@@ -138,7 +138,7 @@ def add_page(session: Session, label: str, url: str) -> None:
     """Make an address known that no link leads to; it is looked at with what is due."""
 
     async def work(kb: "KnowledgeBase") -> PageView:
-        return await kb.add_page(await _source(kb, label), url)
+        return await kb.pages.add(await _source(kb, label), url)
 
     made = session.ask(work, access=Access.CHANGE)
     _tell(session, made, f"{made.url} is page {made.id}; `afresh refresh {label} --due` looks at it.")
@@ -153,7 +153,7 @@ def look_at_page(session: Session, page: str, within: str | None, after: str) ->
     at = session.now + _length(after)
 
     async def work(kb: "KnowledgeBase") -> PageView:
-        return await kb.set_next_look((await _page(kb, page, within)).id, at)
+        return await kb.pages.check_at((await _page(kb, page, within)).id, at)
 
     found = session.ask(work, access=Access.CHANGE)
     due = f"{found.url} is due at {at:%Y-%m-%d %H:%M} UTC"
@@ -168,7 +168,7 @@ def remove_page(session: Session, page: str, within: str | None) -> None:
 
     async def work(kb: "KnowledgeBase") -> PageView:
         found = await _page(kb, page, within)
-        await kb.drop_page(found.id)
+        await kb.pages.drop(found.id)
         return found
 
     gone = session.ask(work, access=Access.CHANGE)
@@ -193,7 +193,7 @@ def add_link(session: Session, page: str, url: str, within: str | None, text: st
     """Put a link on a page."""
 
     async def work(kb: "KnowledgeBase") -> LinkRecord:
-        return await kb.add_link((await _page(kb, page, within)).id, url, text)
+        return await kb.links.add((await _page(kb, page, within)).id, url, text)
 
     made = session.ask(work, access=Access.CHANGE)
     _tell(session, made, f"{made.url} is link {made.id}.")
@@ -223,7 +223,7 @@ def set_link(
     async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
         worth = found.score if score is None and words is None else score
-        return await kb.set_link(found.id, worth, found.comment if comment is None else comment, words)
+        return await kb.links.set_worth(found.id, worth, found.comment if comment is None else comment, words)
 
     made = session.ask(work, access=Access.CHANGE)
     why = f": {made.comment}" if made.comment else ""
@@ -240,7 +240,7 @@ def remove_link(session: Session, link: str, within: str | None) -> None:
 
     async def work(kb: "KnowledgeBase") -> LinkRecord:
         found = await _link(kb, link, within)
-        await kb.remove_link(found.id)
+        await kb.links.remove(found.id)
         return found
 
     gone = session.ask(work, access=Access.CHANGE)
@@ -268,24 +268,26 @@ def _length(text: str) -> timedelta:
 
 
 async def _source(kb: "KnowledgeBase", label: str) -> Source:
-    return await kb.source((await kb.show(label)).id)
+    return await kb.sources.get((await kb.sources.view(label)).id)
 
 
 async def _sources(kb: "KnowledgeBase", within: str | None) -> Sources:
-    return None if within is None else [(await kb.show(within)).id]
+    return None if within is None else [(await kb.sources.view(within)).id]
 
 
 async def _page(kb: "KnowledgeBase", named: str, within: str | None) -> PageView:
     if named.isascii() and named.isdigit():
-        return await kb.page(int(named))
-    return _only(await kb.page_list(await _sources(kb, within), ALL_PAGES, url=named, limit=2), "page", named)
+        return await kb.pages.get(int(named))
+    return _only(
+        await kb.pages.records(await _sources(kb, within), ALL_PAGES, url=named, limit=2), "page", named
+    )
 
 
 async def _link(kb: "KnowledgeBase", named: str, within: str | None) -> LinkRecord:
     if named.isascii() and named.isdigit():
-        return await kb.link(int(named))
+        return await kb.links.get(int(named))
     return _only(
-        await kb.link_list(await _sources(kb, within), LinkFilter(url=named), limit=2), "link", named
+        await kb.links.records(await _sources(kb, within), LinkFilter(url=named), limit=2), "link", named
     )
 
 

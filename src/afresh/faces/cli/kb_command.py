@@ -29,7 +29,7 @@ def init_kb(session: Session) -> int:
     """
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "KbReport":
-        return await kb.init_kb(listener=listener)
+        return await kb.digest.update(listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

@@ -34,10 +34,10 @@ async def why_none(kb: "KnowledgeBase", label: str, page: str | None, keyword: s
     reasons = []
     if page:
         try:
-            await kb.why(page, within=label)
+            await kb.pages.explain(page, within=label)
         except UsageError as unknown:
             reasons.append(str(unknown))
-    known = ((await kb.show(label)).keywords or {}) if keyword else {}
+    known = ((await kb.sources.view(label)).keywords or {}) if keyword else {}
     if keyword and usual(keyword) not in known:
         has = (
             f"the keywords {', '.join(known)}"

@@ -16,7 +16,7 @@ from afresh.ports import Access
 @switch("--former", text="The text that a flagged page had before it lost nearly all of it.")
 def open(session: Session, url: str, within: str | None, former: bool) -> None:  # noqa: A001 - its name
     """Print a stored page as Markdown."""
-    view = session.ask(lambda kb: kb.open(url, within=within, former=former))
+    view = session.ask(lambda kb: kb.pages.open(url, within=within, former=former))
     if session.wrote_json(view):
         return
     if session.out.is_terminal and not session.quiet:
@@ -31,7 +31,7 @@ def open(session: Session, url: str, within: str | None, former: bool) -> None: 
 @option("--in", "within", metavar="LABEL", text="Only this source, as NAME or NAME@VERSION.")
 def restore(session: Session, url: str, within: str | None) -> None:
     """Put back the former text of a page that lost nearly all of it, until the page changes."""
-    view = session.ask(lambda kb: kb.restore(url, within=within), access=Access.CHANGE)
+    view = session.ask(lambda kb: kb.pages.restore(url, within=within), access=Access.CHANGE)
     if session.wrote_json(view):
         return
     session.show(clean(f"{view.url} has its former text again: {len(view.markdown):,} characters."))
@@ -46,7 +46,7 @@ def restore(session: Session, url: str, within: str | None) -> None:
 @argument("label", "LABEL", "NAME, or NAME@ and a version or a range: 18, 18.2.x, ^18, '>=17 <19'.")
 def find_version(session: Session, label: str) -> None:
     """Tell which version of a source a name or a range means."""
-    view = session.ask(lambda kb: kb.find_version(label))
+    view = session.ask(lambda kb: kb.sources.find_version(label))
     if session.wrote_json(view):
         return
     from afresh.faces.cli import single

@@ -24,11 +24,11 @@ SHOWN = 10  # links that are told one by one
 async def plan_or_preview(kb: "KnowledgeBase", target: str) -> Plan | Preview:
     """The plan of a source that is kept, else what would be read of a target."""
     try:
-        return await kb.plan(target)
+        return await kb.sources.plan(target)
     except UsageError:
         if not _may_be_target(target):
             raise
-    return await kb.preview(target, here=True)
+    return await kb.sources.preview(target, here=True)
 
 
 def _may_be_target(typed: str) -> bool:

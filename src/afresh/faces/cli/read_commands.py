@@ -31,7 +31,7 @@ at_most = option("--limit", metavar="N", type=AT_LEAST_ONE, text="Rows at most; 
 @as_rows
 def sources(session: Session) -> None:
     """List what is kept fresh."""
-    views = session.ask(lambda kb: kb.sources())
+    views = session.ask(lambda kb: kb.sources.views())
     if session.wrote_rows(views, SourceView):
         return
     from afresh.faces.cli import lists
@@ -43,7 +43,7 @@ def sources(session: Session) -> None:
 @argument(*LABEL)
 def show(session: Session, label: str) -> None:
     """Show one source with its numbers and rules."""
-    view = session.ask(lambda kb: kb.show(label))
+    view = session.ask(lambda kb: kb.sources.view(label))
     if session.wrote_json(view):
         return
     from afresh.faces.cli import lists
@@ -83,7 +83,7 @@ def pages(
         depth=depth,
         text=text,
     )
-    views = session.ask(lambda kb: kb.pages(label, which, limit=limit))
+    views = session.ask(lambda kb: kb.pages.of_source(label, which, limit=limit))
     if session.wrote_rows(views, PageView):
         return
     from afresh.faces.cli import lists
@@ -118,7 +118,7 @@ def links(
     from afresh.faces.cli import link_lists
 
     views = session.ask(
-        lambda kb: kb.links(label, page=page, keyword=keyword, min_score=min_score, limit=limit)
+        lambda kb: kb.links.of_source(label, page=page, keyword=keyword, min_score=min_score, limit=limit)
     )
     if not views and (page or keyword):
         for reason in session.ask(lambda kb: link_lists.why_none(kb, label, page, keyword)):
@@ -140,14 +140,14 @@ def attempts(session: Session, run: int, outcome: str | None, limit: int) -> Non
     """
     from afresh.faces.cli import lists
 
-    if session.ask(lambda kb: kb.run(run)).mode == RunMode.SYNC:
+    if session.ask(lambda kb: kb.runs.get(run)).mode == RunMode.SYNC:
         of_sync = one_of(DocumentOutcome, "--outcome", outcome)
-        found = session.ask(lambda kb: kb.documents_of_run(run, outcome=of_sync, limit=limit))
+        found = session.ask(lambda kb: kb.runs.documents(run, outcome=of_sync, limit=limit))
         if not session.wrote_rows(found, SyncedDocument):
             session.show(lists.documents_of_run(found))
         return
     only = one_of(Outcome, "--outcome", outcome)
-    rows = session.ask(lambda kb: kb.attempts_of_run(run, outcome=only, limit=limit))
+    rows = session.ask(lambda kb: kb.runs.attempts(run, outcome=only, limit=limit))
     if not session.wrote_rows(rows, Attempt):
         session.show(lists.attempts_of_run(rows))
 
@@ -158,7 +158,7 @@ def attempts(session: Session, run: int, outcome: str | None, limit: int) -> Non
 @as_rows
 def history(session: Session, url: str, within: str | None) -> None:
     """List every attempt to look at a page, with its outcome."""
-    rows = session.ask(lambda kb: kb.history(url, within=within))
+    rows = session.ask(lambda kb: kb.pages.history(url, within=within))
     if session.wrote_rows(rows, HistoryEntry):
         return
     from afresh.faces.cli import lists
@@ -190,7 +190,7 @@ def changes(
 ) -> None:
     """Show what is new, changed, deleted or moved, with the difference."""
     only = one_of(ChangeKind, "--kind", kind)
-    found = session.ask(lambda kb: kb.changes(label, run=run, url=url, kind=only, limit=limit))
+    found = session.ask(lambda kb: kb.pages.changes(label, run=run, url=url, kind=only, limit=limit))
     views = found if diff else [replace(view, diff=None) for view in found]
     if session.wrote_rows(views, ChangeView):
         return
@@ -205,7 +205,7 @@ def changes(
 @switch("--former", text="Print the text that a flagged page had before it lost nearly all of it.")
 def why(session: Session, url: str, within: str | None, former: bool) -> None:
     """Tell why a page is in its present state, with the evidence."""
-    view = session.ask(lambda kb: kb.why(url, within=within))
+    view = session.ask(lambda kb: kb.pages.explain(url, within=within))
     if former and view.former is None:
         raise UsageError(
             f"no former text of {view.url} is kept: that is done when a page loses nearly all of it"
@@ -220,7 +220,7 @@ def why(session: Session, url: str, within: str | None, former: bool) -> None:
 @command("Look into", "afresh status")
 def status(session: Session) -> None:
     """Show the store at a glance: sizes, waiting work, runs that need attention."""
-    view = session.ask(lambda kb: kb.status())
+    view = session.ask(lambda kb: kb.status.get())
     if session.wrote_json(view):
         return
     from afresh.faces.cli import evidence
@@ -234,7 +234,7 @@ def status(session: Session) -> None:
 @as_rows
 def runs(session: Session, label: str | None, limit: int) -> None:
     """List runs, newest first: what was done, is being done and waits."""
-    found = session.ask(lambda kb: kb.runs(label))[:limit]
+    found = session.ask(lambda kb: kb.runs.latest(label))[:limit]
     if session.wrote_rows(found, RunReport):
         return
     from afresh.faces.cli import lists

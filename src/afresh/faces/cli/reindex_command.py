@@ -31,7 +31,7 @@ def reindex(session: Session, labels: tuple[str, ...]) -> int:
     """
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> list[Reindexed]:
-        return await kb.reindex(tuple(dict.fromkeys(labels)), listener=listener)
+        return await kb.search.reindex(tuple(dict.fromkeys(labels)), listener=listener)
 
     from afresh.faces.cli.running import run
 

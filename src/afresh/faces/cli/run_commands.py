@@ -147,7 +147,7 @@ def crawl(
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "RunReport":
         if detach:
-            return await kb.queue_crawl(
+            return await kb.runs.queue_crawl(
                 target,
                 name=name,
                 version=version,
@@ -157,7 +157,7 @@ def crawl(
                 keep=keep,
                 again=again,
             )
-        return await kb.crawl(
+        return await kb.runs.crawl(
             target,
             name=name,
             version=version,
@@ -215,8 +215,10 @@ def refresh(
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "list[RunReport]":
         if detach:
-            return await kb.queue_refresh(tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener)
-        return await kb.refresh(
+            return await kb.runs.queue_refresh(
+                tuple(dict.fromkeys(labels)), due=due, full=full, listener=listener
+            )
+        return await kb.runs.refresh(
             tuple(dict.fromkeys(labels)),
             due=due,
             budget=budget,
@@ -263,14 +265,14 @@ def confirm(session: Session, run: int) -> int:
     A run that would delete an unusual share of a source deletes nothing and waits. If the pages are really
     gone, confirm it.
     """
-    return show_one(session, session.ask(lambda kb: kb.confirm(run), access=Access.CHANGE))
+    return show_one(session, session.ask(lambda kb: kb.runs.confirm(run), access=Access.CHANGE))
 
 
 @command(SECTION, "afresh runs        # tells the numbers", "afresh cancel 7")
 @argument("run", "RUN", "Number of the run to stop.", type=int)
 def cancel(session: Session, run: int) -> None:
     """Stop a run, in whatever process; what it has read stays, and the next refresh goes on with it."""
-    stopped = session.ask(lambda kb: kb.cancel(run), access=Access.CHANGE)
+    stopped = session.ask(lambda kb: kb.runs.cancel(run), access=Access.CHANGE)
     if not session.wrote_json(stopped):
         session.show(f"Run {run} is cancelled.")
 

@@ -66,7 +66,7 @@ def schedule(
     if rule is not None:
         return _set(session, chosen, rule, time_zone)
     if listed:
-        return _show(session, session.ask(lambda kb: kb.schedules(chosen)))
+        return _show(session, session.ask(lambda kb: kb.schedules.views(chosen)))
     return _keep(session, chosen, once=once)
 
 
@@ -74,7 +74,7 @@ def _set(session: Session, labels: Sequence[str], rule: str, time_zone: str | No
     meant = None if rule.strip().lower() in NONE else rule
     zone = {} if time_zone is None else {"time_zone": time_zone}
     check_flags(session, {"schedule": meant, **zone})
-    views = session.ask(lambda kb: kb.set_schedule(labels, meant, time_zone), access=Access.CHANGE)
+    views = session.ask(lambda kb: kb.schedules.set_rule(labels, meant, time_zone), access=Access.CHANGE)
     return _show(session, views)
 
 
@@ -104,9 +104,9 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
             sys.stdout.flush()
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> bool:
-        if not await kb.schedules(labels):
+        if not await kb.schedules.views(labels):
             session.say("No source has a schedule yet: afresh schedule --set '0 3 * * *' NAME gives it one.")
-        return await kb.keep_schedules(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)
+        return await kb.schedules.keep(labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

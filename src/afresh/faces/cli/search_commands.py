@@ -102,11 +102,11 @@ def search(
 def _found(session: Session, words: str, asked: dict[str, Any]) -> "Answer":
     """The answer; where pages are to be looked at again it is a run, with its progress and its Ctrl-C."""
     if asked["max_age"] is None:
-        return session.ask(lambda kb: kb.search(words, **asked))
+        return session.ask(lambda kb: kb.search.search(words, **asked))
     from afresh.faces.cli.running import run
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "Answer":
-        return await kb.search(words, **asked, listener=listener)
+        return await kb.search.search(words, **asked, listener=listener)
 
     return run(session, work, access=Access.CHANGE)
 

@@ -65,7 +65,7 @@ async def _serve(
         server = Server(app, host or settings.host, settings.port if port is None else port)
         with calmly(session) as watch, signals(Brake(server.leave, watch)):
             session.say(f"afresh serves at {server.url} (API: {server.url}/docs); Ctrl-C ends it")
-            for warning in exposure(server.host, has_tokens=await kb.has_tokens()):
+            for warning in exposure(server.host, has_tokens=await kb.tokens.exist()):
                 session.say(warning, "yellow")
             await server.work()
     finally:

@@ -148,7 +148,7 @@ class Session:
     async def tell_versions(self, kb: "KnowledgeBase") -> None:
         """Say which version is taken for each name that was typed without one."""
         for label in _typed_labels():
-            if note := await kb.version_note(label):
+            if note := await kb.sources.version_note(label):
                 self.say(note)
 
     @contextmanager

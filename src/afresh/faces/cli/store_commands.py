@@ -139,7 +139,7 @@ def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "Age | None") -
     kept = {name: given.length for name, given in ages.items() if given is not None}
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> "PruneReport":
-        return await kb.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=listener)
+        return await kb.status.prune(kept=kept, dry_run=dry_run, vacuum=vacuum, listener=listener)
 
     from afresh.faces.cli.running import run
 

@@ -38,7 +38,7 @@ def sync(session: Session, labels: tuple[str, ...], to: tuple[str, ...], dry_run
     """
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> list[SyncReport]:
-        return await kb.sync(labels, to=to, dry_run=dry_run, verify=verify, listener=listener)
+        return await kb.sinks.sync(labels, to=to, dry_run=dry_run, verify=verify, listener=listener)
 
     from afresh.faces.cli.running import run
 

@@ -56,8 +56,8 @@ def create(session: Session, scope: str, sources: tuple[str, ...], expires: str 
     length = read_duration(expires) if expires else None
 
     async def make(kb: "KnowledgeBase") -> tuple[MadeToken, bool]:
-        first = not await kb.tokens()
-        return await kb.create_token(Scope(scope), sources=sources, expires=length, name=name), first
+        first = not await kb.tokens.all()
+        return await kb.tokens.create(Scope(scope), sources=sources, expires=length, name=name), first
 
     made, first = session.ask(make, access=Access.CREATE)
     if not session.wrote_json(made):
@@ -76,7 +76,7 @@ def _told(made: MadeToken) -> str:
 @command("", "afresh token list", "afresh token list --json", name="list")
 def list_tokens(session: Session) -> None:
     """Show all tokens, never their text."""
-    found = session.ask(lambda kb: kb.tokens())
+    found = session.ask(lambda kb: kb.tokens.all())
     now = session.now
     if not session.wrote_json([_row(each, now) for each in found]):
         session.show(_drawn(found, now))
@@ -120,7 +120,7 @@ def _drawn(found: list[Token], now: datetime) -> "RenderableType":
 @argument("number", "NUMBER", "The token, as `afresh token list` numbers it.", type=int)
 def revoke(session: Session, number: int) -> None:
     """Make a token useless at once."""
-    session.ask(lambda kb: kb.revoke_token(number), access=Access.CHANGE)
+    session.ask(lambda kb: kb.tokens.revoke(number), access=Access.CHANGE)
     if not session.wrote_json({"revoked": number}):
         session.show(f"Token {number} is revoked.")
 

@@ -55,9 +55,9 @@ def watch(session: Session, labels: tuple[str, ...], debounce: str, rescan: str,
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> None:
         if whole_kb:
-            await kb.watch_kb(tell=teller.tell, listener=listener)
+            await kb.digest.watch(tell=teller.tell, listener=listener)
             return
-        await kb.watch(tuple(dict.fromkeys(labels)), times=times, tell=teller.tell, listener=listener)
+        await kb.runs.watch(tuple(dict.fromkeys(labels)), times=times, tell=teller.tell, listener=listener)
 
     from afresh.faces.cli.running import run
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def webhooks(session: Session, state: str | None, limit: int, send: bool) -> None:
     """Show the messages to others, newest first, and why some did not get there."""
     if send:
-        sent = session.ask(lambda kb: kb.send_letters(), access=Access.CHANGE)
+        sent = session.ask(lambda kb: kb.webhooks.send(), access=Access.CHANGE)
         session.say(f"Sent {count(sent, 'message')}.")
     wanted = LetterState(state) if state else None
-    found = session.ask(lambda kb: kb.letters(state=wanted, limit=limit))
+    found = session.ask(lambda kb: kb.webhooks.messages(state=wanted, limit=limit))
     if not session.wrote_json(found):
         session.show(_drawn(found, session.now))
 

@@ -53,7 +53,7 @@ def worker(session: Session, concurrency: int, sources: str | None, once: bool) 
             sys.stdout.flush()
 
     async def work(kb: "KnowledgeBase", listener: "Listener") -> bool:
-        return await kb.work(labels, at_once=concurrency, once=once, tell=tell, listener=listener)
+        return await kb.runs.work(labels, at_once=concurrency, once=once, tell=tell, listener=listener)
 
     from afresh.faces.cli import report
     from afresh.faces.cli.running import run

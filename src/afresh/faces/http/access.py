@@ -9,7 +9,7 @@ A browser may bring a login (`logins.py`) instead of a token; who has neither is
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
 from afresh.config.access import AccessSettings
@@ -34,6 +34,7 @@ from afresh.faces.http.wire import (
     value,
     values,
 )
+from afresh.services.tokens import TokenService
 
 log = logging.getLogger(__name__)
 
@@ -60,16 +61,6 @@ Found = TypeVar("Found")
 Page: TypeAlias = Callable[[Scope, Receive, Send, Refused], Awaitable[None]]
 
 
-class Keeper(Protocol):
-    """Knows tokens."""
-
-    async def has_tokens(self) -> bool: ...
-
-    async def admitted(self, text: str) -> Allowed | None: ...
-
-    async def logged_in(self, login: str) -> Allowed | None: ...
-
-
 def allowed_of(scope: Scope) -> Allowed:
     """What the request under way may do; nothing is allowed where nobody stood at the door."""
     state = scope["state"]
@@ -87,7 +78,7 @@ class Door:
     def __init__(
         self,
         app: App,
-        keeper: Keeper,
+        tokens: TokenService,
         settings: AccessSettings,
         *,
         hooks: App | None = None,
@@ -97,7 +88,7 @@ class Door:
         failures: FailedLogins | None = None,
     ) -> None:
         self._app = app
-        self._keeper = keeper
+        self._tokens = tokens
         self._settings = settings
         self._hooks = hooks
         self._logins = logins
@@ -168,7 +159,7 @@ class Door:
         check_origin(scope, self._settings.origins)
         check_host(scope, self._names, addresses=True)
         if not self._has_tokens:  # once there are some it stays so: revoked ones are kept too
-            self._has_tokens = await _looked_up(self._keeper.has_tokens())
+            self._has_tokens = await _looked_up(self._tokens.exist())
         if not self._has_tokens:
             check_host(scope, self._names, addresses=False)
         return self._has_tokens
@@ -182,7 +173,9 @@ class Door:
         if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
             return EVERYTHING
         # Wrong ones are counted by peer, good ones are not: all behind one proxy are the same peer.
-        allowed = await _looked_up(self._logged_in(scope) if text is None else self._keeper.admitted(text))
+        allowed = await _looked_up(
+            self._logged_in(scope) if text is None else self._tokens.permissions_of(text)
+        )
         if allowed is None:
             if text is not None:
                 self._failures.tell(scope, UNKNOWN)
@@ -204,7 +197,7 @@ class Door:
     async def _logged_in(self, scope: Scope) -> Allowed | None:
         """What the login of a browser allows; what changes something has to come from a page of ours."""
         cookie = cookie_of(scope) if self._logins else None
-        allowed = await self._keeper.logged_in(cookie) if cookie else None
+        allowed = await self._tokens.permissions_of_login(cookie) if cookie else None
         if allowed is None:
             return None
         if scope["method"] not in SAFE and not comes_from_us(scope):
@@ -217,10 +210,10 @@ class Door:
         text, cookie = _bearer(scope), cookie_of(scope)
         try:
             if text is not None:
-                return await self._keeper.admitted(text) is not None
+                return await self._tokens.permissions_of(text) is not None
             if cookie is not None and scope["state"].get("login"):
-                return await self._keeper.logged_in(cookie) is not None
-            return self._settings.loopback_open or not await self._keeper.has_tokens()
+                return await self._tokens.permissions_of_login(cookie) is not None
+            return self._settings.loopback_open or not await self._tokens.exist()
         except StoreError:
             return True  # which is told elsewhere
 

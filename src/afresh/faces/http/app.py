@@ -105,11 +105,11 @@ def make_app(
     _add_routes(app, read_only=read_only)
     app.router.routes.append(Route(MCP, mcp, include_in_schema=False))
     app.state.guesses = Buckets(config.access.requests_per_second, config.access.burst)
-    hooks = None if read_only else WebhookDoor(kb, config.webhooks, utc_now)
+    hooks = None if read_only else WebhookDoor(kb.webhooks, config.webhooks, utc_now)
     app.state.failures = failures = FailedLogins()
     app.add_middleware(
         Door,
-        keeper=kb,
+        tokens=kb.tokens,
         settings=config.access,
         hooks=hooks,
         logins=True,
@@ -160,7 +160,7 @@ def _open_part(router: APIRouter) -> APIRouter:
 @asynccontextmanager
 async def _counting(kb: KnowledgeBase) -> AsyncIterator[None]:
     """Numbers of large sources are kept, and counted at once: who looks first does not wait for them."""
-    kb.keep_numbers()
+    kb.status.cache_counts()
     task = asyncio.create_task(_count_all(kb))
     try:
         yield
@@ -171,4 +171,4 @@ async def _counting(kb: KnowledgeBase) -> AsyncIterator[None]:
 
 async def _count_all(kb: KnowledgeBase) -> None:
     with suppress(AfreshError):
-        await kb.glances(await kb.all_sources())
+        await kb.sources.overviews(await kb.sources.all())

@@ -46,17 +46,17 @@ class Desk:
 def tasks(kb: KnowledgeBase, config: Config, *, works: bool, schedules: bool) -> Iterator[tuple[str, Work]]:
     """What the server does by itself, each by its name."""
     if works:
-        yield WORKER, lambda: kb.work(listener=_hear)
+        yield WORKER, lambda: kb.runs.work(listener=_hear)
     if works or schedules:
-        yield "webhooks", lambda: kb.keep_wishes(listener=_hear)
-        yield "messages", kb.keep_sending
-        yield "retention", kb.keep_pruned
+        yield "webhooks", lambda: kb.webhooks.keep(listener=_hear)
+        yield "messages", kb.webhooks.keep_sending
+        yield "retention", kb.status.keep_pruned
     if schedules:
-        yield SCHEDULES, lambda: kb.keep_schedules(listener=_hear, queues=True)
+        yield SCHEDULES, lambda: kb.schedules.keep(listener=_hear, queues=True)
     if schedules and config.sinks:
-        yield "external stores", lambda: kb.keep_sinks(sorted(config.sinks), tell=_tell, listener=_hear)
+        yield "external stores", lambda: kb.sinks.keep(sorted(config.sinks), tell=_tell, listener=_hear)
     if schedules and config.kb.in_use:
-        yield "knowledge base", lambda: kb.watch_kb(tell=_see, listener=_hear)
+        yield "knowledge base", lambda: kb.digest.watch(tell=_see, listener=_hear)
 
 
 async def keep(desk: Desk, name: str, work: Work) -> None:

@@ -34,7 +34,7 @@ async def list_changes(
 ) -> Response:
     """Changes, newest first, each with its difference."""
     below = read_number(cursor)
-    changes = await reach.kb.change_list(
+    changes = await reach.kb.pages.change_records(
         await reach.sources(source), run=run, url=url, kind=kind, below=below, limit=limit + 1
     )
     return reply(request, part(changes, limit, by_id))
@@ -60,7 +60,7 @@ async def changes_of_source(
 )
 async def feed(request: Request, reach: Reached, source: Source = None, limit: Limit = USUAL) -> Response:
     """The newest changes as an Atom feed."""
-    changes = await reach.kb.change_list(await reach.sources(source), limit=limit)
+    changes = await reach.kb.pages.change_records(await reach.sources(source), limit=limit)
     return tagged(request, atom(changes).encode(), "application/atom+xml")
 
 

@@ -40,7 +40,7 @@ async def health(request: Request) -> Response:
 async def ready(request: Request, kb: Kb) -> Response:
     """The store answers, so that requests can be answered; 503 if not."""
     allowed_of(request.scope)  # tells of no source
-    await kb.ready()
+    await kb.status.ready()
     who = request.app.state.desk.who
     body = {"status": "ok", "store": "ok", "worker": who(WORKER), "schedules": who(SCHEDULES)}
     return Response(as_json(body), media_type="application/json")
@@ -54,4 +54,4 @@ async def ready(request: Request, kb: Kb) -> Response:
 async def metrics(request: Request, kb: Kb) -> Response:
     """Queue depth, rates, latency, calls to models and copies, in the form that Prometheus reads."""
     allowed_of(request.scope).check_everywhere()
-    return Response(await exposition(kb, request.app.state.desk.meter), media_type=MEDIA)
+    return Response(await exposition(kb.status, request.app.state.desk.meter), media_type=MEDIA)

@@ -73,7 +73,7 @@ async def list_links(
     """Links with the pages they stand on, best score first; with `url` none or one of each source."""
     if page is not None:
         await reach.page(page)
-    links = await reach.kb.link_list(
+    links = await reach.kb.links.records(
         await reach.sources(source),
         replace(which, page=None if page is None else PageId(page)),
         after=read_link(cursor),
@@ -112,7 +112,7 @@ async def links_of_page(
 async def add_link(reach: Reached, body: NewLink, key: Key = None) -> Response:
     """Put a link on a page; it stays until the links of that page change."""
     await reach.page(body.page_id)
-    link = await reach.kb.add_link(body.page_id, body.url, body.text)
+    link = await reach.kb.links.add(body.page_id, body.url, body.text)
     return made(link, 201, f"/api/v1/links/{link.id}")
 
 
@@ -129,12 +129,12 @@ async def change_link(reach: Reached, number: Id, body: ChangedLink) -> Response
     given = body.model_fields_set
     score = body.score if "score" in given or body.keywords is not None else link.score
     comment = body.comment if "comment" in given else link.comment
-    return made(await reach.kb.set_link(number, score, comment, body.keywords), 200)
+    return made(await reach.kb.links.set_worth(number, score, comment, body.keywords), 200)
 
 
 @router.delete("/links/{number}", status_code=204)
 async def remove_link(reach: Reached, number: Id) -> Response:
     """Take a link off its pages; it comes back when the links of one of them change."""
     await reach.link(number)
-    await reach.kb.remove_link(number)
+    await reach.kb.links.remove(number)
     return Response(status_code=204)

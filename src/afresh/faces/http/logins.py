@@ -5,7 +5,7 @@ that it holds for every server on that store; it ends after some hours, with the
 """
 
 from afresh.faces.http.wire import Scope, value, values
-from afresh.kb_access import LOGIN_LENGTH
+from afresh.services.tokens import LOGIN_LENGTH
 
 COOKIE = "afresh_login"
 

@@ -4,21 +4,14 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from afresh.faces.http.wire import App, Message, Receive, Scope, Send, route_of
-from afresh.kb_measures import Figures
+from afresh.services.status import Figures, StatusService
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 Labels = tuple[tuple[str, str], ...]
-
-
-class Counted(Protocol):
-    """Tells the numbers of the store."""
-
-    async def figures(self) -> Figures: ...
 
 
 class Meter:
@@ -53,9 +46,9 @@ class Meter:
         self.seconds += seconds
 
 
-async def exposition(kb: Counted, meter: Meter | None = None) -> str:
+async def exposition(status: StatusService, meter: Meter | None = None) -> str:
     """All numbers, in the form that Prometheus reads."""
-    figures = await kb.figures()
+    figures = await status.figures()
     parts = [*_of_store(figures), *(_of_answers(meter) if meter else ())]
     return "".join(parts)
 

@@ -47,7 +47,7 @@ async def _once(request: Request, key: str, handle: Callable[[Request], Any]) ->
     caller = allowed_of(request.scope).who
     what = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
     asked = sha256(what + await request.body()).hexdigest()
-    turn = await kb.begin_answer(caller, key, asked)
+    turn = await kb.tokens.begin_answer(caller, key, asked)
     if isinstance(turn, KeptAnswer):
         return _again(turn, asked)
     async with turn:

@@ -57,7 +57,7 @@ class PageCopies(BaseModel):
 async def status(request: Request, reach: Reached) -> Response:
     """Sizes, waiting work, and runs that need attention."""
     reach.allowed.check_everywhere()
-    return reply(request, await reach.kb.status())
+    return reply(request, await reach.kb.status.get())
 
 
 @router.get("/versions", response_model=FoundVersion)
@@ -65,14 +65,14 @@ async def find_version(
     request: Request, reach: Reached, label: Annotated[Label, Query(description="As react@^18.")]
 ) -> Response:
     """The version of a source that a label means, and the versions there are."""
-    return reply(request, await reach.kb.find_version(label))
+    return reply(request, await reach.kb.sources.find_version(label))
 
 
 @router.get("/sources/{number}/copies", response_model=SourceCopies)
 async def copies_of_source(request: Request, reach: Reached, number: Id) -> Response:
     """How the pages of a source stand in external stores."""
     source = await reach.source(number)
-    return reply(request, {"source_id": source.id, "sinks": await reach.kb.sink_views([source])})
+    return reply(request, {"source_id": source.id, "sinks": await reach.kb.sinks.views([source])})
 
 
 @router.get("/sources/{number}/copies/pages", response_model=Listing[PageCopy])
@@ -87,7 +87,7 @@ async def pages_of_copies(
 ) -> Response:
     """The pages of a source, and how each stands in one external store."""
     source = await reach.source(number)
-    found = await reach.kb.copy_list(
+    found = await reach.kb.sinks.copies(
         source, sink, state=state, after=read_number(cursor) or 0, limit=limit + 1
     )
     return reply(request, part(found, limit, by_id))
@@ -101,7 +101,7 @@ async def sync_source(reach: Reached, number: Id, body: Sync, key: Key = None) -
     synced just now is `busy`; 409 if there is no other.
     """
     source = await reach.source(number)
-    reports = await reach.kb.sync_source(source, to=body.to, dry_run=body.dry_run, verify=body.verify)
+    reports = await reach.kb.sinks.sync_source(source, to=body.to, dry_run=body.dry_run, verify=body.verify)
     return made({"source_id": source.id, "reports": reports}, 200)
 
 

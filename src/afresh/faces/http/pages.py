@@ -71,7 +71,7 @@ async def list_pages(
     limit: Limit = USUAL,
 ) -> Response:
     """Pages in the order they were found; with `url` none or one of each source."""
-    pages = await reach.kb.page_list(
+    pages = await reach.kb.pages.records(
         await reach.sources(source),
         which,
         url=url,
@@ -99,7 +99,7 @@ async def pages_of_source(
 async def add_page(reach: Reached, body: NewPage, key: Key = None) -> Response:
     """Make an address of a source known, and look at it with what is due."""
     source = await reach.source(body.source_id)
-    page = await reach.kb.add_page(source, body.url)
+    page = await reach.kb.pages.add(source, body.url)
     return made(page, 201, f"/api/v1/pages/{page.id}")
 
 
@@ -113,14 +113,14 @@ async def show_page(request: Request, reach: Reached, number: Id) -> Response:
 async def change_page(reach: Reached, number: Id, body: ChangedPage) -> Response:
     """Set when a page is looked at next."""
     await _living(reach, number)
-    return made(await reach.kb.set_next_look(number, _sane(body.next_look)), 200)
+    return made(await reach.kb.pages.check_at(number, _sane(body.next_look)), 200)
 
 
 @router.delete("/pages/{number}", status_code=204)
 async def remove_page(reach: Reached, number: Id) -> Response:
     """Take a page out of the index; a later run that finds it brings it back. Rules keep it out."""
     await reach.page(number)
-    await reach.kb.drop_page(number)
+    await reach.kb.pages.drop(number)
     return Response(status_code=204)
 
 
@@ -128,21 +128,21 @@ async def remove_page(reach: Reached, number: Id) -> Response:
 async def text_of_page(request: Request, reach: Reached, number: Id) -> Response:
     """The stored text of a page, as Markdown."""
     page, source = await reach.page(number)
-    return reply(request, await reach.kb.open(page.url, within=source.label))
+    return reply(request, await reach.kb.pages.open(page.url, within=source.label))
 
 
 @router.post("/pages/{number}/restore", response_model=OpenedPage)
 async def restore_page(reach: Reached, number: Id, key: Key = None) -> Response:
     """Put back the former text of a page that lost nearly all of it, until the page changes."""
     page, source = await reach.page(number)
-    return made(await reach.kb.restore(page.url, within=source.label), 200)
+    return made(await reach.kb.pages.restore(page.url, within=source.label), 200)
 
 
 @router.get("/pages/{number}/passages", response_model=Listing[PassageView])
 async def passages_of_page(request: Request, reach: Reached, number: Id) -> Response:
     """The pieces of a page that are searched, in the order of its text."""
     await reach.page(number)
-    return reply(request, {"items": await reach.kb.passages(number), "next": None})
+    return reply(request, {"items": await reach.kb.pages.passages(number), "next": None})
 
 
 @router.get("/pages/{number}/history", response_model=Listing[Attempt])
@@ -151,7 +151,7 @@ async def history_of_page(
 ) -> Response:
     """Every attempt to look at a page, newest first; the first is the latest."""
     await reach.page(number)
-    attempts = await reach.kb.attempts(number, below=read_number(cursor), limit=limit + 1)
+    attempts = await reach.kb.pages.attempts(number, below=read_number(cursor), limit=limit + 1)
     return reply(request, part(attempts, limit, by_id))
 
 
@@ -159,7 +159,7 @@ async def history_of_page(
 async def why_of_page(request: Request, reach: Reached, number: Id) -> Response:
     """The evidence behind the state of a page."""
     page, source = await reach.page(number)
-    return reply(request, await reach.kb.why(page.url, within=source.label))
+    return reply(request, await reach.kb.pages.explain(page.url, within=source.label))
 
 
 async def _living(reach: Reach, number: int) -> PageView:

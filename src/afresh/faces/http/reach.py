@@ -16,12 +16,12 @@ class Reach:
     """The knowledge base as far as it is open to who asks: it holds nothing that is closed."""
 
     def __init__(self, kb: KnowledgeBase, allowed: Allowed) -> None:
-        self.kb = kb.seen_by(allowed)
+        self.kb = kb.scoped_to(allowed)
         self.allowed = allowed
 
     async def visible(self) -> list[Source]:
         """The sources that are open."""
-        return list(await self.kb.all_sources())
+        return list(await self.kb.sources.all())
 
     async def sources(self, number: int | None = None) -> Sources:
         """One source; None: all that are open."""
@@ -29,20 +29,20 @@ class Reach:
 
     async def source(self, number: int) -> Source:
         """The source with this number, if it is open."""
-        return await self.kb.source(number)
+        return await self.kb.sources.get(number)
 
     async def page(self, number: int) -> tuple[PageView, Source]:
         """The page with this number, if it is open."""
-        page = await self.kb.page(number)
+        page = await self.kb.pages.get(number)
         return page, await self.source(page.source_id)
 
     async def link(self, number: int) -> LinkRecord:
         """The link with this number, if it is open."""
-        return await self.kb.link(number)
+        return await self.kb.links.get(number)
 
     async def run(self, number: int) -> Source:
         """The source of a run, if it is open."""
-        return await self.kb.run_source(number)
+        return await self.kb.runs.source_of(number)
 
 
 async def _reach(request: Request) -> Reach:

@@ -52,7 +52,7 @@ async def list_runs(
 ) -> Response:
     """Runs, newest first."""
     below = read_number(cursor)
-    runs = await reach.kb.run_list(await reach.sources(source), state=state, below=below, limit=limit + 1)
+    runs = await reach.kb.runs.records(await reach.sources(source), state=state, below=below, limit=limit + 1)
     return reply(request, part(runs, limit, lambda run: number_cursor(run.run)))
 
 
@@ -73,7 +73,7 @@ async def runs_of_source(
 async def start_run(reach: Reached, body: NewRun, key: Key = None) -> Response:
     """Start a run of a source; 409 names the run that is open already."""
     source = await reach.source(body.source_id)
-    run = await reach.kb.start(source, RunMode.DUE if body.due else None, full=body.full)
+    run = await reach.kb.runs.start(source, RunMode.DUE if body.due else None, full=body.full)
     return made(run, 202, f"/api/v1/runs/{run.run}")
 
 
@@ -81,28 +81,28 @@ async def start_run(reach: Reached, body: NewRun, key: Key = None) -> Response:
 async def show_run(request: Request, reach: Reached, number: Id) -> Response:
     """One run, as far as it is."""
     await reach.run(number)
-    return reply(request, await reach.kb.run(number))
+    return reply(request, await reach.kb.runs.get(number))
 
 
 @router.post("/runs/{number}/cancel", response_model=RunReport)
 async def cancel_run(reach: Reached, number: Id, key: Key = None) -> Response:
     """Stop a run; what it has read stays, and the next one goes on with it."""
     await reach.run(number)
-    return made(await reach.kb.cancel(number), 200)
+    return made(await reach.kb.runs.cancel(number), 200)
 
 
 @router.post("/runs/{number}/confirm", response_model=RunReport)
 async def confirm_run(reach: Reached, number: Id, key: Key = None) -> Response:
     """Let a run that the brake holds delete what it found gone."""
     await reach.run(number)
-    return made(await reach.kb.confirm(number), 200)
+    return made(await reach.kb.runs.confirm(number), 200)
 
 
 @router.get("/runs/{number}/held", response_model=Held)
 async def held_by_run(request: Request, reach: Reached, number: Id) -> Response:
     """What a run that the brake holds would delete."""
     await reach.run(number)
-    return reply(request, await reach.kb.held(number))
+    return reply(request, await reach.kb.runs.blocked_deletions(number))
 
 
 @router.get("/runs/{number}/attempts", response_model=Listing[Attempt])
@@ -117,7 +117,7 @@ async def attempts_of_run(
     """What a run looked at so far, what went wrong first."""
     await reach.run(number)
     after = read_attempt(cursor)
-    found = await reach.kb.attempts_of_run(number, outcome=outcome, after=after, limit=limit + 1)
+    found = await reach.kb.runs.attempts(number, outcome=outcome, after=after, limit=limit + 1)
     return reply(request, part(found, limit, attempt_cursor))
 
 
@@ -133,7 +133,7 @@ async def documents_of_run(
     """What a sync did about documents of external stores: as it left each, and as it is now."""
     await reach.run(number)
     after = read_number(cursor) or 0
-    found = await reach.kb.documents_of_run(number, outcome=outcome, after=after, limit=limit + 1)
+    found = await reach.kb.runs.documents(number, outcome=outcome, after=after, limit=limit + 1)
     return reply(request, part(found, limit, by_id))
 
 
@@ -152,7 +152,7 @@ async def _events(reach: Reach, number: int, stopping: asyncio.Event) -> AsyncIt
     told, quiet = b"", 0
     while not stopping.is_set():
         try:
-            run = await reach.kb.run(number)
+            run = await reach.kb.runs.get(number)
         except Unknown:
             yield b'event: end\ndata: {"state":"removed"}\n\n'
             return

@@ -37,7 +37,7 @@ async def list_schedules(
     request: Request, reach: Reached, cursor: Cursor = None, limit: Limit = USUAL
 ) -> Response:
     """Sources that are looked at by themselves: rule, next time, pages due, last run and how it ended."""
-    views = await reach.kb.schedule_list(
+    views = await reach.kb.schedules.records(
         await reach.sources(), after=read_number(cursor) or 0, limit=limit + 1
     )
     return reply(request, part(views, limit, lambda view: number_cursor(view.source_id)))
@@ -46,21 +46,21 @@ async def list_schedules(
 @router.get("/sources/{number}/schedule", response_model=ScheduleView)
 async def show_schedule(request: Request, reach: Reached, number: Id) -> Response:
     """The schedule of a source; 404 if it has none."""
-    return reply(request, await reach.kb.schedule_of(await reach.source(number)))
+    return reply(request, await reach.kb.schedules.of_source(await reach.source(number)))
 
 
 @router.put("/sources/{number}/schedule", response_model=ScheduleView)
 async def set_schedule(reach: Reached, number: Id, body: NewSchedule) -> Response:
     """Look at a source by itself from now on, instead of whatever schedule it had."""
     source = await reach.source(number)
-    await reach.kb.put_schedule(source, body.schedule, time_zone=body.time_zone, budget=body.budget)
-    return made(await reach.kb.schedule_of(await reach.source(number)), 200)
+    await reach.kb.schedules.put(source, body.schedule, time_zone=body.time_zone, budget=body.budget)
+    return made(await reach.kb.schedules.of_source(await reach.source(number)), 200)
 
 
 @router.delete("/sources/{number}/schedule", status_code=204)
 async def remove_schedule(reach: Reached, number: Id) -> Response:
     """Look at a source only when somebody asks."""
-    await reach.kb.put_schedule(await reach.source(number), None)
+    await reach.kb.schedules.put(await reach.source(number), None)
     return Response(status_code=204)
 
 
@@ -76,7 +76,7 @@ async def due_pages(
     limit: Limit = USUAL,
 ) -> Response:
     """The pages whose time has come, with that time, in the order in which they get their turn."""
-    looks = await reach.kb.next_looks(
+    looks = await reach.kb.pages.next_checks(
         await reach.source(number), everything=everything, after=read_look(cursor), limit=limit + 1
     )
     return reply(request, part(looks, limit, look_cursor))

@@ -72,7 +72,7 @@ async def search(
     labels = list(dict.fromkeys(within or ()))
     narrowed = (language, path, changed_within, checked_within, mode)
     parts = Parts(cursor, q, sorted(labels), *narrowed, all_passages, passages=all_passages)
-    found = await reach.kb.search(
+    found = await reach.kb.search.search(
         q,
         within=labels,
         language=read_language(language),

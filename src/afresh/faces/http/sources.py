@@ -80,7 +80,7 @@ async def list_sources(
         for source in sources
         if source.id > after and url in (None, source.url) and name in (None, source.name)
     ]
-    views = await reach.kb.shown(found[: limit + 1])
+    views = await reach.kb.sources.views_of(found[: limit + 1])
     return reply(request, part(views, limit, by_id))
 
 
@@ -91,7 +91,7 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
     200 if it was there, 409 if another source has the URL and `again` is false.
     """
     reach.allowed.check_everywhere()
-    source, is_new = await reach.kb.add(
+    source, is_new = await reach.kb.sources.add(
         body.target,
         name=body.name,
         version=body.version,
@@ -100,8 +100,8 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
         again=body.again,
     )
     if body.run:
-        await reach.kb.start(source, RunMode.CRAWL)
-    view = await reach.kb.show(source.label)
+        await reach.kb.runs.start(source, RunMode.CRAWL)
+    view = await reach.kb.sources.view(source.label)
     return made(view, 201 if is_new else 200, f"/api/v1/sources/{source.id}")
 
 
@@ -109,13 +109,13 @@ async def add_source(reach: Reached, body: NewSource, key: Key = None) -> Respon
 async def preview(reach: Reached, body: Previewed) -> Response:
     """What would be read of a target; its start page is looked at, and nothing is kept."""
     reach.allowed.check_everywhere()
-    return made(await reach.kb.preview(body.target, body.settings), 200)
+    return made(await reach.kb.sources.preview(body.target, body.settings), 200)
 
 
 @router.get("/sources/{number}", response_model=SourceView)
 async def show_source(request: Request, reach: Reached, number: Id) -> Response:
     """One source with its numbers, settings and external stores."""
-    return reply(request, await reach.kb.show((await reach.source(number)).label))
+    return reply(request, await reach.kb.sources.view((await reach.source(number)).label))
 
 
 @router.patch("/sources/{number}", response_model=ChangedSourceView)
@@ -129,7 +129,7 @@ async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Resp
     if body.model_fields_set & {"name", "version", "url"}:
         reach.allowed.check_everywhere()
     check_names(name for name in body.reset if name not in {*source.rules, *source.policy})
-    changed, notes = await reach.kb.change_source(
+    changed, notes = await reach.kb.sources.change(
         source,
         name=body.name,
         version=body.version if "version" in body.model_fields_set else ...,
@@ -138,18 +138,18 @@ async def change_source(reach: Reached, number: Id, body: ChangedSource) -> Resp
         settings=body.settings,
         reset=body.reset,
     )
-    [view] = await reach.kb.shown([changed])
+    [view] = await reach.kb.sources.views_of([changed])
     return made(ChangedSourceView.of(view, notes), 200)
 
 
 @router.delete("/sources/{number}", status_code=204)
 async def remove_source(reach: Reached, number: Id) -> Response:
     """Delete a source with its pages; a run of it ends. The history of attempts stays."""
-    await reach.kb.remove((await reach.source(number)).label)
+    await reach.kb.sources.remove((await reach.source(number)).label)
     return Response(status_code=204)
 
 
 @router.get("/sources/{number}/plan", response_model=Plan)
 async def plan(request: Request, reach: Reached, number: Id) -> Response:
     """What a refresh would look at and cost."""
-    return reply(request, await reach.kb.plan((await reach.source(number)).label))
+    return reply(request, await reach.kb.sources.plan((await reach.source(number)).label))

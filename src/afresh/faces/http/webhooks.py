@@ -2,16 +2,15 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from afresh.config.webhooks import GITHUB, WebhookSettings
 from afresh.core.errors import AfreshError, UsageError
 from afresh.core.hooks import (
     BadMessage,
     Heard,
-    Push,
     github_signed,
     may_be_signed,
     may_be_signed_by_github,
@@ -25,6 +24,7 @@ from afresh.faces.http.access import HOOKS
 from afresh.faces.http.problems import status_of
 from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse, value
 from afresh.ports import Clock
+from afresh.services.webhooks import WebhookService
 
 log = logging.getLogger(__name__)
 
@@ -33,24 +33,14 @@ _PUSHES = ("push", "gollum")
 UNSIGNED = "the signature is missing, wrong or old"
 
 
-class Hearer(Protocol):
-    """Takes what messages say."""
-
-    async def hear_push(self, delivery: str, push: Push, concerns: Callable[[str], bool]) -> Heard: ...
-
-    async def hear_urls(
-        self, hook: str, delivery: str, urls: Sequence[str], concerns: Callable[[str], bool]
-    ) -> Heard: ...
-
-
 class WebhookDoor:
     """An ASGI application: the signature is checked over the bytes as they came, before they are parsed.
 
     Nothing of a body is taken in before the name and the headers are those of a message that can be good.
     """
 
-    def __init__(self, hearer: Hearer, hooks: Mapping[str, WebhookSettings], clock: Clock) -> None:
-        self._hearer = hearer
+    def __init__(self, service: WebhookService, hooks: Mapping[str, WebhookSettings], clock: Clock) -> None:
+        self._service = service
         self._hooks = {name: hook for name, hook in hooks.items() if hook.url is None}
         self._clock = clock
 
@@ -85,7 +75,7 @@ class WebhookDoor:
         if not signed(hook.secret, message, timestamp, body, header, self._clock()):
             raise Refused(401, UNSIGNED)
         urls = _read(read_urls, _json(body))
-        return await self._hearer.hear_urls(name, _checked_id(message), urls, hook.concerns)
+        return await self._service.hear_urls(name, _checked_id(message), urls, hook.concerns)
 
     async def _from_github(self, scope: Scope, receive: Receive, hook: WebhookSettings) -> Heard:
         header = value(scope, b"x-hub-signature-256")
@@ -99,7 +89,7 @@ class WebhookDoor:
         if event not in _PUSHES or (isinstance(told, dict) and told.get("deleted")):
             return Heard(state="nothing")
         push = _read(lambda given: read_push(given, event), told)
-        return await self._hearer.hear_push(delivery, push, hook.concerns)
+        return await self._service.hear_push(delivery, push, hook.concerns)
 
 
 def _checked_id(delivery: str | None) -> str:

@@ -87,7 +87,7 @@ def _add_search(server: MCPServer[Any], kb: Reach) -> None:
             if version and not library:
                 raise UsageError("version needs a library: name both, or leave both out")
             within = [label_of(library, version)] if library else []
-            found = await kb().search(query, within=within, limit=parts.wanted(limit), context=True)
+            found = await kb().search.search(query, within=within, limit=parts.wanted(limit), context=True)
         return _passages(found, parts, limit)
 
 
@@ -97,7 +97,7 @@ def _add_lists(server: MCPServer[Any], kb: Reach) -> None:
         """List the indexed libraries with their versions, sizes and freshness."""
         with told():
             after = read_cursor(cursor, "libraries")
-            views = [view for view in await kb().sources() if view.id > after]
+            views = [view for view in await kb().sources.views() if view.id > after]
         rest = [(view, _version(view)) for view in sorted(views, key=lambda view: view.id)]
         number = how_many((each.model_dump_json() + _version_line(each) for _, each in rest), BOTH)
         more = make_cursor(rest[number - 1][0].id, "libraries") if len(rest) > number else None
@@ -114,7 +114,7 @@ def _add_lists(server: MCPServer[Any], kb: Reach) -> None:
     ) -> Annotated[CallToolResult, Version]:
         """Tell which indexed version of a library fits best, and which there are."""
         with told():
-            found = await kb().find_version(label_of(library, targetVersion))
+            found = await kb().sources.find_version(label_of(library, targetVersion))
         newest = found.versions[: how_many(found.versions, ROOM // 2)]
         answer = Version(
             library=found.source,
@@ -150,8 +150,8 @@ def _add_changes(server: MCPServer[Any], kb: Reach) -> None:
             after = datetime.now(UTC) - read_duration(since) if since else None
             label = label_of(library, version) if library else None
             only = ChangeKind(kind) if kind else None
-            seen = await kb().changes(label, kind=only, below=before or None, limit=limit + 1)
-            note = await kb().version_note(label) if label else None
+            seen = await kb().pages.changes(label, kind=only, below=before or None, limit=limit + 1)
+            note = await kb().sources.version_note(label) if label else None
         found = _changes([each for each in seen if after is None or each.at >= after], limit, question)
         return noted(found, note)
 

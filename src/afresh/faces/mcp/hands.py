@@ -30,7 +30,7 @@ class Hands:
     async def wake_if_needed(self) -> None:
         """Go on with what an earlier process left open."""
         with suppress(AfreshError):
-            if await self._kb.has_work():
+            if await self._kb.runs.has_work():
                 self.wake()
 
     async def close(self) -> None:
@@ -44,7 +44,7 @@ class Hands:
         while self._wanted and not self._closed:
             self._wanted = False  # what is queued from now on is asked for again
             try:
-                await self._kb.work(once=True, listener=self._hear)
+                await self._kb.runs.work(once=True, listener=self._hear)
             except (
                 Exception
             ):  # trouble with runs is told by get_job_info, and is no reason to end the session

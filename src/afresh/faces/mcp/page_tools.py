@@ -28,7 +28,7 @@ def add_page_tools(server: MCPServer[Any], kb: Reach) -> None:
         asking = kb()
         key = (asking.allowed.scope, asking.allowed.sources, url)  # what one may see is not for another
         if anew or key not in seen:
-            glimpse = await asking.glance(url)
+            glimpse = await asking.pages.fetch_once(url)
             if len(glimpse.markdown) > LONGEST:
                 return glimpse
             seen[key] = glimpse

@@ -16,6 +16,6 @@ def reach_of(kb: KnowledgeBase, asking: Callable[[], Allowed] = _everything) -> 
     """The knowledge base as `asking` says, anew for every call of a tool."""
 
     def reached() -> KnowledgeBase:
-        return kb.seen_by(asking())
+        return kb.scoped_to(asking())
 
     return reached

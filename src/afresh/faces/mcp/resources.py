@@ -55,8 +55,8 @@ async def read_library(kb: Reach, typed: str) -> str:
     """A source with its numbers, and the addresses of its pages."""
     label = unquote(typed)
     try:
-        view = await kb().show(label)
-        pages = await kb().pages(label, limit=LISTED)
+        view = await kb().sources.view(label)
+        pages = await kb().pages.of_source(label, limit=LISTED)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     head = [
@@ -79,7 +79,7 @@ async def read_page(kb: Reach, typed: str) -> str:
     address, _, place = typed.partition("#")
     address = address if "://" in address else unquote(address)
     try:
-        opened = await kb().open(address, from_afar=True)
+        opened = await kb().pages.open(address, from_afar=True)
     except AfreshError as error:
         raise ResourceNotFoundError(sentence(str(error))) from error
     begins = int(place) if place.isascii() and place.isdigit() and len(place) < 12 else 0
@@ -102,5 +102,5 @@ async def listed(kb: Reach) -> list[Resource]:
             description=f"{count(view.pages, 'page')}, {view.kind}",
             mime_type=TEXT,
         )
-        for view in (await kb().sources())[:NAMED]
+        for view in (await kb().sources.views())[:NAMED]
     ]

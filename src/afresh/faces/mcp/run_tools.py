@@ -50,7 +50,7 @@ def add_job_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> Non
         with told():
             question = ("jobs", status, library, version)
             before = read_cursor(cursor, *question)
-            runs = await kb().runs(label_of(library, version) if library else None)
+            runs = await kb().runs.latest(label_of(library, version) if library else None)
         fitting = [
             run
             for run in runs
@@ -95,7 +95,7 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
     ) -> Annotated[CallToolResult, Job]:
         """Index a site or a repository, or look again at one that is indexed; answers with the job."""
         with told():
-            run = await kb().queue_crawl(
+            run = await kb().runs.queue_crawl(
                 url,
                 name=library,
                 version=version,
@@ -112,24 +112,24 @@ def add_write_tools(server: MCPServer[Any], kb: Reach, hands: Hands | None) -> N
     ) -> Annotated[CallToolResult, Job]:
         """Look again at a library and index only what changed; answers with the job."""
         with told():
-            runs = await kb().queue_refresh([label_of(library, version)])
+            runs = await kb().runs.queue_refresh([label_of(library, version)])
             if not runs:
                 raise UsageError(f"every source of {library} is being looked at already: see list_jobs")
             started = await _started(kb, hands, runs[0], wait, ctx, runs[1:])
-            return noted(started, await kb().version_note(label_of(library, version)))
+            return noted(started, await kb().sources.version_note(label_of(library, version)))
 
     @server.tool(annotations=WRITES)
     async def cancel_job(jobId: Number) -> Annotated[CallToolResult, Job]:
         """Stop a job; what it has read stays, and the next refresh goes on with it."""
         with told():
-            return _answered(await kb().cancel(jobId))
+            return _answered(await kb().runs.cancel(jobId))
 
     @server.tool(annotations=DELETES)
     async def remove_docs(library: Name, version: Exact = None) -> Annotated[CallToolResult, Removed]:
         """Delete a library, or one version of it, from the index. This cannot be undone."""
         with told():
-            view = await kb().show(label_of(library, version))
-            return _removed(view, await kb().remove(label_of(library, version)))
+            view = await kb().sources.view(label_of(library, version))
+            return _removed(view, await kb().sources.remove(label_of(library, version)))
 
 
 def _removed(view: SourceView, pages: int) -> CallToolResult:
@@ -166,7 +166,7 @@ async def _awaited(
     loop = asyncio.get_running_loop()
     until, last = loop.time() + wait, -1
     while True:
-        run = await kb().run(job)
+        run = await kb().runs.get(job)
         if run.state not in OPEN or loop.time() >= until:
             return run
         if run.checked > last:
@@ -174,7 +174,7 @@ async def _awaited(
             progress = hands.progress.get(job) if hands else None
             total = max(last, progress.done + progress.queued) if progress else None
             await ctx.report_progress(last, total, f"{run.source}: {count(last, 'page')} looked at")
-        if await kb().stops_within(min(POLL, max(0.0, until - loop.time()))):
+        if await kb().runs.stops_within(min(POLL, max(0.0, until - loop.time()))):
             return run
 
 

@@ -29,7 +29,9 @@ async def ask(request: Request, reach: Reached) -> Response:
     if form.get("do") != "preview" or is_led_from_elsewhere(request.scope):
         return _shown(request, form)
     try:
-        return _shown(request, form, await reach.kb.preview(form.get("target", ""), read_settings(form)))
+        return _shown(
+            request, form, await reach.kb.sources.preview(form.get("target", ""), read_settings(form))
+        )
     except WRONG as error:
         return _shown(request, form, wrong=wrong_with(error))
 
@@ -44,7 +46,7 @@ async def add(request: Request, reach: Reached) -> Response:
     name, version = form.get("name") or None, form.get("version") or None
     try:
         settings = read_settings(form)
-        source, _ = await reach.kb.add(
+        source, _ = await reach.kb.sources.add(
             form.get("target", ""),
             name=name,
             version=version,
@@ -52,7 +54,7 @@ async def add(request: Request, reach: Reached) -> Response:
             keep=False,
             again=form.get("again") == "yes",
         )
-        run = await reach.kb.start(source, RunMode.CRAWL)
+        run = await reach.kb.runs.start(source, RunMode.CRAWL)
     except RunBusy as busy:
         return to(f"/runs/{busy.run}") if busy.run else to("/")
     except AlreadyKept as kept:

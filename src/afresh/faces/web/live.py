@@ -44,7 +44,7 @@ async def _events(
     ends = clock() + LONGEST
     while not stopping.is_set() and clock() < ends:
         try:
-            runs = await reach.kb.live_runs(sees)
+            runs = await reach.kb.runs.live(sees)
         except StoreError:
             return  # the browser asks again later
         going = [each for each in runs if is_going(each)]

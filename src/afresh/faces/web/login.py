@@ -22,9 +22,9 @@ async def ask(
     """Where a token is asked for; who has shown one goes on."""
     allowed_of(request.scope)  # tells of no source
     cookie = cookie_of(request.scope) if "authorization" not in request.headers else None
-    if cookie and await kb.logged_in(cookie) is not None:
+    if cookie and await kb.tokens.permissions_of_login(cookie) is not None:
         return to(place if is_ours(place) else "/")
-    return show(request, "login.html", place=place, wrong=None, any_token=await kb.has_tokens())
+    return show(request, "login.html", place=place, wrong=None, any_token=await kb.tokens.exist())
 
 
 @router.post("/login")
@@ -35,12 +35,12 @@ async def log_in(request: Request, kb: Kb) -> Response:
     peer = caller(peer_of(request.scope))
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
-    login = await kb.log_in(token)
+    login = await kb.tokens.log_in(token)
     if login is None:
         request.app.state.failures.tell(request.scope, UNKNOWN)
         if wait := guesses.take(peer):
             raise too_many(wait)
-        return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.has_tokens())
+        return show(request, "login.html", 401, place=place, wrong=UNKNOWN, any_token=await kb.tokens.exist())
     answer = to(place if is_ours(place) else "/")
     answer.headers["set-cookie"] = cookie_header(request.scope, login)
     return answer
@@ -52,7 +52,7 @@ async def log_out(request: Request, kb: Kb) -> Response:
     allowed_of(request.scope)  # tells of no source
     cookie = cookie_of(request.scope)
     if cookie:
-        await kb.log_out(cookie)
+        await kb.tokens.log_out(cookie)
     answer = to("/login")
     answer.headers["set-cookie"] = cookie_header(request.scope, "")
     return answer

@@ -20,13 +20,13 @@ async def overview(
     request: Request, reach: Reached, text: Filter = "", removed: Filter = "", after: Cursor = None
 ) -> Response:
     """Every source at a glance, those of one part at a time."""
-    live = await reach.kb.live_runs(reach.allowed.sees)  # first: what ends meanwhile is seen to have ended
+    live = await reach.kb.runs.live(reach.allowed.sees)  # first: what ends meanwhile is seen to have ended
     visible = await reach.visible()
     fitting = [source for source in visible if _fits(source, text.strip().casefold())]
     first = min(read_number(after) or 0, len(fitting))
     here = fitting[first : first + SHOWN]
-    glances = await reach.kb.glances(here)
-    sparks = await reach.kb.recent_changes([source.id for source in here])
+    glances = await reach.kb.sources.overviews(here)
+    sparks = await reach.kb.charts.recent_changes([source.id for source in here])
     more = number_cursor(first + SHOWN) if len(fitting) > first + SHOWN else None
     return show(
         request,
@@ -45,7 +45,7 @@ async def overview(
 async def _totals(reach: Reach, glances: Sequence[SourceGlance], *, whole: bool) -> Mapping[str, int]:
     """What all sources come to; where only a part of them is shown, as far as the store knows it."""
     if not whole:
-        return await reach.kb.sums() if reach.allowed.everywhere else {}
+        return await reach.kb.status.sums() if reach.allowed.everywhere else {}
     return {
         "pages": sum(each.view.pages for each in glances),
         "chunks": sum(each.view.chunks for each in glances),

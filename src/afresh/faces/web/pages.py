@@ -39,7 +39,7 @@ async def find(
 ) -> Response:
     """Where the page with an address stands."""
     sources = [each.id for each in await reach.visible() if each.label == within]
-    found = await reach.kb.page_list(sources, ALL_PAGES, url=url, limit=1) if sources else []
+    found = await reach.kb.pages.records(sources, ALL_PAGES, url=url, limit=1) if sources else []
     if not found:
         raise Unknown(f"{within} holds no page {url}")
     place = f"/pages/{found[0].id}/{part}".rstrip("/")
@@ -52,7 +52,7 @@ async def text(request: Request, reach: Reached, number: Id) -> Response:
     page, source = await reach.page(number)
     opened, body, missing = None, "", None
     try:
-        opened = await reach.kb.open(page.url, within=source.label)
+        opened = await reach.kb.pages.open(page.url, within=source.label)
         body = rendered(opened.markdown, opened.url)
     except UsageError as error:
         missing = str(error)
@@ -64,7 +64,7 @@ async def restore(reach: Reached, number: Id) -> Response:
     """Put back the text that it had before it lost nearly all of it."""
     page, source = await reach.page(number)
     with suppress(Unknown):  # by a press before: that it is back is what they see
-        await reach.kb.restore(page.url, within=source.label)
+        await reach.kb.pages.restore(page.url, within=source.label)
     return to(f"/pages/{number}")
 
 
@@ -72,7 +72,7 @@ async def restore(reach: Reached, number: Id) -> Response:
 async def passages(request: Request, reach: Reached, number: Id) -> Response:
     """The pieces that are searched."""
     page, source = await reach.page(number)
-    found = await reach.kb.passages(number)
+    found = await reach.kb.pages.passages(number)
     return await _tab(request, reach, page, source, "passages", passages=found[:200], many=len(found))
 
 
@@ -81,8 +81,8 @@ async def links(request: Request, reach: Reached, number: Id, after: Cursor = No
     """Where it leads, and what leads to it."""
     page, source = await reach.page(number)
     which, behind = LinkFilter(page=page.id), read_link(after)
-    listed = await part(reach.kb.link_list([source.id], which, after=behind, limit=SHOWN + 1), by_worth)
-    to_it = await reach.kb.link_list([source.id], LinkFilter(url=page.url), limit=1)
+    listed = await part(reach.kb.links.records([source.id], which, after=behind, limit=SHOWN + 1), by_worth)
+    to_it = await reach.kb.links.records([source.id], LinkFilter(url=page.url), limit=1)
     return await _tab(request, reach, page, source, "links", listed=listed, to_it=to_it)
 
 
@@ -91,7 +91,7 @@ async def attempts(request: Request, reach: Reached, number: Id, after: Cursor =
     """Every attempt to look at it, newest first."""
     page, source = await reach.page(number)
     below = read_number(after)
-    listed = await part(reach.kb.attempts(number, below=below, limit=SHOWN + 1), by_id)
+    listed = await part(reach.kb.pages.attempts(number, below=below, limit=SHOWN + 1), by_id)
     return await _tab(request, reach, page, source, "attempts", listed=listed)
 
 
@@ -102,7 +102,7 @@ async def versions(
     """How it changed."""
     page, source = await reach.page(number)
     below = read_number(after)
-    found = reach.kb.change_list([source.id], url=page.url, below=below, limit=CHANGES + 1)
+    found = reach.kb.pages.change_records([source.id], url=page.url, below=below, limit=CHANGES + 1)
     listed = await part(found, by_id, CHANGES)
     return await _tab(request, reach, page, source, "versions", listed=listed, view=view, cut=cut_for(view))
 
@@ -110,7 +110,7 @@ async def versions(
 async def _tab(
     request: Request, reach: Reach, page: PageView, source: Source, tab: str, **given: object
 ) -> Response:
-    why = await reach.kb.why(page.url, within=source.label)
+    why = await reach.kb.pages.explain(page.url, within=source.label)
     return show(
         request,
         f"page_{tab or 'text'}.html",

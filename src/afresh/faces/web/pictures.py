@@ -19,17 +19,17 @@ async def pictures(request: Request, reach: Reached, number: Id) -> Response:
     """When it changed, what runs found, and what comes next."""
     source = await reach.source(number)
     looked_up = {
-        "days": reach.kb.calendar([source.id]),
+        "days": reach.kb.charts.calendar([source.id]),
         "reports": _runs(reach, source),
-        "looks": reach.kb.looks_ahead(source),
-        "manners": reach.kb.politeness(source),
+        "looks": reach.kb.charts.checks_ahead(source),
+        "manners": reach.kb.charts.politeness(source),
     }
     return await show_tab(request, reach, source, "pictures", looked_up)
 
 
 async def _runs(reach: Reach, source: Source) -> list[RunReport]:
     """Those that looked at something, oldest first."""
-    reports = await reach.kb.run_list([source.id], below=None, limit=RUNS)
+    reports = await reach.kb.runs.records([source.id], below=None, limit=RUNS)
     return [report for report in reversed(reports) if report.checked]
 
 
@@ -37,4 +37,6 @@ async def _runs(reach: Reach, source: Source) -> list[RunReport]:
 async def site_map(request: Request, reach: Reached, number: Id) -> Response:
     """The map of its pages; the data is fetched by the page."""
     source = await reach.source(number)
-    return await show_tab(request, reach, source, "map", {"map": reach.kb.site_map(source, limit=LISTED)})
+    return await show_tab(
+        request, reach, source, "map", {"map": reach.kb.charts.site_map(source, limit=LISTED)}
+    )

@@ -28,10 +28,10 @@ async def changes(
 ) -> Response:
     """What it changed so far; of a sync its documents."""
     source = await reach.run(number)
-    if (await reach.kb.run(number)).documents is not None:
+    if (await reach.kb.runs.get(number)).documents is not None:
         return to(f"/runs/{number}/documents")
     only, below = one_of(ChangeKind, "kind", kind), read_number(after)
-    found = reach.kb.change_list([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
+    found = reach.kb.pages.change_records([source.id], run=number, kind=only, below=below, limit=CHANGES + 1)
     listed = await part(found, by_id, CHANGES)
     return await _tab(request, reach, number, "", listed=listed, view=view, cut=cut_for(view), kind=kind)
 
@@ -43,7 +43,7 @@ async def attempts(
     """What it looked at so far, by outcome."""
     await reach.run(number)
     only, behind = one_of(Outcome, "outcome", outcome), read_attempt(after)
-    found = reach.kb.attempts_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    found = reach.kb.runs.attempts(number, outcome=only, after=behind, limit=SHOWN + 1)
     listed = await part(found, attempt_cursor)
     given = {"outcome": outcome, "outcomes": list(Outcome)}
     return await _tab(request, reach, number, "attempts", listed=listed, **given)
@@ -56,7 +56,7 @@ async def documents(
     """What a sync did about documents of external stores, as it left each and as it is now."""
     await reach.run(number)
     only, behind = one_of(DocumentOutcome, "outcome", outcome), read_number(after) or 0
-    found = reach.kb.documents_of_run(number, outcome=only, after=behind, limit=SHOWN + 1)
+    found = reach.kb.runs.documents(number, outcome=only, after=behind, limit=SHOWN + 1)
     listed = await part(found, by_id)
     given = {"outcome": outcome, "outcomes": list(DocumentOutcome)}
     return await _tab(request, reach, number, "documents", listed=listed, **given)
@@ -64,15 +64,15 @@ async def documents(
 
 async def _tab(request: Request, reach: Reach, number: int, tab: str, **given: object) -> Response:
     source = await reach.run(number)
-    live = await reach.kb.live_runs(lambda label: label == source.label)  # before the run itself
-    run = await reach.kb.run(number)
+    live = await reach.kb.runs.live(lambda label: label == source.label)  # before the run itself
+    run = await reach.kb.runs.get(number)
     return show(
         request,
         f"run_{tab or 'changes'}.html",
         source=source,
         run=run,
-        held=await reach.kb.held(number),
-        receipt=await reach.kb.receipt(source),
+        held=await reach.kb.runs.blocked_deletions(number),
+        receipt=await reach.kb.sources.receipt(source),
         live=[each for each in live if is_going(each)],
         tabs=TABS if run.documents is None else SYNC_TABS,
         tab=tab,
@@ -85,7 +85,7 @@ async def cancel(reach: Reached, number: Id) -> Response:
     """Stop it; what it has read stays."""
     await reach.run(number)
     with suppress(RunOver):  # by a press before, or by itself just now: that it is over is what they see
-        await reach.kb.cancel(number)
+        await reach.kb.runs.cancel(number)
     return to(f"/runs/{number}")
 
 
@@ -94,5 +94,5 @@ async def confirm(reach: Reached, number: Id) -> Response:
     """Let it delete what the brake holds."""
     await reach.run(number)
     with suppress(RunOver, RunBusy):
-        await reach.kb.confirm(number)
+        await reach.kb.runs.confirm(number)
     return to(f"/runs/{number}")

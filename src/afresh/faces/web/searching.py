@@ -52,7 +52,7 @@ async def search(
 
 
 async def _found(reach: Reach, q: str, asked: dict[str, str]) -> Answer:
-    return await reach.kb.search(
+    return await reach.kb.search.search(
         q,
         within=[asked["in"]] if asked["in"] else [],
         language=read_language(asked["language"].strip() or None),

@@ -40,7 +40,7 @@ async def save(request: Request, reach: Reached, number: Id) -> Response:
     form = await form_of(request)
     typed = {field.key: form[field.key].strip() for field in FIELDS if field.key in form}
     try:
-        await reach.kb.change_settings(
+        await reach.kb.sources.change_settings(
             source, read_settings(typed), [key for key, text in typed.items() if not text]
         )
     except WRONG as error:
@@ -55,7 +55,7 @@ async def remove(request: Request, reach: Reached, number: Id) -> Response:
     if (await form_of(request)).get(NAME, "").strip() != source.label:
         wrong = Wrong(f"Type {source.label} to delete it with its pages: nothing was deleted.", NAME)
         return await _shown(request, reach, source, typed_of(source), wrong=wrong)
-    await reach.kb.remove(source.label)
+    await reach.kb.sources.remove(source.label)
     return to(f"/?{urlencode({'removed': source.label})}")
 
 

@@ -40,8 +40,10 @@ async def show_tab(
     **given: object,
 ) -> Response:
     """A tab of a source inside its frame; what is looked up for it is so at once."""
-    live = await reach.kb.live_runs(lambda label: label == source.label)  # before the source itself
-    glances, found = await asyncio.gather(reach.kb.glances([source]), asyncio.gather(*looked_up.values()))
+    live = await reach.kb.runs.live(lambda label: label == source.label)  # before the source itself
+    glances, found = await asyncio.gather(
+        reach.kb.sources.overviews([source]), asyncio.gather(*looked_up.values())
+    )
     given |= {"glance": glances[0], **dict(zip(looked_up, found, strict=True))}
     given["live"] = [each for each in live if is_going(each)]
     template = f"source_{tab or 'pages'}.html"
@@ -72,7 +74,7 @@ async def pages(
     asked = {"text": text, "status": status, "language": language, "depth": depth, "doubtful": doubtful}
     given = {"asked": asked, "statuses": list(PageStatus)}
     behind = read_number(after) or 0
-    found = reach.kb.page_list([source.id], which, after=behind, limit=SHOWN + 1)
+    found = reach.kb.pages.records([source.id], which, after=behind, limit=SHOWN + 1)
     return await show_tab(request, reach, source, "", {"listed": part(found, by_id)}, **given)
 
 
@@ -99,7 +101,7 @@ async def links(
     source = await reach.source(number)
     which = LinkFilter(keyword=keyword.strip() or None, min_score=_score(least))
     behind, asked = read_link(after), {"keyword": keyword, "least": least}
-    found = reach.kb.link_list([source.id], which, after=behind, limit=SHOWN + 1)
+    found = reach.kb.links.records([source.id], which, after=behind, limit=SHOWN + 1)
     return await show_tab(request, reach, source, "links", {"listed": part(found, by_worth)}, asked=asked)
 
 
@@ -108,7 +110,7 @@ async def runs(request: Request, reach: Reached, number: Id, after: Cursor = Non
     """Its runs, newest first."""
     source = await reach.source(number)
     below = read_number(after)
-    found = reach.kb.run_list([source.id], below=below, limit=SHOWN + 1)
+    found = reach.kb.runs.records([source.id], below=below, limit=SHOWN + 1)
     listed = part(found, lambda run: number_cursor(run.run))
     return await show_tab(request, reach, source, "runs", {"listed": listed})
 
@@ -120,11 +122,11 @@ async def copies(
     """How it stands in external stores."""
     source = await reach.source(number)
     only, behind = one_of(PageStatus, "state", state), read_number(after) or 0
-    names = reach.kb.sink_names(source)
+    names = reach.kb.sinks.names(source)
     chosen = sink or (names[0] if names else "")
-    looked_up: dict[str, Awaitable[object]] = {"sinks": reach.kb.sink_views([source])}
+    looked_up: dict[str, Awaitable[object]] = {"sinks": reach.kb.sinks.views([source])}
     if names:
-        found = reach.kb.copy_list(source, chosen, state=only, after=behind, limit=SHOWN + 1)
+        found = reach.kb.sinks.copies(source, chosen, state=only, after=behind, limit=SHOWN + 1)
         looked_up["listed"] = part(found, by_id)
     given = {"chosen": chosen, "state": state, "states": CONTENT}
     return await show_tab(request, reach, source, "copies", looked_up, **given)
@@ -135,7 +137,7 @@ async def refresh(reach: Reached, number: Id) -> Response:
     """Start a run of it."""
     source = await reach.source(number)
     try:
-        number = (await reach.kb.start(source)).run
+        number = (await reach.kb.runs.start(source)).run
     except RunBusy as busy:  # somebody was faster, or pressed twice: that run is what they want to see
         if busy.run is None:
             raise
@@ -155,7 +157,7 @@ async def every_change(
 async def _changes(reach: Reach, sources: Sources, kind: str, after: str | None) -> dict[str, object]:
     only, below = one_of(ChangeKind, "kind", kind), read_number(after)
     return await part(
-        reach.kb.change_list(sources, kind=only, below=below, limit=CHANGES + 1), by_id, CHANGES
+        reach.kb.pages.change_records(sources, kind=only, below=below, limit=CHANGES + 1), by_id, CHANGES
     )
 
 

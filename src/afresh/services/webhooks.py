@@ -1,13 +1,11 @@
-"""The use cases of webhooks: hearing that something changed, and looking at it, many messages at once."""
+"""The use cases of webhooks: hear that something changed and check it, and send messages to others."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 from afresh.aio import cancel_late, heard
 from afresh.core.errors import AfreshError, RunBusy, StoreError, UsageError
@@ -21,36 +19,31 @@ from afresh.core.scope import Rules
 from afresh.core.states import UNFINISHED
 from afresh.core.views import RunReport
 from afresh.engine.kb_update import KINDS
+from afresh.engine.kit import RunOptions
 from afresh.engine.lifetime import release_gone
 from afresh.engine.report import report_of
 from afresh.engine.settled import if_settled
 from afresh.engine.side_by_side import side_by_side
-from afresh.engine.tools import Tools
-from afresh.kb_work import Work
-from afresh.ports import Clock
-from afresh.store.store import Store
+from afresh.services.context import Context, Service
+from afresh.services.runs import RunService
 
 log = logging.getLogger(__name__)
-
 QUIET = timedelta(seconds=1)  # more may follow what came just now
 LONGEST_WAIT = timedelta(seconds=10)  # but nobody waits for longer than that
 POLL = 2.0  # seconds between looks at what another server heard
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0  # seconds before a source that could not be looked at is tried again
 SENDING_GRACE_SECONDS = 0.5  # that messages under way have at the end
 MOST_PAGES = 500  # a source of which more is wished for is looked at as a whole
-
 Concerns = Callable[[str], bool]
 PutOff = dict[SourceId, tuple[datetime, float]]  # until when sources are left alone, and for how long
 
 
-class Hooks(Work):
-    """What others say has changed."""
+class WebhookService(Service):
+    """Webhooks."""
 
-    _store: Store
-    _tools: Tools
-    _clock: Clock
-    _stopping: asyncio.Event
-    _run: Callable[..., Coroutine[Any, Any, RunReport]]
+    def __init__(self, context: Context, runs: RunService) -> None:
+        super().__init__(context)
+        self._runs = runs
 
     async def hear_push(self, delivery: str, push: Push, concerns: Concerns) -> Heard:
         """Have the sources of a repository looked at; only what changed of them is read."""
@@ -112,10 +105,10 @@ class Hooks(Work):
         pages = len({url for _, url in asked if url})
         return Heard(state="taken" if asked else "nothing", sources=labels, pages=pages, unknown=unknown)
 
-    async def keep_wishes(self, *, listener: Listener = ignore) -> None:
+    async def keep(self, *, listener: Listener = ignore) -> None:
         """Look at what messages wish for until `stop`."""
         put_off: PutOff = {}
-        await self._again(lambda: self.look_as_wished(listener=listener, put_off=put_off))
+        await self._again(lambda: self.check_requested(listener=listener, put_off=put_off))
 
     async def keep_sending(self) -> None:
         """Send what others are to know until `stop`."""
@@ -130,16 +123,16 @@ class Hooks(Work):
                 log.warning("webhooks wait: %s", error)
             await heard(self._stopping, POLL)
 
-    async def send_letters(self) -> int:
+    async def send(self) -> int:
         """Send what is due to be sent now; how many messages got there."""
         async with self._tools.post_office() as postman:
             return await postman.deliver()
 
-    async def letters(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
+    async def messages(self, *, state: LetterState | None = None, limit: int = 100) -> list[Letter]:
         """Messages to others and what became of them, newest first."""
         return list(await self._store.messages.letters(state=state, limit=limit))
 
-    async def look_as_wished(
+    async def check_requested(
         self, *, listener: Listener = ignore, put_off: PutOff | None = None
     ) -> list[RunReport]:
         """Look at what is wished for and has come to rest: one run for each source, however many messages.
@@ -197,7 +190,7 @@ class Hooks(Work):
         urls = [wish.url for wish in wishes]
         whole = "" in urls or len(urls) > MOST_PAGES
         if run is None:
-            return await (self._refresh(source) if whole else self.look_at(source, urls, listener=listener))
+            return await (self._refresh(source) if whole else self.check(source, urls, listener=listener))
         if run.state is RunState.CANCELLED and run.finished_at and run.finished_at < wishes[-1].at:
             report = await self._refresh(source)  # pages are looked at when it is over
             return report if whole else None
@@ -213,11 +206,11 @@ class Hooks(Work):
         )
         return None if resumed and _has_begun(run) else replace(report_of(run, source), seconds=0.0)
 
-    async def look_at(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
+    async def check(self, source: Source, urls: Sequence[str], *, listener: Listener = ignore) -> RunReport:
         """Look at some pages of a source now."""
         known = {item.url: item for item in await self._store.listings.on_record_at(source.id, list(urls))}
         pages = [known.get(url) or Listed(url, 1) for url in urls]
-        return await self._run(source, RunMode.CHECK, False, False, False, listener, pages=pages)
+        return await self._runs.run_now(source, RunOptions(mode=RunMode.CHECK, pages=pages), listener)
 
 
 def _is_open(run: Run) -> bool:

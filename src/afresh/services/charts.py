@@ -1,4 +1,4 @@
-"""The use cases of pictures: what changed when, what a site is like, how hosts are asked."""
+"""The use cases of charts: what changed when, what a site is like, how hosts are asked."""
 
 from dataclasses import replace
 
@@ -6,15 +6,15 @@ from afresh.core.model import Source, SourceId
 from afresh.core.pictures import Calendar, LooksAhead, Politeness, SiteMap
 from afresh.core.records import Sources
 from afresh.engine import pictures
-from afresh.kb_runs import RunsOnRecord
+from afresh.services.context import Service
 
 YEAR = 53 * 7
 MONTH = 30
 NODES = 2_000
 
 
-class Pictures(RunsOnRecord):
-    """What there is to look at."""
+class ChartService(Service):
+    """Charts."""
 
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
         """The changes of the last days, day by day, of some sources or all."""
@@ -37,6 +37,6 @@ class Pictures(RunsOnRecord):
         hosts = await pictures.hosts_of(self._store, source, self._clock())
         return replace(self._tools.manners(source), hosts=hosts)
 
-    async def looks_ahead(self, source: Source) -> LooksAhead:
+    async def checks_ahead(self, source: Source) -> LooksAhead:
         """How many pages are looked at in each of the next hours."""
         return await pictures.looks_ahead(self._store, source.id, self._clock())

@@ -1,54 +1,37 @@
-"""The use cases of schedules: keeping them, changing them, and telling of them."""
+"""The use cases of schedules: keep, change and show them."""
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
 
-from afresh.aio import heard
 from afresh.core.cron import Cron
-from afresh.core.errors import StoreWaits, Unknown, UsageError
+from afresh.core.errors import Unknown, UsageError
 from afresh.core.events import Listener, ignore
-from afresh.core.model import Listed, RunMode, Source
-from afresh.core.records import LookPlace, Sources
-from afresh.core.schedule import due_at
+from afresh.core.model import Source
+from afresh.core.records import Sources
 from afresh.core.sync_views import SyncReport
 from afresh.core.timing import Appointment, Schedule
-from afresh.core.views import NextLook, RunReport, ScheduleView
-from afresh.engine.endings import Endings
-from afresh.engine.following import Following
+from afresh.core.views import RunReport, ScheduleView
 from afresh.engine.kb_update import KINDS
+from afresh.engine.kit import RunOptions
 from afresh.engine.records import change_settings
 from afresh.engine.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
 from afresh.engine.timetable import next_time
 from afresh.engine.which import exact_sources
-from afresh.kb_work import Work
-
-LOOK = 5.0  # seconds between looks at which runs ended
-EVERY_LOOK = 720  # of these: every hour each store is synced in any case, for sources that were removed
-
-
-def _nobody(report: RunReport | SyncReport) -> None:
-    """Nobody looks on."""
+from afresh.services.context import Context, Service, ignore_report
+from afresh.services.runs import RunService
+from afresh.services.sinks import SinkService
+from afresh.services.status import StatusService
 
 
-class Scheduling(Work):
-    """Sources that are looked at by themselves."""
+class ScheduleService(Service):
+    """Schedules."""
 
-    @abstractmethod
-    async def _run(
-        self,
-        source: Source,
-        mode: RunMode,
-        full: bool,
-        trust: bool,
-        redetect: bool,
-        listener: Listener,
-        slot: datetime | None = None,
-        pages: Sequence[Listed] = (),
-        budget: int | None = None,
-    ) -> RunReport: ...
+    def __init__(self, context: Context, runs: RunService, sinks: SinkService, status: StatusService) -> None:
+        super().__init__(context)
+        self._runs = runs
+        self._sinks = sinks
+        self._status = status
 
     def scheduler(
         self,
@@ -56,8 +39,8 @@ class Scheduling(Work):
         *,
         at_once: int = AT_ONCE,
         once: bool = False,
-        tell: Callable[[RunReport], None] = _nobody,
-        tell_sync: Callable[[SyncReport], None] = _nobody,
+        tell: Callable[[RunReport], None] = ignore_report,
+        tell_sync: Callable[[SyncReport], None] = ignore_report,
         listener: Listener = ignore,
         queues: bool = False,
     ) -> Scheduler:
@@ -69,15 +52,15 @@ class Scheduling(Work):
         async def look(source: Source, schedule: Schedule, slot: datetime) -> RunReport:
             mode = mode_of(source, schedule)
             if queues:
-                return await self._queue(source, mode, False, slot)
-            return await self._run(source, mode, False, False, False, listener, slot)
+                return await self._runs.queue(source, mode, False, slot)
+            return await self._runs.run_now(source, RunOptions(mode=mode, slot=slot), listener)
 
         return Scheduler(
             self._tools,
             look,
             self._stopping,
             self._clock,
-            None if queues else self.following(tell=tell_sync, listener=listener, once=once),
+            None if queues else self._sinks.following(tell=tell_sync, listener=listener, once=once),
             tell=tell,
             listener=listener,
             labels=labels,
@@ -85,23 +68,13 @@ class Scheduling(Work):
             once=once,
         )
 
-    def following(
-        self, *, tell: Callable[[SyncReport], None], listener: Listener, once: bool = False
-    ) -> Following:
-        """What syncs external stores after runs, and is not waited for."""
-
-        async def sync(name: str) -> list[SyncReport]:
-            return await self.sync(to=[name], idle_runs=False, listener=listener)
-
-        return Following(sync, self._stopping, tell=tell, listener=listener, once=once)
-
-    async def keep_schedules(
+    async def keep(
         self,
         labels: Sequence[str] = (),
         *,
         once: bool = False,
-        tell: Callable[[RunReport], None] = _nobody,
-        tell_sync: Callable[[SyncReport], None] = _nobody,
+        tell: Callable[[RunReport], None] = ignore_report,
+        tell_sync: Callable[[SyncReport], None] = ignore_report,
         listener: Listener = ignore,
         queues: bool = False,
     ) -> bool:
@@ -115,7 +88,7 @@ class Scheduling(Work):
         scheduler = self.scheduler(
             labels, once=once, tell=tell, tell_sync=tell_sync, listener=listener, queues=queues
         )
-        pruning = None if once or queues else asyncio.create_task(self.keep_pruned(listener))
+        pruning = None if once or queues else asyncio.create_task(self._status.keep_pruned(listener))
         try:
             await scheduler.keep()
         finally:
@@ -124,35 +97,7 @@ class Scheduling(Work):
                 await asyncio.wait({pruning})
         return not scheduler.failed
 
-    async def keep_sinks(
-        self,
-        names: Sequence[str],
-        *,
-        tell: Callable[[SyncReport], None] = _nobody,
-        listener: Listener = ignore,
-    ) -> None:
-        """Sync external stores at once and after every run that ends, in whatever process, until `stop`."""
-        store, _ = self._tools.standing(listener, self._stopping)
-        following, endings = self.following(tell=tell, listener=listener), Endings(store)
-        looks = 0
-        try:
-            with suppress(StoreWaits):  # told to stop while the database was away
-                while not self._stopping.is_set():
-                    ended = await endings.look()
-                    sources = (
-                        [each for each in await store.sources.all() if each.id in ended] if ended else []
-                    )
-                    wanted = {name for source in sources for name in self._tools.sinks_of(source)}
-                    following.want(wanted.intersection(names) if looks % EVERY_LOOK else names)
-                    looks += 1
-                    await heard(self._stopping, LOOK)
-        except BaseException:
-            following.leave()
-            raise
-        finally:
-            await following.drain()
-
-    async def set_schedule(
+    async def set_rule(
         self, labels: Sequence[str], rule: str | None, time_zone: str | None = None
     ) -> list[ScheduleView]:
         """Give sources a schedule of their own; None: they are looked at only when somebody asks."""
@@ -172,16 +117,16 @@ class Scheduling(Work):
                 policy=policy,
                 now=self._clock(),
             )
-        return await self.schedules(labels)
+        return await self.views(labels)
 
-    async def schedules(self, labels: Sequence[str] = ()) -> list[ScheduleView]:
+    async def views(self, labels: Sequence[str] = ()) -> list[ScheduleView]:
         """The sources with a schedule, soonest first."""
         meant = {source.id for source in await self._meant(labels)}
         pairs = await scheduled(self._store, self._tools)
         views = await self._views([pair for pair in pairs if pair[0].id in meant])
         return sorted(views, key=lambda view: (view.next_time is None, view.next_time, view.source))
 
-    async def schedule_list(self, sources: Sources, *, after: int = 0, limit: int) -> list[ScheduleView]:
+    async def records(self, sources: Sources, *, after: int = 0, limit: int) -> list[ScheduleView]:
         """The sources with a schedule, in the order they were added."""
         pairs = [
             pair
@@ -190,15 +135,15 @@ class Scheduling(Work):
         ]
         return await self._views(sorted(pairs, key=lambda pair: pair[0].id)[:limit])
 
-    async def schedule_of(self, source: Source) -> ScheduleView:
+    async def of_source(self, source: Source) -> ScheduleView:
         """The schedule of one source; Unknown if it has none."""
         self._tools.schedule(source)  # refuses one whose settings are wrong
-        found = await self.schedule_list([source.id], limit=1)
+        found = await self.records([source.id], limit=1)
         if not found:
             raise Unknown(f"{source.label} has no schedule: it is looked at when somebody asks")
         return found[0]
 
-    async def put_schedule(
+    async def put(
         self, source: Source, rule: str | None, *, time_zone: str | None = None, budget: str | None = None
     ) -> None:
         """Give a source this schedule instead of its own; what is not named is as everywhere."""
@@ -209,19 +154,6 @@ class Scheduling(Work):
         reset = [key for key, value in named.items() if value is None]
         check, now = self._tools.check_settings, self._clock()
         await change_settings(self._store, source, given, reset, check, now)
-
-    async def next_looks(
-        self, source: Source, *, everything: bool = False, after: LookPlace | None = None, limit: int
-    ) -> list[NextLook]:
-        """The pages of a source that are due, in the order of their turn; on request all that wait."""
-        now, max_age = self._clock(), self._tools.bounds(source)[1].max_age_seconds
-        found = await self._store.due.next_checks(
-            source.id, now, max_age, everything=everything, after=after, limit=limit
-        )
-        moments = [(page, due_at(page, now, max_age)) for page in found]
-        return [
-            NextLook(url=page.url, next_look=at, due=at <= now, planned=page.next_at) for page, at in moments
-        ]
 
     async def _meant(self, labels: Sequence[str]) -> list[Source]:
         """The sources that are named, or all."""

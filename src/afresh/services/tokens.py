@@ -1,13 +1,10 @@
-"""The use cases around access: making, listing and revoking tokens, knowing one, and logins with one."""
+"""The use cases of access: make, list and revoke tokens, know one, and log in with one."""
 
 import secrets
 from collections.abc import Sequence
-from copy import copy
 from datetime import timedelta
-from typing import Self, cast
 
 from afresh.core.access import (
-    EVERYTHING,
     LONGEST,
     PREFIX,
     Allowed,
@@ -16,46 +13,22 @@ from afresh.core.access import (
     Token,
     digest_of,
 )
+from afresh.core.answers import KeptAnswer
 from afresh.core.errors import UsageError
 from afresh.core.masking import one_line
-from afresh.engine.bounded import BoundedTools, ReadersTools
-from afresh.engine.tools import Tools
+from afresh.engine.answering import Turn, begin
 from afresh.engine.which import exact_sources
-from afresh.ports import Clock
-from afresh.store.scoped import ScopedStore
-from afresh.store.store import Store
+from afresh.services.context import Service
 
 RANDOM_BYTES = 32
 LONGEST_NAME = 100
 LOGIN_LENGTH = timedelta(hours=12)
 
 
-class Admission:
-    """Who may ask."""
+class TokenService(Service):
+    """Tokens and logins."""
 
-    _store: Store
-    _tools: Tools
-    _clock: Clock
-    allowed: Allowed = EVERYTHING
-
-    def seen_by(self, allowed: Allowed) -> Self:
-        """The same for who may see just some sources: others are not there, what concerns all is closed.
-
-        Who may only read has no other pages of the web fetched.
-        """
-        if allowed.everywhere and allowed.may_write:
-            return self
-        part = copy(self)
-        part.allowed = allowed
-        if allowed.everywhere:
-            part._tools = cast("Tools", ReadersTools(self._tools, self._store))
-        else:
-            store = ScopedStore(self._store, allowed)
-            part._store = store
-            part._tools = cast("Tools", BoundedTools(self._tools, store))
-        return part
-
-    async def create_token(
+    async def create(
         self,
         scope: Scope,
         *,
@@ -87,20 +60,20 @@ class Admission:
             expires_at=made.expires_at,
         )
 
-    async def tokens(self) -> list[Token]:
+    async def all(self) -> list[Token]:
         """All tokens, in the order in which they were made."""
         return list(await self._store.access.tokens())
 
-    async def revoke_token(self, token: int) -> None:
+    async def revoke(self, token: int) -> None:
         """Make a token useless at once."""
         if not await self._store.access.revoke_token(token, self._clock()):
             raise UsageError(f"there is no token {token}; `afresh token list` shows them")
 
-    async def has_tokens(self) -> bool:
+    async def exist(self) -> bool:
         """Whether a token was ever made: from then on one is asked for."""
         return await self._store.access.has_tokens()
 
-    async def admitted(self, text: str) -> Allowed | None:
+    async def permissions_of(self, text: str) -> Allowed | None:
         """What the holder of a token may do; None if it is unknown, revoked or expired."""
         return self._as_far_as(await self._token(text))
 
@@ -113,7 +86,7 @@ class Admission:
         await self._store.access.add_login(digest_of(login), token.id, now + LOGIN_LENGTH, now)
         return login
 
-    async def logged_in(self, login: str) -> Allowed | None:
+    async def permissions_of_login(self, login: str) -> Allowed | None:
         """What a login allows: as much as its token, and no longer."""
         return self._as_far_as(await self._store.access.token_of_login(digest_of(login), self._clock()))
 
@@ -132,3 +105,7 @@ class Admission:
             return None
         sources = frozenset(token.sources) if token.sources else None
         return Allowed(who=f"token {token.id}", scope=token.scope, sources=sources)
+
+    async def begin_answer(self, caller: str, name: str, asked: str) -> KeptAnswer | Turn:
+        """What was answered to a request with this name, or the turn to answer it."""
+        return await begin(self._store, self._clock, caller, name, asked)

@@ -1,78 +1,88 @@
-"""The use cases of those who look on: sources at a glance, and what runs now."""
+"""The use cases of sources: add, change, preview, show and remove them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import EllipsisType, MappingProxyType
 
 from afresh.core.embedding import Model
 from afresh.core.errors import SourceError, UsageError
-from afresh.core.events import ignore
 from afresh.core.labels import name_for
 from afresh.core.masking import mask_secrets
-from afresh.core.model import PageId, Policy, RunId, RunState, Source, SourceId
-from afresh.core.overview import Held, HeldPage, PassageView, Preview, SourceGlance
+from afresh.core.model import Source, SourceId
+from afresh.core.overview import Preview, SourceGlance
 from afresh.core.pictures import Receipt
 from afresh.core.schedule import DueTally
-from afresh.core.sweep import may_drop
-from afresh.core.views import OpenedPage, RunReport, SourceView
+from afresh.core.views import (
+    FoundVersion,
+    Plan,
+    SourceView,
+)
+from afresh.engine.adding import KB_OWNS, add_source
+from afresh.engine.change_source import change_source, check_label, check_tokens, checked_url
+from afresh.engine.kb_update import KINDS
 from afresh.engine.lifetime import LiveWorkers
 from afresh.engine.pictures import LAST, receipt_of
 from afresh.engine.plan import plan_of
-from afresh.engine.records import split
-from afresh.engine.restoring import restore_page
-from afresh.engine.runs import run_and_source
-from afresh.engine.settled import if_settled
+from afresh.engine.records import (
+    change_settings,
+    check_idle,
+    checked_settings,
+    source_of,
+    split,
+)
 from afresh.engine.status import due_of, live_report, view_of, whole_view_of
-from afresh.engine.tools import Models
-from afresh.engine.which import exact_source, version_note
-from afresh.kb_work import Work
+from afresh.engine.which import best_sources, exact_source, version_note
+from afresh.services.context import Context, Service
+from afresh.services.runs import RunService
+from afresh.services.sinks import SinkService
 
 BEGINS = 600  # characters of the start page that a preview shows
 MOST_LISTED = 200  # files that a preview names one by one
 PATIENCE = 20.0  # seconds for a preview to list them
 LISTED = ("folder", "file", "archive", "links", "git", "github")  # kinds that list all they have
-MOST_HELD = 200  # pages that are named one by one
-SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
-class Glances(Work):
-    """Sources and runs, told briefly."""
+class SourceService(Service):
+    """Sources."""
 
-    _models: Models
+    def __init__(self, context: Context, runs: RunService, sinks: SinkService) -> None:
+        super().__init__(context)
+        self._runs = runs
+        self._sinks = sinks
 
-    async def sources(self) -> list[SourceView]:
+    async def all(self) -> Sequence[Source]:
+        """Every source, by name and version."""
+        return await self._store.sources.all()
+
+    async def views(self) -> list[SourceView]:
         """All sources with their numbers."""
         alive = await self._alive()
         return await self._counted(await self._store.sources.all(), alive)
 
-    async def version_note(self, label: str) -> str | None:
-        """Say which version a name without one means, where there are several."""
-        return await version_note(self._store, label)
+    async def get(self, number: int) -> Source:
+        """One source."""
+        return await source_of(self._store, number)
 
-    async def restore(self, url: str, *, within: str | None = None) -> OpenedPage:
-        """Put the former text of a page back that lost nearly all of it."""
-        source = (await exact_source(self._store, within)).id if within else None
-        async with self._models.for_remake(ignore, self._stopping) as remake:
-            return await restore_page(remake, self._tools.address(url), source)
-
-    async def show(self, label: str) -> SourceView:
+    async def view(self, label: str) -> SourceView:
         """One source with its numbers."""
-        return (await self.shown([await exact_source(self._store, label)]))[0]
+        return (await self.views_of([await exact_source(self._store, label)]))[0]
 
-    async def shown(self, sources: Sequence[Source]) -> list[SourceView]:
+    async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
         """Some sources with their numbers."""
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
         return [await self._shown(source, alive, serving) for source in sources]
 
     async def _shown(self, source: Source, alive: LiveWorkers, serving: Model | None) -> SourceView:
         view = await whole_view_of(self._store, self._tools, source, alive, serving)
-        view = replace(view, sinks=await self.sink_views([source]))
+        view = replace(view, sinks=await self._sinks.views([source]))
         if view.trouble is not None:
             return view
         return replace(view, next_time=await self._next_time(source), keywords=self._tools.keywords(source))
 
-    async def glances(self, sources: Sequence[Source]) -> list[SourceGlance]:
+    async def overviews(self, sources: Sequence[Source]) -> list[SourceGlance]:
         """Each of some sources at a glance."""
         alive, now = await self._alive(), self._clock()
         serving = await self._store.vectors.serving_model()
@@ -88,25 +98,9 @@ class Glances(Work):
     async def _counted(self, sources: Sequence[Source], alive: LiveWorkers) -> list[SourceView]:
         return [await view_of(self._store, self._tools, source, alive) for source in sources]
 
-    async def sums(self) -> Mapping[str, int]:
-        """How many pages and passages there are in all sources."""
-        totals = await self._store.stats.totals()
-        return {"pages": int(totals["pages"] or 0), "chunks": int(totals["chunks"] or 0)}
-
-    async def live_runs(self, sees: Callable[[str], bool]) -> list[tuple[Source, RunReport]]:
-        """What runs, waits for a worker or for a word, of the sources that somebody sees; newest first."""
-        alive, now = await self._alive(), self._clock()
-        found = []
-        for run in await self._store.runs.live():
-            source = await self._store.sources.get(run.source_id)
-            if source is not None and sees(source.label):
-                report = live_report(run, source, alive, now)
-                found += [(source, report)] if report.state in SHOWN else []
-        return found
-
     async def receipt(self, source: Source) -> Receipt:
         """How fresh a source is, and what its last run cost and saved."""
-        [glance] = await self.glances([source])
+        [glance] = await self.overviews([source])
         return glance.receipt
 
     async def _glance(
@@ -123,6 +117,84 @@ class Glances(Work):
             run=live_report(last[0], source, alive, now) if last else None,
             receipt=receipt_of(source, view, tally.stale, last),
         )
+
+    async def add(
+        self,
+        target: str,
+        *,
+        name: str | None,
+        version: str | None,
+        settings: Mapping[str, object],
+        keep: bool = True,
+        again: bool = True,
+    ) -> tuple[Source, bool]:
+        """Add a source that somebody names from afar, and whether it is new; nothing is read yet.
+
+        Without `keep` it is removed again if its first run reads nothing.
+        """
+        kind, url = self._tools.recognise_from_afar(target)
+        known = {source.id for source in await self._store.sources.all()}
+        rules, policy = split(settings)
+        check, now = self._tools.check_settings, self._clock()
+        own = {"by_operator": False, "keep": keep, "again": again}
+        source = await add_source(self._store, kind, url, name, version, rules, policy, check, now, **own)
+        return source, source.id not in known
+
+    async def change_settings(
+        self, source: Source, settings: Mapping[str, object], reset: Sequence[str]
+    ) -> Source:
+        """Lay settings over those of a source, and let some be as everywhere again."""
+        check, now = self._tools.check_settings, self._clock()
+        await change_settings(self._store, source, settings, reset, check, now)
+        return await source_of(self._store, source.id)
+
+    async def change(
+        self,
+        source: Source,
+        *,
+        name: str | None = None,
+        version: str | EllipsisType | None = ...,
+        url: str | None = None,
+        again: bool = False,
+        settings: Mapping[str, object] = NOTHING,
+        reset: Sequence[str] = (),
+        by_operator: bool = False,
+    ) -> tuple[Source, list[str]]:
+        """Change name, version, root and settings of a source, all or none, and say what follows from it.
+
+        What is not named stays. A run under way is in the way of another root.
+        """
+        check, now = self._tools.check_settings, self._clock()
+        rules, policy = checked_settings(source, settings, reset, check)
+        name, notes = name or source.name, list[str]()
+        version = source.version if isinstance(version, EllipsisType) else version
+        renames = (name, version) != (source.name, source.version)
+        if renames:
+            check_label(source, name, version)
+            tokens = list(await self._store.access.tokens())
+            notes = check_tokens(tokens, source, name, version, now, by_operator=by_operator)
+        root = source.url
+        if url is not None:
+            if source.name in KINDS:
+                raise UsageError(f"url: {source.label} {KB_OWNS}")
+            recognise = self._tools.recognise if by_operator else self._tools.recognise_from_afar
+            root = await checked_url(self._store, source, url, recognise, again=again)
+        if root != source.url:
+            await check_idle(self._store, source, await self._alive())
+        if renames or root != source.url:
+            source = await change_source(
+                self._store, source, name, version, root, now, by_operator=by_operator
+            )
+        if settings or reset:
+            await self._store.sources.replace_rules(source.id, rules, policy, now)
+        return await source_of(self._store, source.id), notes
+
+    async def remove(self, label: str) -> int:
+        """Delete a source and its pages; the answer is how many had content. Several versions: name one."""
+        source = await exact_source(self._store, label, only=True)
+        pages = await self._store.pages.live_count(source.id)
+        await self._store.sources.remove(source.id, self._clock())
+        return pages
 
     async def preview(
         self, target: str, settings: Mapping[str, object] | None = None, *, here: bool = False
@@ -194,22 +266,17 @@ class Glances(Work):
             left_out=tuple((url, why) for url, why in judged if why is not None),
         )
 
-    async def held(self, number: int) -> Held:
-        """What a run that the brake holds would delete."""
-        run, source = await run_and_source(self._store, number)
-        settled = if_settled(self._tools.bounds, source)
-        brake = settled[1] if settled else Policy()
-        if run.state is not RunState.NEEDS_CONFIRMATION:
-            return Held(pages=(), count=0, percent=brake.brake_percent, allowed=brake.brake_pages)
-        doomed = await self._store.pages.doomed(source.id)
-        pages = [page for page, target in doomed if may_drop(page, target, RunId(number))]
-        shown = tuple(
-            HeldPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
-            for page in pages[:MOST_HELD]
-        )
-        return Held(pages=shown, count=len(pages), percent=brake.brake_percent, allowed=brake.brake_pages)
+    async def plan(self, label: str) -> Plan:
+        """What a refresh would look at and cost; writes and fetches nothing."""
+        source = await self._source(label)
+        bounds = self._tools.bounds(source)
+        plan = await plan_of(self._store, source, *bounds, self._clock(), self._models.wanted())
+        return replace(plan, next_time=await self._next_time(source))
 
-    async def passages(self, page: int) -> list[PassageView]:
-        """The pieces of a page that are searched, in the order of its text."""
-        found = (await self._store.search.page_chunks([PageId(page)])).get(PageId(page), ())
-        return [PassageView(content=each.content, path=each.path, types=each.types) for each in found]
+    async def find_version(self, label: str) -> FoundVersion:
+        """The version of a source that a label means, which may be a range, and the versions there are."""
+        return (await best_sources(self._store, label))[1]
+
+    async def version_note(self, label: str) -> str | None:
+        """Say which version a name without one means, where there are several."""
+        return await version_note(self._store, label)
