@@ -43,7 +43,7 @@ def main(map_path: str) -> int:
     try:
         apply_renames(renames)
         move_definitions(definitions)
-        apply_moves({old: new for old, new in pairs if ":" not in old and path_of(old).exists()})
+        apply_moves({old: new for old, new in pairs if ":" not in old and is_there(old, pairs)})
     except ValueError as error:
         print(f"move: {error}", file=sys.stderr)
         return 1
@@ -55,6 +55,13 @@ def path_of(module: str) -> Path:
     base = ROOT / "src" if module.split(".", maxsplit=1)[0] == "afresh" else ROOT
     package = base.joinpath(*module.split("."))
     return package / "__init__.py" if (package / "__init__.py").exists() else package.with_suffix(".py")
+
+
+def is_there(module: str, pairs: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a module is still to be moved; a package that others moved into has its name by now."""
+    path = path_of(module)
+    became_package = path.name == "__init__.py" and any(new.startswith(f"{module}.") for _, new in pairs)
+    return path.exists() and not became_package
 
 
 def tracked_files() -> Iterator[tuple[Path, str]]:
@@ -185,8 +192,9 @@ def apply_moves(moves: Mapping[str, str]) -> None:
             new = rewrite_module_imports(new, moves)
         if new != text:
             path.write_text(new, "utf-8")
+    sources = {old: path_of(old) for old in moves}  # before a package takes the name of a module
     for old, new_name in moves.items():
-        source, target = path_of(old), path_of(new_name)
+        source, target = sources[old], path_of(new_name)
         if target.exists():
             body = merged(target.read_text("utf-8"), source.read_text("utf-8"), new_name)
             target.write_text(body, "utf-8")
@@ -212,11 +220,13 @@ def rewrite_mentions(text: str, moves: Mapping[str, str]) -> str:
     """Replace dotted names and paths of moved modules."""
     text = re.sub(rf"(?<![\w.])({alternatives(moves)})(?!\w)", lambda match: moves[match[1]], text)
     paths = {file_name(old): file_name(new) for old, new in moves.items()}
-    return re.sub(rf"(?<![\w/])((?:src/)?)({alternatives(paths)})(?!\w)", lambda m: m[1] + paths[m[2]], text)
+    pattern = rf"(?<![\w/.-])((?:src/)?(?:afresh/)?)({alternatives(paths)})(?!\w)"
+    return re.sub(pattern, lambda match: match[1] + paths[match[2]], text)
 
 
 def file_name(module: str) -> str:
-    return module.replace(".", "/") + ".py"
+    """Return the path of a module as documents write it, from the package on."""
+    return module.removeprefix("afresh.").replace(".", "/") + ".py"
 
 
 def alternatives(names: Iterable[str]) -> str:
