@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from tests.contract.asking import search
@@ -299,39 +300,27 @@ class Undone:
             raise StoreError("the disk is full")
 
 
-@pytest.fixture
-def undone(sqlite_store: Store) -> Iterator[Store]:
-    """A store whose writes are undone until the test puts `db` back."""
-    whole = sqlite_store.db
-    yield sqlite_store
-    sqlite_store.db = whole
-
-
-async def test_A22_an_enqueue_that_was_undone_can_be_repeated(undone: Store, sqlite_desk: Desk) -> None:
+async def test_A22_an_enqueue_that_was_undone_can_be_repeated(sqlite_store: Store, sqlite_desk: Desk) -> None:
     """What the store remembers of the queue beside its tables is undone with them."""
     await sqlite_desk.begin()
-    whole = undone.db
-    undone.db = Undone(whole)  # type: ignore[assignment, arg-type]
-    with pytest.raises(StoreError):
+    queue = sqlite_store.queue
+    with patch.object(queue, "db", Undone(queue.db)), pytest.raises(StoreError):  # type: ignore[arg-type]
         await sqlite_desk.enqueue("", "a")
-    undone.db = whole
     assert await sqlite_desk.enqueue("", "a") == 2
 
 
-async def test_A22_a_commit_that_was_undone_can_be_repeated(undone: Store, sqlite_desk: Desk) -> None:
+async def test_A22_a_commit_that_was_undone_can_be_repeated(sqlite_store: Store, sqlite_desk: Desk) -> None:
     await sqlite_desk.begin()
     await sqlite_desk.enqueue("")
     [claim] = await sqlite_desk.claim()
-    whole = undone.db
-    undone.db = Undone(whole)  # type: ignore[assignment, arg-type]
+    queue = sqlite_store.visits._queue
     visit = sqlite_desk.visit(claim, read("Root", "a", "b"))
-    with pytest.raises(StoreError):
+    with patch.object(queue, "db", Undone(queue.db)), pytest.raises(StoreError):  # type: ignore[arg-type]
         await sqlite_desk.commit(visit)
-    undone.db = whole
-    assert await undone.pages.find(at("a")) == []
+    assert await sqlite_store.pages.find(at("a")) == []
     assert await sqlite_desk.commit(visit) == [at("")]
     assert {each.page.url for each in await sqlite_desk.claim()} == {at("a"), at("b")}
-    assert len(await undone.links.of_source(sqlite_desk.source.id)) == 2
+    assert len(await sqlite_store.links.of_source(sqlite_desk.source.id)) == 2
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])

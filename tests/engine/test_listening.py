@@ -16,8 +16,9 @@ class Rung(Store):
     def __init__(self, db: Database, url: str) -> None:
         super().__init__(db, url)
         self.waits: list[float] = []
+        db.news.hear = self._hear  # type: ignore[method-assign]
 
-    async def hear(self, since: int, seconds: float) -> None:
+    async def _hear(self, since: int, seconds: float) -> None:
         """At once, more news."""
         self.waits.append(round(seconds, 3))
         self.db.news.ring()

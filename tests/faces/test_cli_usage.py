@@ -54,7 +54,7 @@ def test_every_crawl_flag_reaches_its_rule(afresh: Afresh, kb: Opened) -> None:
         "body": "none",
     }
     expected = {**CRAWL, "name": "n", "version": "2", "rules": rules, "policy": policy, "full": True}
-    assert kb.calls == [("crawl", expected)]
+    assert kb.calls == [("runs.crawl", expected)]
 
 
 @pytest.mark.parametrize(
