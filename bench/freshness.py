@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from afresh.core.freshness import DAY, NO_SIGNALS, Plan, Rate, Rhythm, Signals, plan_looks
+from afresh.schedule.change_rate import DAY, NO_SIGNALS, Plan, Rate, Rhythm, Signals, plan_looks
 
 HOUR = 3_600.0
 TICK = 600.0  # seconds from one run to the next

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from afresh.app import build
 from afresh.config import load
-from afresh.core.asking import Mode
 from afresh.kb import KnowledgeBase
+from afresh.search.request import Mode
 from afresh.testing import TinySite
 from eval.scores import DEPTH
 from eval.sets import Page, QuestionSet

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from afresh.core.link_score import AskedLink, Verdict, usual
+from afresh.links.score import AskedLink, Verdict, usual
 from afresh.models.offline_scorer import OfflineLinkScorer
 from eval.sets import HERE
 

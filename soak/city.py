@@ -13,7 +13,7 @@ from tests.fakes.city import CitySite
 
 from afresh.app import build
 from afresh.config import load
-from afresh.core.views import RunReport
+from afresh.model.reports import RunReport
 
 BATCH = 50
 KEYWORDS = {"budget": 1.0, "minutes": 1.0, "contact": 0.5, "fee": 1.0}

@@ -19,10 +19,10 @@ import asyncpg
 from tests.contract.desk import LIMITS, POLICY
 from tests.postgres import Postgres, running
 
-from afresh.core.decide import decide
-from afresh.core.looks import NotModified
-from afresh.core.model import Claim, Harvest, Run, RunMode, Visit, Worker
-from afresh.engine.worker import BATCH, TURN
+from afresh.crawl.decide import decide
+from afresh.crawl.worker import BATCH, TURN
+from afresh.model.fetch import NotModified
+from afresh.model.records import Claim, Harvest, Run, RunMode, Visit, Worker
 from afresh.store.open import open_store
 from afresh.store.retry import RetryPolicy
 

@@ -16,8 +16,8 @@ from tests.web.showroom import beside
 
 from afresh.app import build
 from afresh.config import Config, load
-from afresh.core.records import ALL_PAGES
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import ALL_PAGES
 
 NAME = "postgresql"
 KEYWORDS = {"replication": 1.0, "index": 0.6, "vacuum": 0.4}

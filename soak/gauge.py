@@ -10,8 +10,8 @@ import psutil
 
 from afresh.app import build
 from afresh.config import load
-from afresh.core.events import Event, Progress
-from afresh.core.views import RunReport
+from afresh.events import Event, Progress
+from afresh.model.reports import RunReport
 
 MB = 1024 * 1024
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.fakes.killer import Killer
 from tests.fakes.state import faults_in, index_of
 
-from afresh.failpoints import VARIABLE
+from afresh.ops.failpoints import VARIABLE
 from soak.site import folder, generated
 
 PAGES = 1_200

@@ -13,9 +13,9 @@ from typing import TypeVar
 from tests.contract.desk import Desk, read
 
 from afresh.app import TRY_SECONDS
-from afresh.core.asking import Narrowed
-from afresh.core.errors import StoreError
-from afresh.core.model import Limits
+from afresh.errors import StoreError
+from afresh.model.records import Limits
+from afresh.search.request import Narrowed
 from afresh.store.open import open_store
 from afresh.store.retry import RetryPolicy
 from afresh.store.store import Store

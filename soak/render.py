@@ -14,8 +14,8 @@ from tests.fakes.script_site import ScriptSite
 
 from afresh.app import build
 from afresh.config import load
-from afresh.core.events import Event, Progress
-from afresh.core.views import RunReport
+from afresh.events import Event, Progress
+from afresh.model.reports import RunReport
 from soak.gauge import MB
 
 

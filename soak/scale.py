@@ -17,7 +17,7 @@ from tests.postgres import mortal
 
 from afresh.app import build
 from afresh.config import load
-from afresh.core.model import Run, RunMode
+from afresh.model.records import Run, RunMode
 from afresh.store.open import open_store
 from soak.claims import Site, side_by_side
 from soak.copy import QUESTIONS, _afresh, _corpus

@@ -20,16 +20,16 @@ from pathlib import Path
 from eval.sets import FASTAPI, QuestionSet, load
 
 from afresh.app import one_thread
-from afresh.chunkers.markdown import chunk
-from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.looks import Chunk, Document, embedded_text
-from afresh.core.model import SourceId
-from afresh.core.text import text_hash
-from afresh.engine.search import answer
+from afresh.extract.chunk.markdown import chunk
+from afresh.model.fetch import Chunk, Document, embedded_text
+from afresh.model.records import SourceId
 from afresh.models.choose import FAST, builtin
 from afresh.ports import Access, Embedder
+from afresh.search.request import Asked, Mode, Narrowed
+from afresh.search.search import answer
 from afresh.store.open import open_store
 from afresh.store.store import Store
+from afresh.text.normalize import text_hash
 
 SOURCES = 10
 CHUNKS_A_PAGE = 10

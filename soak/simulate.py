@@ -1,6 +1,6 @@
 """Claims and politeness at a million hosts, in virtual time: is spacing held, are lanes busy, who starves?
 
-The rules are those of `store/queue.py`, `engine/hosts.py` and `engine/worker.py`: a worker claims batches in
+The rules are those of `store/queue.py`, `crawl/politeness.py` and `crawl/worker.py`: a worker claims batches in
 the order of the queue from hosts that are free or its own; a host is one worker's, who asks it one page at a
 time, a delay after the last answer; pages of a host that rests go back; who finds nothing gets half of the
 hosts of others. Nothing is read or written: what is simulated is the design and not the database.

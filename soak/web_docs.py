@@ -21,7 +21,7 @@ from tests.postgres import mortal
 from tests.web.showroom import browser
 from tests.web.watching import Watched
 
-from afresh.core.model import PageStatus
+from afresh.model.records import PageStatus
 from soak.documentation import Shown, documentation
 from soak.web_shots import LOOKS
 

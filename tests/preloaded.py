@@ -4,7 +4,7 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # where processes are forked, there may be no other thread
 
-from afresh.extractors.language import classify
+from afresh.extract.language import classify
 from afresh.models.choose import fast
 
 fast().rows(["a first text"])

@@ -5,9 +5,9 @@ was cancelled goes on for ever; `asyncio.timeout` does not.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 
 async def heard(event: asyncio.Event, seconds: float) -> bool:
@@ -30,3 +30,25 @@ async def cancel_late(work: Coroutine[Any, Any, object], stopping: asyncio.Event
         await asyncio.wait({task})
     if not task.cancelled():
         task.result()
+
+
+T = TypeVar("T")
+
+AT_ONCE = 3  # sources that are looked at side by side
+
+
+async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -> list[T]:
+    """What all of it gives, in order; if some of it fails, the rest is done first."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def turn(begin: Callable[[], Coroutine[None, None, T]]) -> T:
+        async with gate:
+            return await begin()
+
+    done = await asyncio.gather(*map(turn, work), return_exceptions=True)
+    results: list[T] = []
+    for each in done:
+        if isinstance(each, BaseException):
+            raise each
+        results.append(each)
+    return results

@@ -15,51 +15,51 @@ from afresh.bounds import pace_for, policy_for, rules_at_root, rules_for, weighi
 from afresh.config import Config, kb_paths
 from afresh.config.kb import KbSettings
 from afresh.config.retention import retention_of
-from afresh.core.doubt import PROBE
-from afresh.core.errors import AfreshError, ConfigError
-from afresh.core.events import Listener, Notice
-from afresh.core.file_urls import file_url, is_file_url, path_of
-from afresh.core.kb_pages import FILES as FILES_OF_KB
-from afresh.core.kb_pages import LINKS as LINKS_OF_KB
-from afresh.core.link_list import LINKS
-from afresh.core.looks import Body
-from afresh.core.model import Policy, Source, Worker
-from afresh.core.overview import Contents
-from afresh.core.pictures import Politeness
-from afresh.core.retention import Retention
-from afresh.core.scope import Rules
-from afresh.core.store_views import Finding
-from afresh.core.sweep import brake_holds
-from afresh.engine.hosts import Hosts
-from afresh.engine.journal import unfailing
-from afresh.engine.kb_update import KINDS, Desk
-from afresh.engine.kit import Kit, Pace, RunOptions, Web
-from afresh.engine.lifetime import Vigil, at_work
-from afresh.engine.link_scoring import LinkScoring
-from afresh.engine.looks_plan import with_plan
-from afresh.engine.named import CHUNK, DIFF, EXTRACT, EXTRACT_VISIBLE
-from afresh.engine.offload import Offload
-from afresh.engine.patterns import Patterns
-from afresh.engine.probe import Probe
-from afresh.engine.steady import Steady
-from afresh.engine.telling import Telling
-from afresh.failpoints import arm
+from afresh.crawl.clock import Steady
+from afresh.crawl.heartbeat import Vigil, at_work
+from afresh.crawl.judge import brake_holds
+from afresh.crawl.plausibility import PROBE
+from afresh.crawl.politeness import Hosts
+from afresh.crawl.run_log import unfailing
+from afresh.crawl.soft_404 import Probe
+from afresh.crawl.tools import Kit, Pace, RunOptions, Web
+from afresh.crawl.url_patterns import Patterns
+from afresh.digest.records import FILES as FILES_OF_KB
+from afresh.digest.records import LINKS as LINKS_OF_KB
+from afresh.digest.summaries import Telling
+from afresh.digest.update import KINDS, Desk
+from afresh.errors import AfreshError, ConfigError
+from afresh.events import Listener, Notice
+from afresh.extract.pool.lazy import CHUNK, DIFF, EXTRACT, EXTRACT_VISIBLE
+from afresh.extract.pool.pool import Offload
 from afresh.kb import KnowledgeBase
-from afresh.looking import Looking, lookout_for
-from afresh.modelling import Modelling
-from afresh.naming import Naming
-from afresh.outlets import Outlets
+from afresh.links.scoring import LinkScoring
+from afresh.model.charts import Politeness
+from afresh.model.fetch import Body
+from afresh.model.overview import Contents
+from afresh.model.records import Policy, Source, Worker
+from afresh.model.retention import Retention
+from afresh.model.store_reports import Finding
+from afresh.models.provider import Modelling
+from afresh.ops.failpoints import arm
 from afresh.ports import Access, Clock, Lister, Lookout
+from afresh.schedule.plan import with_plan
 from afresh.services.context import Context
+from afresh.services.targets import Naming
 from afresh.site_tools import aim, fit
+from afresh.sources.linklist.parse import LINKS
+from afresh.sources.registry import Looking, lookout_for
 from afresh.store.open import open_store
 from afresh.store.retry import FOREVER, RetryPolicy
 from afresh.store.store import Store
+from afresh.sync.registry import Outlets
+from afresh.urls.files import file_url, is_file_url, path_of
+from afresh.urls.scope import Rules
 
 if TYPE_CHECKING:
-    from afresh.core.glimpse import Glimpse
-    from afresh.core.timing import Schedule
-    from afresh.fetchers.guard import AddressPolicy
+    from afresh.crawl.fetched_page import Glimpse
+    from afresh.schedule.rules import Schedule
+    from afresh.sources.web.guard import AddressPolicy
 
 # What a person wrote down is read whatever it says of itself; `Policy.holds` makes it believed, too.
 LISTED_BY_HAND = {"respect_noindex": False, "probe": False}
@@ -107,7 +107,7 @@ class Workshop(Outlets, Naming):
 
     def why_left_out(self, source: Source, url: str) -> str | None:
         """Why a file is no part of a folder, or None if it is, or stands elsewhere."""
-        from afresh.looking import why_left_out
+        from afresh.sources.registry import why_left_out
 
         own = self._own(source)
         return why_left_out(own, rules_for(source, own), source.kind, url)
@@ -151,7 +151,7 @@ class Workshop(Outlets, Naming):
 
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""
-        from afresh.doctor import examine
+        from afresh.ops.doctor import examine
 
         return await examine(self.config, self.store, *self.identity(), self.clock())
 
@@ -225,7 +225,7 @@ class Workshop(Outlets, Naming):
 
     async def glance(self, url: str) -> "Glimpse":
         """The text at a web address as it is now, through the same guarded client as a run."""
-        from afresh.engine.glance import Manners, glance
+        from afresh.crawl.fetch_once import Manners, glance
 
         manners = Manners(self._hosts, self.config.crawl.delay_seconds)
         async with self._glances, self._borrowed() as offload:
@@ -302,7 +302,7 @@ class Workshop(Outlets, Naming):
 
     async def _reach(self, root: str) -> "AddressPolicy":
         """Where requests for a source may lead that starts at this URL."""
-        from afresh.fetchers.reach import policy_at
+        from afresh.sources.web.reach import policy_at
 
         network = self.config.network
         return await policy_at(network.allow, root, seconds=network.connect_seconds)
@@ -332,8 +332,8 @@ class Workshop(Outlets, Naming):
 
     def desk(self) -> tuple[Desk, KbSettings]:
         """Where the knowledge base of files and links is, and its settings."""
-        from afresh.sinks.kb_files import KbFiles
-        from afresh.sources.kb_links import is_filled, typed_links
+        from afresh.digest.files import KbFiles
+        from afresh.sources.linklist.digest_links import is_filled, typed_links
 
         settings = self.config.kb
         if not settings.in_use:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from afresh.config import Config
-from afresh.core.link_score import Weighing
-from afresh.core.model import Policy, Source
-from afresh.core.recipe import CHUNKER, recipe_of
-from afresh.core.scope import Rules, Scope
-from afresh.engine.kit import Pace
+from afresh.crawl.tools import Pace
+from afresh.links.score import Weighing
+from afresh.model.recipe import CHUNKER, recipe_of
+from afresh.model.records import Policy, Source
 from afresh.store.store import Store
+from afresh.urls.scope import Rules, Scope
 
 UNBOUNDED = 10_000_000
 

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import cast
 
-from afresh.core.access import Allowed
-from afresh.engine.bounded import BoundedTools, ReadersTools
-from afresh.engine.tools import Tools
+from afresh.access.permissions import Allowed
+from afresh.crawl.factory import Tools
 from afresh.services.charts import ChartService
 from afresh.services.context import Context
 from afresh.services.digest import DigestService
@@ -13,6 +12,7 @@ from afresh.services.links import LinkService
 from afresh.services.pages import PageService
 from afresh.services.runs import RunService
 from afresh.services.schedules import ScheduleService
+from afresh.services.scoped_tools import BoundedTools, ReadersTools
 from afresh.services.search import SearchService
 from afresh.services.sinks import SinkService
 from afresh.services.sources import SourceService

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from afresh.core.model import Source
-from afresh.core.scope import Rules
-from afresh.engine.kit import Kit
-from afresh.engine.patterns import Patterns
-from afresh.looking import ClosableWeb, Looking
+from afresh.crawl.tools import Kit
+from afresh.crawl.url_patterns import Patterns
+from afresh.model.records import Source
+from afresh.sources.registry import ClosableWeb, Looking
+from afresh.urls.scope import Rules
 
 
 def aim(

@@ -8,11 +8,11 @@ import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 
-from afresh.core.looks import Fetched, Request
-from afresh.core.model import Listed
-from afresh.fetchers.archive import ArchiveFetcher
-from afresh.fetchers.unpacking import Unpacking
-from afresh.sources.archive import ArchiveLister
+from afresh.model.fetch import Fetched, Request
+from afresh.model.records import Listed
+from afresh.sources.archive.fetcher import ArchiveFetcher
+from afresh.sources.archive.limits import Unpacking
+from afresh.sources.archive.lister import ArchiveLister
 from afresh.testing import FrozenClock
 
 

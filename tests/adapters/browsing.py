@@ -4,9 +4,9 @@ import socket
 import threading
 from contextlib import suppress
 
-from afresh.fetchers.browser import Browsers
-from afresh.fetchers.browser_launch import BrowserOptions
-from afresh.fetchers.guard import AddressPolicy
+from afresh.sources.web.browser.browser import Browsers
+from afresh.sources.web.browser.launch import BrowserOptions
+from afresh.sources.web.guard import AddressPolicy
 
 
 def browsers(*allow: str, **more: float) -> Browsers:

@@ -12,13 +12,13 @@ import pytest
 from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
-from afresh.core.errors import EmbedError
-from afresh.fetchers.api import ApiClient
+from afresh.errors import EmbedError
 from afresh.models.choose import embedder_for, fingerprint
 from afresh.models.gemini import GeminiForm
 from afresh.models.openai import OpenAIForm
 from afresh.models.remote import RemoteEmbedder
 from afresh.ports import Embedder
+from afresh.sources.web.api_client import ApiClient
 from afresh.testing import FakeEmbedder
 
 Matrix = npt.NDArray[np.float32]

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from tests.fakes.github_server import GithubServer
 
 from afresh.app import utc_now
-from afresh.core.github_address import github_address
-from afresh.core.looks import Body, Fetched, Request, Validators
-from afresh.core.model import Listed
-from afresh.fetchers.github import GithubFetcher
-from afresh.fetchers.github_open import GithubPlaces, open_github
-from afresh.fetchers.github_repository import GithubRepository
-from afresh.fetchers.http import HttpOptions
-from afresh.sources.github import GithubLister
+from afresh.model.fetch import Body, Fetched, Request, Validators
+from afresh.model.records import Listed
+from afresh.sources.github.address import github_address
+from afresh.sources.github.fetcher import GithubFetcher
+from afresh.sources.github.lister import GithubLister
+from afresh.sources.github.open import GithubPlaces, open_github
+from afresh.sources.github.repository import GithubRepository
+from afresh.sources.web.http import HttpOptions
 
 
 def only_markdown(path: str) -> str | None:

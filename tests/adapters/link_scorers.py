@@ -8,11 +8,11 @@ import pytest
 from tests.adapters.embedders import KEY, Slept
 from tests.fakes.chat_server import ChatServer
 
-from afresh.core.errors import ScoreError
-from afresh.core.link_score import AskedLink, Verdict
-from afresh.fetchers.api import ApiClient
+from afresh.errors import ScoreError
+from afresh.links.score import AskedLink, Verdict
 from afresh.models.link_scorer import ChatLinkScorer
 from afresh.ports import LinkScorer
+from afresh.sources.web.api_client import ApiClient
 
 PROMPT = "Score these."
 KEYWORDS = ("budget", "contact")

@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-from afresh.core.git_address import GitAddress, parse_git
-from afresh.fetchers.git import GitFetcher, GitRepository
-from afresh.fetchers.git_cache import GitCache
-from afresh.fetchers.git_environment import GitOptions
-from afresh.fetchers.git_remote import GitRemote
-from afresh.fetchers.guard import AddressPolicy
-from afresh.sources.git import GitLister
+from afresh.sources.git.address import GitAddress, parse_git
+from afresh.sources.git.cache import GitCache
+from afresh.sources.git.environment import GitOptions
+from afresh.sources.git.fetcher import GitFetcher, GitRepository
+from afresh.sources.git.lister import GitLister
+from afresh.sources.git.remote import GitRemote
+from afresh.sources.web.guard import AddressPolicy
 
 HERE = AddressPolicy(("127.0.0.1/32",))
 ENV = {

@@ -10,8 +10,8 @@ from typing import Any
 from aiohttp.abc import AbstractResolver, ResolveResult
 from tests.fakes.wire import answer, next_request
 
-from afresh.fetchers.guard import AddressPolicy
-from afresh.fetchers.http import HttpFetcher, HttpOptions
+from afresh.sources.web.guard import AddressPolicy
+from afresh.sources.web.http import HttpFetcher, HttpOptions
 from afresh.testing import Asked
 
 __all__ = ["Asked", "Names", "Raw", "Wire", "answer", "fetching", "html", "redirect", "serving"]

@@ -8,10 +8,10 @@ import pytest
 from tests.adapters.embedders import KEY, Slept
 from tests.fakes.chat_server import ChatServer
 
-from afresh.core.errors import SummaryError
-from afresh.fetchers.api import ApiClient
+from afresh.errors import SummaryError
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Summarizer
+from afresh.sources.web.api_client import ApiClient
 
 PROMPT = "Say in {max_chars} characters what it is."
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.adapters.servers import Names
 
-from afresh.core.looks import Request
-from afresh.core.urls import canonical
-from afresh.fetchers.guard import AddressPolicy
-from afresh.fetchers.http import HttpFetcher, HttpOptions
+from afresh.model.fetch import Request
+from afresh.sources.web.guard import AddressPolicy
+from afresh.sources.web.http import HttpFetcher, HttpOptions
+from afresh.urls.canonical import canonical
 
 METADATA = ("169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.adapters.servers import Answer, Asked, Names, Raw, Wire, answer, redirect, serving
 
-from afresh.core.errors import ApiError, ApiLate, ApiTooLarge
-from afresh.fetchers.api import ApiClient
+from afresh.errors import ApiError, ApiLate, ApiTooLarge
 from afresh.ports import Reply
+from afresh.sources.web.api_client import ApiClient
 
 SECONDS = 5.0
 

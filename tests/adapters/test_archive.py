@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.adapters.archives import Shelf, tar_of, zip_of
 
-from afresh.core.archives import entry_name, entry_url, is_archive
-from afresh.core.errors import SourceError
-from afresh.core.looks import Body, Failed, Gone, NotModified, Refused, Request
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Gone, NotModified, Refused, Request
+from afresh.sources.archive.paths import entry_name, entry_url, is_archive
 from afresh.testing import FrozenClock
 
 FILES = {"docs/guide.md": b"# Guide\n", "docs/a b#c?%20.md": b"# Odd\n", "über/größe.txt": "für".encode()}

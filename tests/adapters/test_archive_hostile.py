@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from tests.adapters.archives import Shelf, overlapping_zip, tar_of, tar_with, zip_of
 
-from afresh.core.errors import SourceError
-from afresh.core.looks import Body, Failed, Refused
-from afresh.fetchers.unpacking import Deadline, Unpacking
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Refused
+from afresh.sources.archive.limits import Deadline, Unpacking
 
 MEGABYTE = 1024 * 1024
 CPU_SECONDS = 5.0

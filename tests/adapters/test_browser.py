@@ -20,11 +20,11 @@ from tests.fakes.browser_traps import (
     prying,
 )
 
-from afresh.core.looks import Body
-from afresh.core.rendering import shows_the_same
-from afresh.extractors import extract
-from afresh.fetchers.browser import Browsers
-from afresh.fetchers.browser_page import Lost, Shown
+from afresh.extract import extract
+from afresh.model.fetch import Body
+from afresh.sources.web.browser.browser import Browsers
+from afresh.sources.web.browser.page import Lost, Shown
+from afresh.sources.web.render_check import shows_the_same
 from afresh.testing import TinySite
 
 PLAIN = (

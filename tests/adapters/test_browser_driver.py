@@ -11,10 +11,10 @@ import psutil
 import pytest
 from tests.adapters.browsing import browsers
 
-from afresh.fetchers import browser_driver
-from afresh.fetchers.browser_driver import Driver
-from afresh.fetchers.browser_launch import NoBrowser
-from afresh.fetchers.browser_page import Lost, Shown
+from afresh.sources.web.browser import driver as browser_driver
+from afresh.sources.web.browser.driver import Driver
+from afresh.sources.web.browser.launch import NoBrowser
+from afresh.sources.web.browser.page import Lost, Shown
 from afresh.testing import TinySite
 
 LEADING = "<title>Away</title><p>On its way.</p><script>location.href = '{}'</script>"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from afresh import requisites
 from afresh.config import Config
-from afresh.fetchers.browser_driver import Driver
-from afresh.fetchers.browser_launch import (
+from afresh.ops import requirements
+from afresh.sources.web.browser.driver import Driver
+from afresh.sources.web.browser.launch import (
     BrowserOptions,
     NoBrowser,
     _sandboxed,
@@ -69,9 +69,9 @@ def test_S8_who_runs_as_root_is_told_that_there_is_no_sandbox(monkeypatch: pytes
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert _sandboxed("auto")
     assert why_unsandboxed("auto") is None
-    assert "root" not in requisites.browser(Config()).detail
+    assert "root" not in requirements.browser(Config()).detail
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(requisites, "why_no_browser", lambda *given: None)
+    monkeypatch.setattr(requirements, "why_no_browser", lambda *given: None)
     assert "another user" in (why_unsandboxed("auto") or "")
-    assert "without its sandbox" in requisites.browser(Config()).detail
+    assert "without its sandbox" in requirements.browser(Config()).detail
     assert [why_unsandboxed(wish) for wish in ("off", "on")] == [None, None]  # it is meant; it is there

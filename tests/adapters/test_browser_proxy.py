@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.adapters.browsing import Canary
 
-from afresh.fetchers.browser_proxy import BrowserProxy, Unreached, is_own
-from afresh.fetchers.guard import AddressPolicy
+from afresh.sources.web.browser.proxy import BrowserProxy, Unreached, is_own
+from afresh.sources.web.guard import AddressPolicy
 from afresh.testing import TinySite
 
 

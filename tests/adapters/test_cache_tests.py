@@ -20,7 +20,7 @@ from tests.fakes.hostile import HostileSite
 from tests.fakes.tricks import then_close
 from tests.fakes.wire import Reply, answer, raw
 
-from afresh.core.looks import Body, NotModified, Request, Validators
+from afresh.model.fetch import Body, NotModified, Request, Validators
 from afresh.testing import Asked
 from afresh.testing.script import Answer, http_date
 

@@ -9,9 +9,9 @@ from typing import Any
 import pyromark
 import pytest
 
-from afresh.chunkers.blocks import scan
-from afresh.chunkers.markdown import MarkdownChunker
-from afresh.core.looks import Document
+from afresh.extract.chunk.blocks import scan
+from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.model.fetch import Document
 
 PARSER = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.chunkers.limits import MAX_CHARS, MAX_REPEAT
-from afresh.chunkers.markdown import MarkdownChunker
-from afresh.core.looks import Chunk, Document
+from afresh.extract.chunk.limits import MAX_CHARS, MAX_REPEAT
+from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.model.fetch import Chunk, Document
 
 PARSER = pyromark.Markdown(
     options=pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_YAML_STYLE_METADATA_BLOCKS

@@ -8,9 +8,9 @@ from tests.adapters.embedders import install, library, remote
 from tests.fakes.embedding_server import EmbeddingServer
 
 from afresh.config import EmbeddingSettings
-from afresh.fetchers.api import ApiClient
 from afresh.models.choose import embedder_for
 from afresh.ports import Embedder
+from afresh.sources.web.api_client import ApiClient
 from afresh.testing import FakeEmbedder
 
 KINDS = ("fast", "quality", "openai", "gemini", "fastembed", "sentence-transformers", "fake")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.file_urls import file_url
-from afresh.core.model import Listed
-from afresh.core.scope import Globs
+from afresh.model.records import Listed
 from afresh.ports import Sifted
-from afresh.sources.events import POLLING, FileEvents
-from afresh.sources.sieve import FolderRules, Sieve
+from afresh.sources.folder.filter import FolderRules, Sieve
+from afresh.urls.files import file_url
+from afresh.urls.scope import Globs
+from afresh.watch.change_feed import POLLING, FileEvents
 
 PATIENCE = 30  # seconds until what should be heard counts as lost
 

@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from afresh.core.looks import Body
-from afresh.extractors.asciidoc import AsciidocExtractor, to_markdown
+from afresh.extract.markup.asciidoc import AsciidocExtractor, to_markdown
+from afresh.model.fetch import Body
 
 
 def shown(text: str) -> str:

@@ -7,11 +7,11 @@ from importlib import import_module
 
 import pytest
 
-from afresh.core import recipe
-from afresh.core.errors import ExtractError
-from afresh.core.looks import Body
-from afresh.extractors import extract
-from afresh.extractors.choose import FORMATS, choose
+from afresh.errors import ExtractError
+from afresh.extract import extract
+from afresh.extract.registry import FORMATS, choose
+from afresh.model import recipe
+from afresh.model.fetch import Body
 
 HTML = b"<!DOCTYPE html><html><head><title>Jars</title></head><body><main><h1>Jars</h1></main></body></html>"
 
@@ -71,7 +71,7 @@ def test_a_parser_process_can_be_handed_the_function_and_its_result() -> None:
 
 def test_importing_the_extractors_brings_no_heavy_modules() -> None:
     heavy = ("aiohttp", "asyncio", "lxml", "pypdfium2", "sqlite3", "yaml", "zipfile")
-    code = f"import sys, afresh.extractors; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, afresh.extract; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 
@@ -124,7 +124,7 @@ def test_F66_an_unknown_binary_is_refused_with_what_it_is(data: bytes, media_typ
 def test_every_format_of_the_table_can_be_read() -> None:
     for each in FORMATS:
         module, _, name = each.reader.partition(":")
-        reader = getattr(import_module(f"afresh.extractors.{module}"), name)()
+        reader = getattr(import_module(f"afresh.extract.{module}"), name)()
         assert reader.version in recipe.READING.split("+")
     for told in (
         [name for each in FORMATS for name in each.names],

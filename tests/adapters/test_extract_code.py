@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from afresh.chunkers.markdown import MarkdownChunker
-from afresh.core.errors import ExtractError
-from afresh.core.looks import Body, Document
-from afresh.extractors import extract
-from afresh.extractors.code import to_markdown
-from afresh.extractors.code_languages import LANGUAGES
-from afresh.extractors.code_outline import outline
+from afresh.errors import ExtractError
+from afresh.extract import extract
+from afresh.extract.chunk.markdown import MarkdownChunker
+from afresh.extract.code.code import to_markdown
+from afresh.extract.code.languages import LANGUAGES
+from afresh.extract.code.outline import outline
+from afresh.model.fetch import Body, Document
 
 
 def read(name: str, text: str) -> Document:

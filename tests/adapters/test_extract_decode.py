@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.extractors.decode import codec_of, decode, sniff_encoding
+from afresh.extract.decode import codec_of, decode, sniff_encoding
 
 
 def test_F60_encodings_are_sniffed_as_browsers_do(shared: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.looks import Body, Document
-from afresh.core.text import content_hash, links_hash
-from afresh.extractors import VERSION, HtmlExtractor, extract
-from afresh.extractors.head import choose_title
+from afresh.extract import VERSION, HtmlExtractor, extract
+from afresh.extract.html.head import choose_title
+from afresh.model.fetch import Body, Document
+from afresh.text.normalize import content_hash, links_hash
 
 URL = "https://docs.example.org/guide/page.html"
 

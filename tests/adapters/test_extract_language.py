@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.looks import Body
-from afresh.extractors import extract
-from afresh.extractors.language import language_of
+from afresh.extract import extract
+from afresh.extract.language import language_of
+from afresh.model.fetch import Body
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "languages"
 PAGES = sorted(file for file in FOLDER.iterdir() if file.name != "README.md")
@@ -82,7 +82,7 @@ def test_B10_code_comments_and_addresses_say_nothing() -> None:
 )
 def test_the_large_model_is_loaded_only_where_it_is_needed(text: str, told: str | None) -> None:
     asked = (
-        "import sys; from afresh.extractors.language import language_of; "
+        "import sys; from afresh.extract.language import language_of; "
         f"language_of({text!r}, {told!r}); sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0

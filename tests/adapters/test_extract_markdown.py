@@ -2,8 +2,8 @@
 
 import time
 
-from afresh.core.looks import Body, Document
-from afresh.extractors import MarkdownExtractor
+from afresh.extract import MarkdownExtractor
+from afresh.model.fetch import Body, Document
 
 
 def read(text: str) -> Document:

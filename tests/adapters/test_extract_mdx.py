@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from afresh.core.file_urls import link_target
-from afresh.core.looks import Body
-from afresh.extractors.mdx import MdxExtractor, without_components
+from afresh.extract.mdx import MdxExtractor, without_components
+from afresh.model.fetch import Body
+from afresh.urls.files import link_target
 
 TEXT = """---
 title: Jars

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
-from afresh.core.looks import Body, Document
-from afresh.core.query import match_all, parse
-from afresh.core.urls import canonical
-from afresh.extractors import extract
+from afresh.errors import ExtractError
+from afresh.extract import extract
+from afresh.extract.chunk.markdown import chunk
+from afresh.model.fetch import Body, Document
+from afresh.search.query import match_all, parse
+from afresh.urls.canonical import canonical
 
 URL = "https://docs.example.org/guide/"
 TYPES = ("text/html", "text/markdown", "text/plain", "application/octet-stream")

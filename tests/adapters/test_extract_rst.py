@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from afresh.core.looks import Body
-from afresh.extractors.rst import RstExtractor, to_markdown
+from afresh.extract.markup.rst import RstExtractor, to_markdown
+from afresh.model.fetch import Body
 
 
 def shown(text: str) -> str:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.errors import SourceError
-from afresh.core.file_urls import file_url
-from afresh.core.ignore import IgnoreFile, parse_ignore_file
-from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
-from afresh.core.model import Listed
-from afresh.core.scope import Globs
-from afresh.fetchers.file import FileFetcher, FileOptions
-from afresh.sources.folder import FolderLister
-from afresh.sources.recognise import recognise
-from afresh.sources.sieve import FolderRules, Sieve
-from afresh.sources.walk import walk
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
+from afresh.model.records import Listed
+from afresh.sources.detect import recognise
+from afresh.sources.folder.fetcher import FileFetcher, FileOptions
+from afresh.sources.folder.filter import FolderRules, Sieve
+from afresh.sources.folder.ignore import IgnoreFile, parse_ignore_file
+from afresh.sources.folder.lister import FolderLister
+from afresh.sources.folder.walk import walk
+from afresh.urls.files import file_url
+from afresh.urls.scope import Globs
 
 
 def lister_of(
@@ -234,7 +234,7 @@ def test_the_rules_of_a_folder_are_read_once_until_they_change(
         read.append(data)
         return parse_ignore_file(data)
 
-    monkeypatch.setattr("afresh.sources.sieve.parse_ignore_file", parse)
+    monkeypatch.setattr("afresh.sources.folder.filter.parse_ignore_file", parse)
     sieve = Sieve(str(tmp_path), FolderRules())
     walk(sieve)
     assert all(sieve.why_not(f"sub/{number}.md") is None for number in range(300))

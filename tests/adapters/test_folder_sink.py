@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.errors import SinkGone, SinkRefused
-from afresh.core.remote import Mark, Upload
-from afresh.sinks.folder import FolderSink, file_name
+from afresh.errors import SinkGone, SinkRefused
+from afresh.sync.remote import Mark, Upload
+from afresh.sync.sinks.folder import FolderSink, file_name
 
 MARK = Mark(store="me", source="react@18", page=7, hash="a" * 64)
 PAGE = Upload(

@@ -213,7 +213,7 @@ async def test_trouble_reaches_the_SDK_in_Googles_form(server: GeminiServer, kin
 
 
 async def _post(server: GeminiServer, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
-    from afresh.fetchers.api import ApiClient
+    from afresh.sources.web.api_client import ApiClient
 
     client = ApiClient([server.base_url])
     answer = await client.ask("POST", server.base_url + path, {"x-goog-api-key": KEY, **headers}, body, 10)

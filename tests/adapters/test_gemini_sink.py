@@ -11,10 +11,10 @@ from tests.contract.shelves import page
 from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_server import KEY, GeminiServer
 
-from afresh.core.errors import SinkBusy, SinkError, SinkGone, SinkRefused
-from afresh.fetchers.api import ApiClient
+from afresh.errors import SinkBusy, SinkError, SinkGone, SinkRefused
 from afresh.ports.calls import Answer
-from afresh.sinks.gemini import GeminiSink
+from afresh.sources.web.api_client import ApiClient
+from afresh.sync.sinks.gemini import GeminiSink
 from afresh.testing import FrozenClock
 
 
@@ -183,7 +183,7 @@ async def test_ten_uploads_go_side_by_side(desk: Desk) -> None:
 def test_a_missing_SDK_is_named_with_its_extra_and_its_import_is_paid_by_nobody_else() -> None:
     script = """
 import asyncio, sys
-import afresh.app, afresh.sinks.gemini as gemini, afresh.sinks.openai_store
+import afresh.app, afresh.sync.sinks.gemini as gemini, afresh.sync.sinks.openai
 assert not {name for name in sys.modules if name.startswith(("google.genai", "httpx2", "openai."))}
 sys.modules["google.genai"] = None
 sink = gemini.GeminiSink("team", None, api_key="k", store="kb")

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.adapters.repositories import GitServer, Repo, Run, options
 
-from afresh.core.git_address import parse_git
-from afresh.core.looks import Body, Failed, Request
-from afresh.fetchers import git_clone
-from afresh.fetchers.git_cache import GitCache
-from afresh.fetchers.git_process import GitError
+from afresh.model.fetch import Body, Failed, Request
+from afresh.sources.git import clone as git_clone
+from afresh.sources.git.address import parse_git
+from afresh.sources.git.cache import GitCache
+from afresh.sources.git.process import GitError
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def main():
     async with run:
         lease = await run.repository._cache.open(run.repository.address)
         async with lease.writing(5) as locks:
-            from afresh.fetchers.git_process import Call, start
+            from afresh.sources.git.process import Call, start
             env = {{**run.remote.offline(), "GIT_DIR": {str(repo.path)!r}}}
             call = Call(args=("cat-file", "--batch"), env=env, folder="/", seconds=9, kept_open=locks)
             await start(call)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from tests.adapters.repositories import GitServer, Repo, Run, options
 
-from afresh.core.errors import SourceError
-from afresh.core.git_address import parse_git
-from afresh.core.looks import Body, Failed, Request
-from afresh.fetchers.git_environment import environment
-from afresh.fetchers.git_process import Call, GitError, output_of
-from afresh.fetchers.git_remote import GitRemote, in_words
-from afresh.fetchers.guard import AddressPolicy
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Request
+from afresh.sources.git.address import parse_git
+from afresh.sources.git.environment import environment
+from afresh.sources.git.process import Call, GitError, output_of
+from afresh.sources.git.remote import GitRemote, in_words
+from afresh.sources.web.guard import AddressPolicy
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ async def test_a_tree_of_countless_files_is_told_as_such(
     repo: Repo, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ten trees of ten entries each, one in the other: few bytes, a million paths."""
-    monkeypatch.setattr("afresh.fetchers.git_process.MOST_OUTPUT", 1024**2)
+    monkeypatch.setattr("afresh.sources.git.process.MOST_OUTPUT", 1024**2)
     entry, mode = repo.git("hash-object", "-w", "--stdin", data=b"# A"), b"100644"
     for _ in range(6):
         made = b"".join(_entry(f"d{each}", entry, mode) for each in range(10))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.adapters.repositories import GitServer, Repo, Run, options
 
-from afresh.core.errors import SourceError
-from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Refused, Request, Validators
 
 PAGES = {"docs/a.md": "# A", "docs/b.md": "# B", "src/x.py": "x = 1", ".hidden.md": "no"}
 
@@ -287,7 +287,7 @@ async def test_F83_names_of_any_bytes_are_read(tmp_path: Path, cache: Path) -> N
     ]
     repo = Repo(tmp_path / "odd@place #1.git")
     repo.commit({name: name.hex() for name in names})
-    from afresh.sources.git import bare_repository
+    from afresh.sources.git.lister import bare_repository
 
     address = bare_repository(str(repo.path))
     assert address is not None
@@ -346,7 +346,7 @@ async def test_a_server_that_cannot_send_parts_is_read_whole(
 
 
 def test_paths_of_repositories_are_told_from_folders(repo: Repo, tmp_path: Path) -> None:
-    from afresh.sources.git import bare_repository
+    from afresh.sources.git.lister import bare_repository
 
     work = tmp_path / "work"
     repo.git("clone", "--quiet", str(repo.path), str(work))

@@ -13,12 +13,12 @@ from tests.fakes.git_objects import Submodule, Symlink
 from tests.fakes.github_server import GithubServer
 
 from afresh.app import utc_now
-from afresh.core.errors import SourceError
-from afresh.core.labels import name_for
-from afresh.core.looks import Body, Failed, Gone, Moved, NotModified, Refused
-from afresh.fetchers.github_token import find_token
-from afresh.sources.github import GithubLister
-from afresh.sources.recognise import recognise
+from afresh.errors import SourceError
+from afresh.model.fetch import Body, Failed, Gone, Moved, NotModified, Refused
+from afresh.model.labels import name_for
+from afresh.sources.detect import recognise
+from afresh.sources.github.lister import GithubLister
+from afresh.sources.github.token import find_token
 from afresh.testing.script import Answer
 
 FILES = {"README.md": b"# Docs\n", "docs/a.md": b"# A\n\nText.\n", "docs/deep/b.md": b"# B\n"}

@@ -12,9 +12,9 @@ from tests.adapters.servers import fetching
 from tests.fakes.git_objects import Objects, Pushed, Symlink
 from tests.fakes.github_server import GithubServer
 
-from afresh.core.looks import Body, Moved, Request
-from afresh.fetchers.api import ApiClient
+from afresh.model.fetch import Body, Moved, Request
 from afresh.ports.calls import Answer
+from afresh.sources.web.api_client import ApiClient
 
 FILES = {
     "a.md": b"# A\n",

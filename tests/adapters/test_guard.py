@@ -5,11 +5,11 @@ import ipaddress
 import pytest
 from tests.adapters.servers import Names, anywhere, fetching, html, redirect, serving
 
-from afresh.core.errors import ConfigError
-from afresh.core.looks import Body, Outcome, Refused, Request
-from afresh.core.masking import for_strangers
-from afresh.fetchers import guard
-from afresh.fetchers.guard import AddressPolicy
+from afresh.errors import ConfigError
+from afresh.model.fetch import Body, Outcome, Refused, Request
+from afresh.sources.web import guard
+from afresh.sources.web.guard import AddressPolicy
+from afresh.text.redact import for_strangers
 
 FORBIDDEN = [
     "127.0.0.1",

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from tests.adapters.servers import Answer, answer, fetching, html, serving
 
-from afresh.core.looks import Body, Validators
-from afresh.core.model import Listed
-from afresh.core.scope import Rules
-from afresh.fetchers.robots import RobotsGate
-from afresh.sources.feeds import feeds_of
-from afresh.sources.llms import links_in, places
-from afresh.sources.mark import MOST_KEPT, Mark, Remembered, has_room, mark_from
-from afresh.sources.sitemap_file import Entry, SitemapFile, parse_lastmod, parse_sitemap
-from afresh.sources.web import WebLister
+from afresh.model.fetch import Body, Validators
+from afresh.model.records import Listed
+from afresh.sources.web.feeds import feeds_of
+from afresh.sources.web.lister import WebLister
+from afresh.sources.web.lister_state import MOST_KEPT, Mark, Remembered, has_room, mark_from
+from afresh.sources.web.llms_txt import links_in, places
+from afresh.sources.web.robots import RobotsGate
+from afresh.sources.web.sitemap_file import Entry, SitemapFile, parse_lastmod, parse_sitemap
+from afresh.urls.scope import Rules
 
 LLMS = b"""\
 # Jars

@@ -3,9 +3,8 @@
 import pytest
 from tests.adapters.servers import answer, fetching, html, serving
 
-from afresh.core.looks import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
-from afresh.sources.hinted import HintedWeb
-from afresh.sources.hints import Hints
+from afresh.model.fetch import Body, Failed, Fetched, Gone, NotModified, Outcome, Refused, Request, Validators
+from afresh.sources.web.hinted_fetcher import HintedWeb, Hints
 from afresh.testing import ScriptedFetcher
 
 ROOT, PAGE, FILE = "https://x.org/", "https://x.org/a", "https://x.org/a.md"

@@ -3,7 +3,7 @@
 import pytest
 from tests.adapters.servers import answer, fetching, html, serving
 
-from afresh.core.looks import Body, Failed, Gone, Outcome, Refused, Request
+from afresh.model.fetch import Body, Failed, Gone, Outcome, Refused, Request
 
 
 @pytest.mark.parametrize("status", [404, 410])

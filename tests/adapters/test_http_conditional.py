@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.adapters.servers import Answer, Wire, answer, fetching, html, redirect, serving
 
-from afresh.core.looks import Body, Failed, Fetched, NotModified, Refused, Request, Validators
+from afresh.model.fetch import Body, Failed, Fetched, NotModified, Refused, Request, Validators
 
 DATE = "Sat, 29 Oct 1994 19:43:31 GMT"
 

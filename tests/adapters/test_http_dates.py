@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.adapters.servers import answer, fetching, serving
 
-from afresh.core.httpdate import LONGEST_WAIT_SECONDS, is_past, parse_http_date, parse_retry_after
-from afresh.core.looks import Request
+from afresh.model.fetch import Request
+from afresh.sources.web.http_dates import LONGEST_WAIT_SECONDS, is_past, parse_http_date, parse_retry_after
 
 NOW = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)
 

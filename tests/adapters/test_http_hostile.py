@@ -37,8 +37,8 @@ from tests.fakes.tricks import (
 )
 from tests.fakes.wire import answer
 
-from afresh.core.looks import Body, Failed, Outcome, Refused, Request
-from afresh.fetchers.trouble import trouble
+from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
+from afresh.sources.web.trouble import trouble
 
 
 def _gzip(data: bytes) -> bytes:
@@ -295,7 +295,7 @@ async def test_F58_endless_empty_gzip_members_are_cut() -> None:
 PEAKS = """
 import asyncio, pathlib, sys
 from tests.adapters.servers import fetching
-from afresh.core.looks import Request
+from afresh.model.fetch import Request
 
 async def main():
     async with fetching() as fetcher:

@@ -3,8 +3,8 @@
 import pytest
 from tests.adapters.servers import Names, answer, anywhere, fetching, html, redirect, serving
 
-from afresh.core.looks import Body, Failed, Moved, Outcome, Refused, Request, Validators
-from afresh.fetchers.robots import RobotsGate
+from afresh.model.fetch import Body, Failed, Moved, Outcome, Refused, Request, Validators
+from afresh.sources.web.robots import RobotsGate
 
 
 @pytest.mark.parametrize("status", [301, 308])

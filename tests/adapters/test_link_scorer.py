@@ -16,13 +16,13 @@ from tests.fakes.link_answers import Odd, literal_scores
 
 from afresh.config import AiSettings
 from afresh.config.links import LinksSettings
-from afresh.core.errors import ConfigError, ScorerDown
-from afresh.core.link_score import AskedLink
-from afresh.fetchers.api import ApiClient
+from afresh.errors import ConfigError, ScorerDown
+from afresh.links.score import AskedLink
 from afresh.models.allowance import Allowance
 from afresh.models.link_scorer import ChatLinkScorer
 from afresh.models.link_scorers import link_scorer_for
 from afresh.models.offline_scorer import OfflineLinkScorer
+from afresh.sources.web.api_client import ApiClient
 from afresh.testing import Trouble
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)

@@ -13,12 +13,12 @@ import pytest
 from tests.adapters.embedders import Matrix, install, library, trouble
 
 from afresh.config import EmbeddingSettings
-from afresh.core.errors import EmbedderDown, EmbedError
-from afresh.fetchers.api import ApiClient
+from afresh.errors import EmbedderDown, EmbedError
 from afresh.models import quality, wordllama
 from afresh.models.choose import FAST, QUALITY, builtin, check_installed, embedder_for, fingerprint
 from afresh.models.local import LocalEmbedder, loaded_once
 from afresh.models.prose import LONGEST, prose
+from afresh.sources.web.api_client import ApiClient
 from afresh.testing import FakeEmbedder
 
 MARKDOWN = (

@@ -10,7 +10,7 @@ from tests.adapters.embedders import KEY, Matrix, Slept, remote, trouble
 from tests.fakes.embedding_server import EmbeddingServer, Status
 
 from afresh.config import EmbeddingSettings
-from afresh.core.errors import EmbedderDown, EmbedError
+from afresh.errors import EmbedderDown, EmbedError
 from afresh.models import remote as module
 from afresh.models.budget import Budgeted
 from afresh.models.choose import within_budget

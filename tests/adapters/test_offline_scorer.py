@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from afresh.core.errors import EmbedderDown
-from afresh.core.link_score import AskedLink
+from afresh.errors import EmbedderDown
+from afresh.links.score import AskedLink
 from afresh.models import offline_scorer
 from afresh.models.likeness import Likeness
 from afresh.models.offline_scorer import OfflineLinkScorer

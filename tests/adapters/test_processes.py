@@ -4,7 +4,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE
 
-from afresh.processes import reaped
+from afresh.ops.processes import reaped
 
 TALKER = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
 

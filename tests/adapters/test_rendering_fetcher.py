@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 import pytest
 from tests.fakes.script_site import SHELL, WalledSite
 
-from afresh.core.doubt import PROBE
-from afresh.core.looks import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
-from afresh.core.rendering import RENDERED
-from afresh.fetchers.browser_engines import Engines
-from afresh.fetchers.browser_launch import MISSING, NoBrowser
-from afresh.fetchers.browser_page import Lost, Shown
-from afresh.fetchers.guard import AddressPolicy
-from afresh.fetchers.http import HttpFetcher, HttpOptions
-from afresh.fetchers.rendering import Refusal, RenderingFetcher, RenderingOptions
+from afresh.crawl.plausibility import PROBE
+from afresh.model.fetch import Body, Failed, Fetched, NotModified, Outcome, Refused, Request, Validators
+from afresh.sources.web.browser.engines import Engines
+from afresh.sources.web.browser.launch import MISSING, NoBrowser
+from afresh.sources.web.browser.page import Lost, Shown
+from afresh.sources.web.browser.rendering import Refusal, RenderingFetcher, RenderingOptions
+from afresh.sources.web.guard import AddressPolicy
+from afresh.sources.web.http import HttpFetcher, HttpOptions
+from afresh.sources.web.render_check import RENDERED
 from afresh.testing import TinySite
 
 ROOT = "https://town.example/"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.adapters.servers import Answer, Asked, Names, Raw, Wire, answer, fetching, html, redirect, serving
 
-from afresh.core.looks import Body, Failed, Outcome, Refused, Request
-from afresh.fetchers.http import HttpFetcher
-from afresh.fetchers.robots import RobotsGate
-from afresh.fetchers.robots_rules import RobotsRules
+from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
+from afresh.sources.web.http import HttpFetcher
+from afresh.sources.web.robots import RobotsGate
+from afresh.sources.web.robots_rules import RobotsRules
 
 CLOSED = b"User-agent: *\nDisallow: /"
 RULES = b"""# rules
@@ -333,7 +333,7 @@ async def test_F72_a_large_file_is_parsed_beside_the_event_loop(monkeypatch: pyt
         threads.append(threading.current_thread() is threading.main_thread())
         return RobotsRules(data, agent)
 
-    monkeypatch.setattr("afresh.fetchers.robots.RobotsRules", parse)
+    monkeypatch.setattr("afresh.sources.web.robots.RobotsRules", parse)
     small, large = CLOSED, CLOSED + b"\n# x" * 200_000
     for body in (small, large):
         seen, _, _ = await _page_behind(answer(200, body))

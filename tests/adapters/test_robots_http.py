@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.adapters.servers import Answer, Asked, Names, Raw, answer, fetching, html, redirect, serving
 
-from afresh.core.looks import Body, Failed, Refused, Request
-from afresh.fetchers.robots import RobotsGate
+from afresh.model.fetch import Body, Failed, Refused, Request
+from afresh.sources.web.robots import RobotsGate
 
 CLOSED = b"User-agent: *\nDisallow: /"
 CHECKS: dict[str, Callable[[], Awaitable[None]]] = {}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from afresh.fetchers import robots_rules
-from afresh.fetchers.robots_rules import RobotsRules
+from afresh.sources.web import robots_rules
+from afresh.sources.web.robots_rules import RobotsRules
 
 SIZE = 500 * 1024
 LONG_PATH = "http://x.org/" + "a" * 1_900

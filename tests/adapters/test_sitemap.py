@@ -16,16 +16,16 @@ import psutil
 import pytest
 from tests.adapters.servers import Answer, answer, fetching, redirect, serving
 
-from afresh.core.errors import ExtractError
-from afresh.core.model import Listed
-from afresh.core.scope import Rules, Scope
-from afresh.core.urls import canonical
-from afresh.fetchers.robots import RobotsGate
-from afresh.sources import sitemap_file
-from afresh.sources.llms import lines_in
-from afresh.sources.sitemap import STEP, SitemapListing, read_sitemaps
-from afresh.sources.sitemap_file import SitemapFile, parse_lastmod, parse_sitemap
-from afresh.sources.web import WebLister
+from afresh.errors import ExtractError
+from afresh.model.records import Listed
+from afresh.sources.web import sitemap_file
+from afresh.sources.web.lister import WebLister
+from afresh.sources.web.llms_txt import lines_in
+from afresh.sources.web.robots import RobotsGate
+from afresh.sources.web.sitemap_file import SitemapFile, parse_lastmod, parse_sitemap
+from afresh.sources.web.sitemaps import STEP, SitemapListing, read_sitemaps
+from afresh.urls.canonical import canonical
+from afresh.urls.scope import Rules, Scope
 
 XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -329,7 +329,7 @@ async def test_S2_F118_what_is_packed_or_not_tiny_is_never_parsed_on_the_loop(
         inline.append(len(given[0]))
         return parse_sitemap(*given)
 
-    monkeypatch.setattr("afresh.sources.sitemap.parse_sitemap", parse_inline)
+    monkeypatch.setattr("afresh.sources.web.sitemaps.parse_sitemap", parse_inline)
     elsewhere = _Elsewhere()
     await _listing({"/sitemap.xml": answer(200, data)}, parse=elsewhere, largest=5_000_000)
     assert inline == []
@@ -393,7 +393,7 @@ def test_S2_no_list_of_lines_is_ever_made() -> None:
 
 
 async def test_S2_all_files_together_are_counted_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afresh.sources.sitemap.MOST_BYTES", 3_000)
+    monkeypatch.setattr("afresh.sources.web.sitemaps.MOST_BYTES", 3_000)
     names = [f"/m{n}.xml.gz" for n in range(10)]
     routes: dict[str, Answer] = {"/sitemap.xml": answer(200, index(*names))}
     routes |= dict.fromkeys(names, answer(200, gzip.compress(urlset("/a") + b"\n" * 2_000)))

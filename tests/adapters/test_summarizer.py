@@ -15,13 +15,13 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.embedding_server import Status
 
 from afresh.config import AiSettings
-from afresh.core.errors import ConfigError, SummarizerDown, SummaryError
-from afresh.core.summary import EMPTY, summary_of
-from afresh.fetchers.api import ApiClient
+from afresh.digest.offline_summary import EMPTY, summary_of
+from afresh.errors import ConfigError, SummarizerDown, SummaryError
 from afresh.models.allowance import Allowance
 from afresh.models.summaries import OfflineSummarizer, summarizer_for
 from afresh.models.summarizer import ChatSummarizer
 from afresh.ports import Reply
+from afresh.sources.web.api_client import ApiClient
 from afresh.testing import Trouble
 
 OPENAI = AiSettings(provider="openai", model="small", api_key=KEY)

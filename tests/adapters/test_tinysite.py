@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from tests.fakes.attempts import Attempts
 
-from afresh.core.looks import Body, Gone, NotModified, Outcome, Request
+from afresh.model.fetch import Body, Gone, NotModified, Outcome, Request
 from afresh.ports import Clock, Fetcher
 from afresh.testing import FrozenClock, ScriptedFetcher, TinySite
 from afresh.testing.docs import ORPHAN, UNLISTED, pages

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.adapters.servers import html, serving
 
-from afresh.core.looks import Body, Failed, Request
-from afresh.fetchers.guard import AddressPolicy
-from afresh.fetchers.http import HttpFetcher, HttpOptions
-from afresh.fetchers.tls import trusted
+from afresh.model.fetch import Body, Failed, Request
+from afresh.sources.web.guard import AddressPolicy
+from afresh.sources.web.http import HttpFetcher, HttpOptions
+from afresh.sources.web.tls import trusted
 
 REQUEST = (
     "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
@@ -67,7 +67,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not(certificate: Path) -
 
 def test_importing_the_fetchers_leaves_the_ssl_module_as_it_was() -> None:
     program = (
-        "import ssl; before = ssl.SSLContext.set_default_verify_paths; import afresh.fetchers.http; "
+        "import ssl; before = ssl.SSLContext.set_default_verify_paths; import afresh.sources.web.http; "
         "assert ssl.SSLContext.set_default_verify_paths is before"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -9,9 +9,9 @@ from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_hosted import after
 from tests.fakes.vector_store_server import KEY, VectorStoreServer
 
-from afresh.core.errors import SinkBusy, SinkGone
-from afresh.fetchers.api import ApiClient
-from afresh.sinks.openai_store import OpenAISink
+from afresh.errors import SinkBusy, SinkGone
+from afresh.sources.web.api_client import ApiClient
+from afresh.sync.sinks.openai import OpenAISink
 from afresh.testing import FrozenClock
 
 

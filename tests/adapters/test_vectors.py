@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from afresh.core.errors import EmbedError
+from afresh.errors import EmbedError
 from afresh.models.vectors import checked, unit_rows
 
 

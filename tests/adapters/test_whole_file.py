@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from tests.adapters import writing
 
-from afresh.core.errors import KbError
-from afresh.core.index_text import index_text
-from afresh.core.kb_cache import Cache, UrlRecord, format_cache
-from afresh.sinks.kb_files import KbFiles
-from afresh.sinks.whole_file import write_whole
+from afresh.digest.cache import Cache, UrlRecord, format_cache
+from afresh.digest.files import KbFiles
+from afresh.digest.index_txt import index_text
+from afresh.errors import KbError
+from afresh.files.whole_file import write_whole
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 KILLS = 12

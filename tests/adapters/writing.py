@@ -4,7 +4,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from afresh.sinks.whole_file import write_whole
+from afresh.files.whole_file import write_whole
 
 SIZE = 200_000
 

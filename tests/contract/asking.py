@@ -1,9 +1,9 @@
 """Searching a store under test by words, as `kb.search` does without a model."""
 
-from afresh.core.asking import Asked, Narrowed
-from afresh.core.model import SourceId
-from afresh.core.views import Hit
-from afresh.engine.search import answer
+from afresh.model.records import SourceId
+from afresh.model.reports import Hit
+from afresh.search.request import Asked, Narrowed
+from afresh.search.search import answer
 from afresh.store.store import Store
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from afresh.core.analysis import search_config
-from afresh.core.decide import decide
-from afresh.core.ending import Ending
-from afresh.core.looks import Chunk, Document, Gone, Link, Moved, Read, Seen, Validators
-from afresh.core.model import (
+from afresh.crawl.decide import decide
+from afresh.crawl.ending import Ending
+from afresh.crawl.judge import decide_missing, may_drop
+from afresh.model.fetch import Chunk, Document, Gone, Link, Moved, Read, Seen, Validators
+from afresh.model.records import (
     Attempt,
     Claim,
     Content,
@@ -25,12 +25,12 @@ from afresh.core.model import (
     Visit,
     Worker,
 )
-from afresh.core.sweep import decide_missing, may_drop
-from afresh.core.targets import without_targets
-from afresh.core.text import content_hash, links_hash, text_hash, with_terms
-from afresh.core.views import ChangeView
+from afresh.model.reports import ChangeView
+from afresh.search.stemming import search_config
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
+from afresh.text.link_targets import without_targets
+from afresh.text.normalize import content_hash, links_hash, text_hash, with_terms
 
 ROOT = "https://docs.example.org/"
 LEASE = 60.0

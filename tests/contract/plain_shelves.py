@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from tests.contract.shelves import Held
 
 from afresh.ports.sinks import Sink
-from afresh.sinks.folder import FENCE, FolderSink
+from afresh.sync.sinks.folder import FENCE, FolderSink
 from afresh.testing import ScriptedSink
 
 

@@ -11,10 +11,10 @@ from tests.fakes.gemini_hosted import Fate
 from tests.fakes.gemini_server import GeminiServer
 from tests.fakes.vector_store_server import VectorStoreServer
 
-from afresh.fetchers.api import ApiClient
 from afresh.ports.sinks import Mark, Sink, Upload
-from afresh.sinks.gemini import GeminiSink
-from afresh.sinks.openai_store import OpenAISink
+from afresh.sources.web.api_client import ApiClient
+from afresh.sync.sinks.gemini import GeminiSink
+from afresh.sync.sinks.openai import OpenAISink
 from afresh.testing import FrozenClock
 
 STORE = "Team docs"

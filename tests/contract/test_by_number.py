@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.answers import KeptAnswer
-from afresh.core.errors import AlreadyKept, RunBusy
-from afresh.core.looks import WORST_FIRST, Failed, Gone, Outcome, Seen
-from afresh.core.model import ChangeKind, Listed, PageId, PageStatus, RunId, RunMode, RunState, SourceId
-from afresh.core.records import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
-from afresh.engine.answering import Turn, begin
+from afresh.access.idempotency import KeptAnswer
+from afresh.access.idempotent_request import Turn, begin
+from afresh.errors import AlreadyKept, RunBusy
+from afresh.model.fetch import WORST_FIRST, Failed, Gone, Outcome, Seen
+from afresh.model.filters import ALL_PAGES, AttemptPlace, LinkFilter, LinkPlace, PageFilter
+from afresh.model.records import ChangeKind, Listed, PageId, PageStatus, RunId, RunMode, RunState, SourceId
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

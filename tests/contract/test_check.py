@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.errors import RunBusy
-from afresh.core.looks import Gone, NotModified, Seen
-from afresh.core.model import RunMode, RunState, Source
+from afresh.errors import RunBusy
+from afresh.model.fetch import Gone, NotModified, Seen
+from afresh.model.records import RunMode, RunState, Source
 
 SITE: dict[str, Seen] = {
     "": read("Start", "a", "b"),

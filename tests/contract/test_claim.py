@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from tests.contract.desk import LEASE, ROOT, Desk, at, read
 
-from afresh.core.looks import Failed, Outcome
-from afresh.core.model import Limits, RunState
+from afresh.model.fetch import Failed, Outcome
+from afresh.model.records import Limits, RunState
 from afresh.store.store import Store
 
 OTHER = "https://api.example.org/"

@@ -7,10 +7,10 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, chunks_of, read
 
-from afresh.core.looks import Chunk, Failed, Gone, Moved, NotModified, Outcome, Refused, Seen, Validators
-from afresh.core.model import ChangeKind, PageStatus, RunMode, Visit
-from afresh.core.records import ALL_PAGES
-from afresh.core.views import Hit, LinkView
+from afresh.model.fetch import Chunk, Failed, Gone, Moved, NotModified, Outcome, Refused, Seen, Validators
+from afresh.model.filters import ALL_PAGES
+from afresh.model.records import ChangeKind, PageStatus, RunMode, Visit
+from afresh.model.reports import Hit, LinkView
 
 SITE: dict[str, Seen] = {
     "": read("The root of all\n\nSecond part", "a", etag='"r1"', title="Root"),

@@ -11,9 +11,9 @@ from tests.contract.conftest import Open
 from tests.contract.desk import ROOT, Desk, at, read
 from tests.forking import forking
 
-from afresh.core.errors import RunBusy
-from afresh.core.looks import Seen
-from afresh.core.model import Run, RunMode, RunState
+from afresh.errors import RunBusy
+from afresh.model.fetch import Seen
+from afresh.model.records import Run, RunMode, RunState
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.model import RunMode
+from afresh.model.records import RunMode
 from afresh.store.store import Store
 
 SENTENCE = "The quokka of Rottnest keeps seventeen umbrellas in a lighthouse"

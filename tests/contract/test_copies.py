@@ -7,14 +7,14 @@ import pytest
 from tests.contract.conftest import Open
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.copies import Copy, Wanted
-from afresh.core.errors import RunBusy
-from afresh.core.looks import Moved, Seen
-from afresh.core.model import PageStatus
-from afresh.core.records import ALL_PAGES, LIVE_PAGES, PageFilter
-from afresh.core.shown import CONTENT, copy_state, copy_view, with_copies
-from afresh.core.sync_views import CopyView
-from afresh.core.text import content_hash
+from afresh.errors import RunBusy
+from afresh.model.fetch import Moved, Seen
+from afresh.model.filters import ALL_PAGES, LIVE_PAGES, PageFilter
+from afresh.model.records import PageStatus
+from afresh.sync.copy import Copy, Wanted
+from afresh.sync.page_status import CONTENT, copy_state, copy_view, with_copies
+from afresh.sync.reports import CopyView
+from afresh.text.normalize import content_hash
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b", "c"), "a": read("Page a"), "b": read("B"), "c": read("C")}
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.looks import Gone, Read, Seen, Signs
-from afresh.core.model import PageStatus, RunMode
-from afresh.core.records import PageFilter
+from afresh.model.fetch import Gone, Read, Seen, Signs
+from afresh.model.filters import PageFilter
+from afresh.model.records import PageStatus, RunMode
 
 LONG = "Apples grow on trees and are eaten by whoever climbs first. " * 30
 SITE: dict[str, Seen] = {"": read("The root", "a", "b"), "a": read(LONG), "b": read("Pears grow here")}

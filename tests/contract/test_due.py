@@ -1,4 +1,4 @@
-"""What is due: every store takes the pages that `core/schedule.py` names, and no others."""
+"""What is due: every store takes the pages that `schedule/due.py` names, and no others."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -7,10 +7,10 @@ from random import Random
 import pytest
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
-from afresh.core.model import Limits, Listed, PageStatus, RunMode
-from afresh.core.records import LookPlace
-from afresh.core.schedule import DueTally, Waiting, due, due_at
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.model.filters import LookPlace
+from afresh.model.records import Limits, Listed, PageStatus, RunMode
+from afresh.schedule.due import DueTally, Waiting, due, due_at
 
 PATHS = tuple("abcdefgh")
 HOUR = 3600.0

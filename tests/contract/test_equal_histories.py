@@ -7,9 +7,9 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
-from afresh.core.model import Limits, PageId, RunState, SourceId
-from afresh.core.records import ALL_PAGES
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.model.filters import ALL_PAGES
+from afresh.model.records import Limits, PageId, RunState, SourceId
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

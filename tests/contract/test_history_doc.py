@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.looks import Outcome
+from afresh.model.fetch import Outcome
 from afresh.store.sql import migrations
 
 TEXT = (Path(__file__).parents[2] / "docs" / "history-as-queue.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from tests.contract.desk import Desk
 
-from afresh.core.hooks import Wish
+from afresh.notify.incoming import Wish
 
 
 def told(wishes: list[Wish]) -> list[tuple[str, int]]:

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.kb_cache import FetchStatus, SeenCache
-from afresh.core.kb_pages import KbPage, Told
-from afresh.core.looks import Failed, Gone, Outcome, Seen
-from afresh.core.model import RunMode, RunState
+from afresh.digest.cache import FetchStatus, SeenCache
+from afresh.digest.records import KbPage, Told
+from afresh.model.fetch import Failed, Gone, Outcome, Seen
+from afresh.model.records import RunMode, RunState
 
 SITE: dict[str, Seen] = {"": read("Root", "a"), "a": read("Page a", etag='"1"')}
 HASH = "5" * 64

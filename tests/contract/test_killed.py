@@ -9,8 +9,8 @@ from tests.contract.desk import Desk, at, read
 from tests.fakes.state import assert_sound, index_of
 from tests.forking import forking
 
-from afresh.core.looks import Gone, Moved, NotModified, Seen
-from afresh.failpoints import VARIABLE, arm
+from afresh.model.fetch import Gone, Moved, NotModified, Seen
+from afresh.ops.failpoints import VARIABLE, arm
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 

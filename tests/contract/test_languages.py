@@ -6,7 +6,7 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.looks import Seen
+from afresh.model.fetch import Seen
 from afresh.store.store import Store
 
 ZH = "依赖注入是一个强大的系统。它让你的FastAPI应用更容易测试\n\n数据库连接在请求结束时关闭"

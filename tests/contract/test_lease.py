@@ -4,10 +4,10 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.ending import Ending
-from afresh.core.errors import RunBusy
-from afresh.core.looks import Gone, Outcome, Seen
-from afresh.core.model import PageStatus, RunMode, RunState
+from afresh.crawl.ending import Ending
+from afresh.errors import RunBusy
+from afresh.model.fetch import Gone, Outcome, Seen
+from afresh.model.records import PageStatus, RunMode, RunState
 
 
 async def _claimed(desk: Desk) -> Desk:

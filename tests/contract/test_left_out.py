@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import Moved, NotModified
-from afresh.core.model import Limits, Listed, RunMode
+from afresh.model.fetch import Moved, NotModified
+from afresh.model.records import Limits, Listed, RunMode
 
 FOREIGN = "https://other.example.org/x"
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.link_score import Answered, AskedLink, Weighing
-from afresh.core.looks import Link, Read, Seen
-from afresh.core.model import RunState
-from afresh.core.text import links_hash
-from afresh.core.views import LinkView
+from afresh.links.score import Answered, AskedLink, Weighing
+from afresh.model.fetch import Link, Read, Seen
+from afresh.model.records import RunState
+from afresh.model.reports import LinkView
+from afresh.text.normalize import links_hash
 
 RECIPE = "model/1"
 WEIGHING = Weighing(weights={"budget": 1.0, "contact": 0.5})

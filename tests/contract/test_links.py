@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import Link, Seen
-from afresh.core.model import Listed, Visit
+from afresh.model.fetch import Link, Seen
+from afresh.model.records import Listed, Visit
 
 
 async def test_C24_B18_one_row_per_target_with_edges_from_its_pages(desk: Desk) -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.ending import Ending
-from afresh.core.looks import Failed, Gone, Outcome, Refused, Seen, Validators
-from afresh.core.model import Listed, RunMode, RunState
-from afresh.core.retention import Prunable
+from afresh.crawl.ending import Ending
+from afresh.model.fetch import Failed, Gone, Outcome, Refused, Seen, Validators
+from afresh.model.records import Listed, RunMode, RunState
+from afresh.model.retention import Prunable
 
 SITE: dict[str, Seen] = {"": read("Root", "a", "b"), "a": read("Page a", etag='"1"'), "b": read("Page b")}
 

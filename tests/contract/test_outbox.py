@@ -6,10 +6,10 @@ import pytest
 from tests.contract.conftest import Open
 from tests.contract.desk import Desk, read
 
-from afresh.core.ending import Ending
-from afresh.core.errors import RunBusy
-from afresh.core.model import RunState
-from afresh.core.outbox import LetterState
+from afresh.crawl.ending import Ending
+from afresh.errors import RunBusy
+from afresh.model.records import RunState
+from afresh.notify.outbox import LetterState
 
 LETTERS = (("ops", "run.finished"), ("cms", "pages"))
 

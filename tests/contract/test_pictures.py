@@ -4,11 +4,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import Gone, Seen
-from afresh.core.model import PageStatus, SourceId
-from afresh.core.pictures import DayCount, LooksAhead, ahead_of
-from afresh.core.urls import domain_of
-from afresh.engine.pictures import hosts_of, looks_ahead, site_map
+from afresh.model.charts import DayCount, LooksAhead, ahead_of
+from afresh.model.fetch import Gone, Seen
+from afresh.model.records import PageStatus, SourceId
+from afresh.services.chart_data import hosts_of, looks_ahead, site_map
+from afresh.urls.canonical import domain_of
 
 SITE: dict[str, Seen] = {
     "": read("Root", "a", "b", "https://elsewhere.example.com/"),

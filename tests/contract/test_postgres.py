@@ -16,15 +16,14 @@ from tests.contract.desk import Desk, at, read
 from tests.postgres import Postgres
 
 from afresh.config import load
-from afresh.core.asking import Mode, Narrowed
-from afresh.core.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
-from afresh.core.events import Notice
-from afresh.core.kb_cache import SeenCache
-from afresh.core.looks import Gone
-from afresh.core.model import Source
-from afresh.core.text import text_hash
-from afresh.modelling import Modelling
+from afresh.digest.cache import SeenCache
+from afresh.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreMissing
+from afresh.events import Notice
+from afresh.model.fetch import Gone
+from afresh.model.records import Source
+from afresh.models.provider import Modelling
 from afresh.ports import Access
+from afresh.search.request import Mode, Narrowed
 from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
 from afresh.store.postgres import PostgresDatabase, PostgresSession
@@ -35,6 +34,7 @@ from afresh.store.sources import SourceRepository
 from afresh.store.sql import migrations
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
+from afresh.text.normalize import text_hash
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import socket
 import asyncpg
 import pytest
 
-from afresh.core.errors import StoreError
+from afresh.errors import StoreError
 from afresh.faces.cli import main
 from afresh.store.open import open_store
 from afresh.store.postgres_trouble import explain

@@ -11,13 +11,13 @@ from tests.contract.desk import ROOT, Desk, at, read
 from tests.fakes.state import assert_sound
 from tests.forking import forking
 
-from afresh.core.ending import Ending
-from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
-from afresh.core.model import ChangeKind, PageStatus, RunMode, RunState
-from afresh.core.outbox import LetterState
-from afresh.core.records import ALL_PAGES
-from afresh.core.retention import Prunable
-from afresh.failpoints import VARIABLE, arm
+from afresh.crawl.ending import Ending
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.model.filters import ALL_PAGES
+from afresh.model.records import ChangeKind, PageStatus, RunMode, RunState
+from afresh.model.retention import Prunable
+from afresh.notify.outbox import LetterState
+from afresh.ops.failpoints import VARIABLE, arm
 from afresh.store.open import open_store
 from afresh.store.store import Store
 from afresh.testing import FrozenClock

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import NotModified, Outcome
-from afresh.core.model import Limits, Listed, PageStatus, RunMode
+from afresh.model.fetch import NotModified, Outcome
+from afresh.model.records import Limits, Listed, PageStatus, RunMode
 
 SITE = {"": read("Root", "a", "b"), "a": read("Page a", "c"), "b": read("Page b"), "c": read("Page c")}
 

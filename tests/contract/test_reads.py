@@ -6,10 +6,10 @@ from datetime import timedelta
 from tests.contract.desk import ROOT, Desk, at, read
 from tests.fakes.attempts import Attempts
 
-from afresh.core.looks import Failed, Gone, Moved, Outcome, Seen
-from afresh.core.model import ChangeKind, PageId, PageStatus
-from afresh.core.records import PageFilter
-from afresh.core.store_views import Workload
+from afresh.model.fetch import Failed, Gone, Moved, Outcome, Seen
+from afresh.model.filters import PageFilter
+from afresh.model.records import ChangeKind, PageId, PageStatus
+from afresh.model.store_reports import Workload
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

@@ -7,10 +7,10 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import LIMITS, ROOT, Desk, at, read
 
-from afresh.core.ending import Ending
-from afresh.core.errors import RunBusy
-from afresh.core.model import Listed, RunMode, RunState, Worker
-from afresh.core.store_views import Workload
+from afresh.crawl.ending import Ending
+from afresh.errors import RunBusy
+from afresh.model.records import Listed, RunMode, RunState, Worker
+from afresh.model.store_reports import Workload
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from tests.contract.conftest import Open
 from tests.contract.desk import Desk
 
-from afresh.core.model import RunId, SourceId, Worker
-from afresh.core.timing import Appointment
+from afresh.model.records import RunId, SourceId, Worker
+from afresh.schedule.rules import Appointment
 
 
 def at_noon(desk: Desk, rule: str = "0 12 * * *") -> Appointment:

@@ -6,9 +6,9 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.looks import Seen
-from afresh.engine.search import answer
+from afresh.model.fetch import Seen
+from afresh.search.request import Asked, Mode, Narrowed
+from afresh.search.search import answer
 from afresh.store.store import Store
 
 SITE: dict[str, Seen] = {

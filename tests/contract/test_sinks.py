@@ -10,9 +10,9 @@ from tests.contract.plain_shelves import folder, scripted
 from tests.contract.shelves import SHELVES, STORE, Plain, Shelf, Trouble, page
 from tests.fakes.gemini_hosted import FAILS, NEVER, after
 
-from afresh.core.copies import display_name
-from afresh.core.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
+from afresh.errors import SinkBusy, SinkDenied, SinkError, SinkFull, SinkGone, SinkRefused
 from afresh.ports.sinks import Remote, RemoteState, Sink, Upload
+from afresh.sync.copy import display_name
 
 
 @pytest.fixture(params=SHELVES)

@@ -15,8 +15,8 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.errors import ConfigError, SchemaTooNew, StoreError
-from afresh.core.looks import NotModified, Seen
+from afresh.errors import ConfigError, SchemaTooNew, StoreError
+from afresh.model.fetch import NotModified, Seen
 from afresh.ports import Access
 from afresh.store.dialect import Session
 from afresh.store.open import open_store, sqlite_path

@@ -12,7 +12,7 @@ from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 from tests.contract.powerless import powerless
 
-from afresh.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
+from afresh.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
 from afresh.ports import Access
 from afresh.store import sqlite_file as file_module
 from afresh.store.open import open_store

@@ -6,9 +6,9 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import ROOT, Desk, at, read
 
-from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Seen
-from afresh.core.model import ChangeKind, Listed, PageStatus, RunMode, RunState
-from afresh.core.records import ALL_PAGES, PageFilter
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Seen
+from afresh.model.filters import ALL_PAGES, PageFilter
+from afresh.model.records import ChangeKind, Listed, PageStatus, RunMode, RunState
 
 SITE: dict[str, Seen] = {
     "": read("Root", "a", "b"),

@@ -6,11 +6,11 @@ from datetime import timedelta
 from tests.contract.desk import Desk, read
 from tests.contract.test_copies import SITE, hold_all, to_do
 
-from afresh.core.copies import Copy
-from afresh.core.model import Run, RunId, RunMode, RunState
-from afresh.core.retention import Prunable
-from afresh.core.sync_views import DocumentNote, DocumentOutcome, SyncedDocument
-from afresh.engine.endings import Endings
+from afresh.model.records import Run, RunId, RunMode, RunState
+from afresh.model.retention import Prunable
+from afresh.sync.copy import Copy
+from afresh.sync.finished_runs import Endings
+from afresh.sync.reports import DocumentNote, DocumentOutcome, SyncedDocument
 
 D = DocumentOutcome
 

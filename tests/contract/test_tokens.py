@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from afresh.core.access import Scope, digest_of
+from afresh.access.permissions import Scope, digest_of
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

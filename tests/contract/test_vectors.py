@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from tests.contract.desk import Desk, at, read
 
-from afresh.core.analysis import search_config
-from afresh.core.asking import Narrowed
-from afresh.core.embedding import Cut, Lack
-from afresh.core.errors import EmbedError
-from afresh.core.looks import Chunk, Seen
-from afresh.core.text import text_hash, with_terms
+from afresh.errors import EmbedError
+from afresh.model.fetch import Chunk, Seen
+from afresh.search.request import Narrowed
+from afresh.search.stemming import search_config
+from afresh.search.vectors import Cut, Lack
 from afresh.store.store import Store
 from afresh.testing import FakeEmbedder
+from afresh.text.normalize import text_hash, with_terms
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

@@ -11,7 +11,7 @@ from functools import partial
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from afresh.core.looks import (
+from afresh.model.fetch import (
     Document,
     Failed,
     Gone,
@@ -23,7 +23,7 @@ from afresh.core.looks import (
     Seen,
     Validators,
 )
-from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, SourceId
+from afresh.model.records import Page, PageId, PageStatus, Policy, RunId, SourceId
 
 law = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

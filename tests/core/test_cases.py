@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from tests.core.strategies import NOON
 
-from afresh.core.decide import decide, request_for
-from afresh.core.looks import Document, Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Validators
-from afresh.core.model import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
+from afresh.crawl.decide import decide, request_for
+from afresh.model.fetch import Document, Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Validators
+from afresh.model.records import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
 
 A, B = "a" * 64, "b" * 64
 POLICY = Policy(recipe="r1", recheck_seconds=3600.0, backoff_base_seconds=60.0, backoff_max_seconds=600.0)

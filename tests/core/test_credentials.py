@@ -2,7 +2,7 @@
 
 import pytest
 
-from afresh.core.credentials import lends_keys
+from afresh.sources.credentials import lends_keys
 
 GITHUB = ("https://ghe.internal:8443", "https://github.com")
 

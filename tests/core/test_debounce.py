@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.debounce import PATIENCE, Debounce, Due
+from afresh.watch.debounce import PATIENCE, Debounce, Due
 
 QUIET = 0.5
 

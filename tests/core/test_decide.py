@@ -22,10 +22,10 @@ from tests.core.strategies import (
     wanted,
 )
 
-from afresh.core.decide import decide, is_stale, request_for
-from afresh.core.freshness import Rhythm
-from afresh.core.looks import Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Seen, Validators
-from afresh.core.model import Content, Follow, Page, PageStatus, Policy
+from afresh.crawl.decide import decide, is_stale, request_for
+from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Read, Refused, Seen, Validators
+from afresh.model.records import Content, Follow, Page, PageStatus, Policy
+from afresh.schedule.change_rate import Rhythm
 
 
 def without_check_times(page: Page) -> Page:

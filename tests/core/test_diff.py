@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.diff import markdown_diff
+from afresh.text.diff import markdown_diff
 
 LINES = st.lists(st.sampled_from(["", "a", "b", "c", "d", "```", "# Title", "+x", "-y", "@@ z"]), max_size=24)
 TEXTS = LINES.map("\n".join)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import NOON, empty_pages, held_pages, law, policies, reads, times
 
-from afresh.core.decide import decide, is_stale, request_for
-from afresh.core.doubt import CRASHES, TWINS, Doubt, Trust, doubt_of, is_poison, must_wait
-from afresh.core.looks import Document, Failed, NotModified, Outcome, Read, Signs, Validators
-from afresh.core.model import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
-from afresh.core.rendering import RENDERED
-from afresh.core.text import EMPTY_HASH
+from afresh.crawl.decide import decide, is_stale, request_for
+from afresh.crawl.plausibility import CRASHES, TWINS, Doubt, Trust, doubt_of, is_poison, must_wait
+from afresh.model.fetch import Document, Failed, NotModified, Outcome, Read, Signs, Validators
+from afresh.model.records import Content, Follow, Page, PageId, PageStatus, Policy, RunId, SourceId
+from afresh.sources.web.render_check import RENDERED
+from afresh.text.normalize import EMPTY_HASH
 
 TEXT = "A guide to harbours, piers and the ships that lie there. " * 80
 KNOWN = Page(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.durations import read_duration
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
+from afresh.text.durations import read_duration
 
 
 @pytest.mark.parametrize(

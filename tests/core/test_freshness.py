@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.core.strategies import NOON, law
 
-from afresh.core.decide import decide
-from afresh.core.freshness import DAY, UNKNOWN, Rate, Rhythm, Signals, host_rate, learned, plan_looks
-from afresh.core.looks import Failed, NotModified, Outcome, Seen
-from afresh.core.model import Page, PageId, PageStatus, Policy, SourceId
+from afresh.crawl.decide import decide
+from afresh.model.fetch import Failed, NotModified, Outcome, Seen
+from afresh.model.records import Page, PageId, PageStatus, Policy, SourceId
+from afresh.schedule.change_rate import DAY, UNKNOWN, Rate, Rhythm, Signals, host_rate, learned, plan_looks
 
 HOUR = 3_600.0
 lengths = st.floats(60.0, 400 * DAY)

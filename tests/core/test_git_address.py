@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.errors import SourceError, UsageError
-from afresh.core.git_address import at_path, is_git, parse_git
-from afresh.core.git_pages import pages_of, plain_page
-from afresh.core.git_tree import RefKind, files_of, state_of
-from afresh.core.urls import canonical
+from afresh.errors import SourceError, UsageError
+from afresh.sources.git.address import at_path, is_git, parse_git
+from afresh.sources.git.page_urls import pages_of, plain_page
+from afresh.sources.git.tree import RefKind, files_of, state_of
+from afresh.urls.canonical import canonical
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from afresh.core.github_address import (
+from afresh.sources.github.address import (
     GithubAddress,
     blob_id,
     blob_start,
@@ -16,7 +16,7 @@ from afresh.core.github_address import (
     odd_path,
     odd_wiki_page,
 )
-from afresh.core.github_tree import (
+from afresh.sources.github.tree import (
     LINKS,
     MODULES,
     ODD,
@@ -26,7 +26,7 @@ from afresh.core.github_tree import (
     read_mark,
     read_tree,
 )
-from afresh.core.urls import canonical
+from afresh.urls.canonical import canonical
 
 WEB = "https://github.com"
 CORP = "https://git.corp.example/hub"

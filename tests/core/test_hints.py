@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from afresh.core.decide import decide
-from afresh.core.hints import is_news, is_settled, unasked
-from afresh.core.looks import Outcome
-from afresh.core.model import Content, Page, PageId, Policy, SourceId
+from afresh.crawl.decide import decide
+from afresh.crawl.lastmod import is_news, is_settled, unasked
+from afresh.model.fetch import Outcome
+from afresh.model.records import Content, Page, PageId, Policy, SourceId
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

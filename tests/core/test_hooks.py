@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.git_address import parse_git
-from afresh.core.github_address import github_address
-from afresh.core.hooks import (
+from afresh.notify.incoming import (
     BadMessage,
     Push,
     concerns_git,
@@ -19,6 +17,8 @@ from afresh.core.hooks import (
     sign,
     signed,
 )
+from afresh.sources.git.address import parse_git
+from afresh.sources.github.address import github_address
 
 WEB = "https://github.com"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from afresh.core.ignore import (
+from afresh.sources.folder.ignore import (
     LONGEST,
     MOST_BYTES,
     MOST_RULES,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.index_text import identifier_line, index_text, summary_lines
-from afresh.core.kb_cache import FileRecord, Record, UrlRecord
+from afresh.digest.cache import FileRecord, Record, UrlRecord
+from afresh.digest.index_txt import identifier_line, index_text, summary_lines
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 wild = st.text(

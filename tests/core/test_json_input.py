@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from afresh.core.json_input import PIECE_BYTES, BadJson, count_values, read_json, read_large_json
+from afresh.text.json_input import PIECE_BYTES, BadJson, count_values, read_json, read_large_json
 
 BOUNDS: Mapping[str, int] = {"max_bytes": 8 * 1024 * 1024, "max_values": 500_000}
 

@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.errors import KbError
-from afresh.core.index_text import index_text
-from afresh.core.kb_cache import (
+from afresh.digest.cache import (
     CACHE_STATUSES,
     NEVER,
     NOTHING_READ,
@@ -25,8 +23,10 @@ from afresh.core.kb_cache import (
     UrlRecord,
     format_cache,
 )
-from afresh.core.kb_cache_schema import REPAIR, UPDATE, parse_cache
-from afresh.core.text import content_hash
+from afresh.digest.cache_schema import REPAIR, UPDATE, parse_cache
+from afresh.digest.index_txt import index_text
+from afresh.errors import KbError
+from afresh.text.normalize import content_hash
 
 ROOT = Path(__file__).resolve().parents[2]
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.keyword_match import APART, RELATED, SCORES, Seeker
-from afresh.core.link_likeness import NEAR, likely_score, looks_alike, telling_words
-from afresh.core.link_score import AskedLink
-from afresh.core.link_words import link_words
-from afresh.core.related_words import related
-from afresh.core.word_kin import Kin, kinship, wanted
+from afresh.links.inflections import Kin, kinship, wanted
+from afresh.links.keyword_match import APART, RELATED, SCORES, Seeker
+from afresh.links.likeness import NEAR, likely_score, looks_alike, telling_words
+from afresh.links.score import AskedLink
+from afresh.links.synonyms import related
+from afresh.links.words import link_words
 
 SITE = "https://www.elmford.example"
 COMPOUND, STEM, ROOT = SCORES[Kin.COMPOUND], SCORES[Kin.STEM], SCORES[Kin.ROOT]

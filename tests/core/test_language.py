@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.language import guess_language, normalise_tag
+from afresh.text.language import guess_language, normalise_tag
 
 
 def test_tags_of_RFC_5646(shared: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from afresh.core.link_answer import MOST_UNKNOWN, BadAnswer, Reading, read_answer
-from afresh.core.link_score import LONGEST_COMMENT, AskedLink
+from afresh.links.model_answer import MOST_UNKNOWN, BadAnswer, Reading, read_answer
+from afresh.links.score import LONGEST_COMMENT, AskedLink
 
 LINKS = [
     AskedLink("https://a.example/budget", "Budget"),

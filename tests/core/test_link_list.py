@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.link_list import is_link_list, parse_links
-from afresh.core.urls import canonical
+from afresh.sources.linklist.parse import is_link_list, parse_links
+from afresh.urls.canonical import canonical
 
 A, B, C = "https://a.test/", "https://b.test/x", "http://c.test/y?z=1"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.link_score import (
+from afresh.links.score import (
     LONGEST_COMMENT,
     MOST_KEYWORDS,
     Answered,

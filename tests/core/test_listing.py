@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.file_urls import file_url, is_file_url, path_of
-from afresh.core.listing import OnRecord, compare
-from afresh.core.looks import Validators
-from afresh.core.model import Listed, PageId
+from afresh.crawl.listing_diff import OnRecord, compare
+from afresh.model.fetch import Validators
+from afresh.model.records import Listed, PageId
+from afresh.urls.files import file_url, is_file_url, path_of
 
 _MARKS = st.builds(Validators, size=st.integers(0, 3), mtime_ns=st.one_of(st.none(), st.integers(1, 3)))
 _NAMES = st.sampled_from("abcdef")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core import masking
-from afresh.core.masking import CUT, MAX_MASKED_CHARACTERS, for_strangers, mask_secrets, one_line
+from afresh.text import redact
+from afresh.text.redact import CUT, MAX_MASKED_CHARACTERS, for_strangers, mask_secrets, one_line
 
 HUSH = "hush-9f3a"
 
@@ -128,13 +128,13 @@ def test_S7_a_long_text_is_cut_before_it_is_masked_and_no_half_of_a_secret_is_le
 def test_S7_masking_sees_a_bounded_text(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """110 KB in a form kept the event loop for 33 s."""
     seen: list[int] = []
-    pairs = masking.mask_pairs
+    pairs = redact.mask_pairs
 
     def counted(text: str) -> str:
         seen.append(len(text))
         return pairs(text)
 
-    monkeypatch.setattr(masking, "mask_pairs", counted)
+    monkeypatch.setattr(redact, "mask_pairs", counted)
     mask_secrets(unit * (1_000_000 // len(unit)))
     assert seen
     assert max(seen) <= MAX_MASKED_CHARACTERS + len(CUT)
@@ -156,7 +156,7 @@ def test_U4_advice_is_not_masked(text: str) -> None:
 
 def _messages() -> Iterator[tuple[str, str]]:
     """Every text in the source that is no docstring; what is filled in is written as a plain word."""
-    root = Path(masking.__file__).parents[1]
+    root = Path(redact.__file__).parents[1]
     for file in sorted(root.rglob("*.py")):
         if "testing" in file.parts or file.name == "masking.py":
             continue

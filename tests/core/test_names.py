@@ -1,7 +1,7 @@
 """Names: in code as one word, in titles as the question itself."""
 
-from afresh.core.query import alternatives, parse
-from afresh.core.ranking import TITLED, title_bonus
+from afresh.search.query import alternatives, parse
+from afresh.search.ranking import TITLED, title_bonus
 
 
 def test_a_name_in_code_counts_as_itself_and_as_its_parts() -> None:

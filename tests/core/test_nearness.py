@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.nearness import clues, nearest, stem_of
+from afresh.urls.suggest import clues, nearest, stem_of
 
 HOST = "https://docs.example.org"
 RECORD = tuple(

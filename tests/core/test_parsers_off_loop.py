@@ -51,11 +51,11 @@ PARSERS = frozenset(
 
 # Functions that may be called on the loop although they parse → what bounds them.
 BOUNDED = {
-    "afresh.core.json_input.read_json": "50,000 values, counted before it parses; more is WIDE",
-    "afresh.sources.mark.mark_from": "what afresh itself wrote into its store, 1,000,000 characters at most",
-    "afresh.sources.sitemap._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
-    "afresh.fetchers.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
-    "afresh.engine.offload_wire._decoder": "an answer of our own parser process, 64 MB at most",
+    "afresh.text.json_input.read_json": "50,000 values, counted before it parses; more is WIDE",
+    "afresh.sources.web.lister_state.mark_from": "what afresh itself wrote into its store, 1,000,000 characters at most",
+    "afresh.sources.web.sitemaps._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
+    "afresh.sources.web.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
+    "afresh.extract.pool.wire._decoder": "an answer of our own parser process, 64 MB at most",
     "afresh.faces.http.docs_page.asset": "a file that is shipped with afresh",
 }
 OWN = ("afresh.store.",)  # rows of our own store, in JSON that afresh wrote, each bounded when it was written
@@ -214,17 +214,17 @@ def test_S2_the_search_for_parsers_finds_what_it_should(monkeypatch: pytest.Monk
     """With nothing allowed it must see the ways that are known; else it looks at nothing."""
     monkeypatch.setattr(sys.modules[__name__], "BOUNDED", {})
     found = _on_the_loop()
-    assert {each.partition(" ")[2] for each in found["afresh.sources.sitemap._Walk._parsed"]} >= {
+    assert {each.partition(" ")[2] for each in found["afresh.sources.web.sitemaps._Walk._parsed"]} >= {
         "(zlib.decompressobj)",
         "(lxml.etree.iterparse)",
     }
     known = {
-        "afresh.fetchers.api.as_json": "json.loads",
-        "afresh.fetchers.codings.gather": "zlib.decompressobj",
+        "afresh.sources.web.api_client.as_json": "json.loads",
+        "afresh.sources.web.codings.gather": "zlib.decompressobj",
         "afresh.faces.http.webhooks.WebhookDoor._taken": "json.loads",
-        "afresh.sinks.calls.Calls.send": "json.loads",
+        "afresh.sync.sinks.calls.Calls.send": "json.loads",
     }
     for name, parser in known.items():
         assert any(parser in each for each in found[name]), name
-    away = {"afresh.fetchers.github_api.GithubApi.tree", "afresh.models.link_scorer.ChatLinkScorer._asked"}
+    away = {"afresh.sources.github.api.GithubApi.tree", "afresh.models.link_scorer.ChatLinkScorer._asked"}
     assert not away & found.keys()

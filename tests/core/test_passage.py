@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.looks import Chunk
-from afresh.core.marking import same_stem
-from afresh.core.passage import context, passage
-from afresh.core.segments import segments_of
+from afresh.model.fetch import Chunk
+from afresh.search.highlight import same_stem
+from afresh.search.segments import segments_of
+from afresh.search.snippet import context, passage
 
 MARKS = re.compile("[\x02\x03]")
 MARKED = re.compile("\x02([^\x02\x03]+)\x03")

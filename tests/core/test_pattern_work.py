@@ -33,12 +33,12 @@ SHORT = {
     "faces/cli/hits.py:_HEADING": _PASSAGE,
     "faces/cli/hits.py:_ROW": _PASSAGE,
     "faces/cli/hits.py:_RULE": _PASSAGE,
-    "extractors/asciidoc_inline.py:_INLINE": "its repeats end after 1,000 characters, or at their own mark",
-    "extractors/decode.py:_TAG": "the first 16 KB of a page (PRESCAN_BYTES)",
-    "extractors/head.py:_SEPARATOR": "a title on one line, in which no two blanks follow each other",
-    "extractors/markdown.py:_MARKS": "a title or the text of a link: 20 × LONGEST_TITLE, LONGEST_TEXT",
-    "extractors/render.py:_TERM": "what our serialiser wrote, which closes every <dt>",
-    "extractors/xlsx.py:_NO_CODE": "one format of a cell, 1,000 characters (MAX_FORMAT_CHARACTERS)",
+    "extract/markup/asciidoc_inline.py:_INLINE": "its repeats end after 1,000 characters, or at their own mark",
+    "extract/decode.py:_TAG": "the first 16 KB of a page (PRESCAN_BYTES)",
+    "extract/html/head.py:_SEPARATOR": "a title on one line, in which no two blanks follow each other",
+    "extract/markdown.py:_MARKS": "a title or the text of a link: 20 × LONGEST_TITLE, LONGEST_TEXT",
+    "extract/html/markdown.py:_TERM": "what our serialiser wrote, which closes every <dt>",
+    "extract/office/xlsx.py:_NO_CODE": "one format of a cell, 1,000 characters (MAX_FORMAT_CHARACTERS)",
 }
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afresh.core.analysis import ENGLISH, analysed
-from afresh.core.query import MAX_WORDS, Query, _names, match_all, match_any, parse
+from afresh.search.query import MAX_WORDS, Query, _names, match_all, match_any, parse
+from afresh.search.stemming import ENGLISH, analysed
 
 TEXTS = (
     "How json.dumps() writes a dict, and json.loads() reads it",

@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.found import Match, Near, Nearest
-from afresh.core.ranking import fuse
+from afresh.search.ranking import fuse
+from afresh.search.results import Match, Near, Nearest
 
 CHUNKS = st.integers(1, 30)
 SCORES = st.floats(0.001, 40, allow_subnormal=False)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.audit import audit
-from afresh.core.copies import Copy, Replace, Wanted
-from afresh.core.model import PageId, PageStatus, SourceId
-from afresh.core.reconcile import Step, dropped, plan, put, refused, seen, to_drop, to_put, unput
-from afresh.core.remote import Mark, Remote, RemoteState
-from afresh.core.shown import copy_state
-from afresh.core.states import may_live_on
+from afresh.model.records import PageId, PageStatus, SourceId
+from afresh.model.transitions import may_live_on
+from afresh.sync.audit import audit
+from afresh.sync.copy import Copy, Replace, Wanted
+from afresh.sync.page_status import copy_state
+from afresh.sync.reconcile import Step, dropped, plan, put, refused, seen, to_drop, to_put, unput
+from afresh.sync.remote import Mark, Remote, RemoteState
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 URL = "https://docs.test/a"

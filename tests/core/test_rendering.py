@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.script_site import SHELL, WalledSite
 
-from afresh.core.rendering import (
+from afresh.sources.web.render_check import (
     ASKS,
     BY_SCRIPT,
     CHALLENGE,

@@ -22,10 +22,10 @@ from tests.core.strategies import (
     times,
 )
 
-from afresh.core.decide import decide
-from afresh.core.looks import Failed, Gone, Outcome, Seen
-from afresh.core.model import Page, PageId, Policy, SourceId
-from afresh.core.schedule import backoff_seconds, next_look_after_failure, next_regular_look
+from afresh.crawl.decide import decide
+from afresh.model.fetch import Failed, Gone, Outcome, Seen
+from afresh.model.records import Page, PageId, Policy, SourceId
+from afresh.schedule.due import backoff_seconds, next_look_after_failure, next_regular_look
 
 failure_counts = st.integers(1, 10_000)
 bases = st.floats(0.1, 3600.0)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import NOON, law, policies
 
-from afresh.core.decide import decide
-from afresh.core.looks import Failed, NotModified, Outcome
-from afresh.core.model import Page, PageId, PageStatus, Policy, SourceId
-from afresh.core.schedule import Waiting, due, due_at, next_look_after_answer, next_regular_look
+from afresh.crawl.decide import decide
+from afresh.model.fetch import Failed, NotModified, Outcome
+from afresh.model.records import Page, PageId, PageStatus, Policy, SourceId
+from afresh.schedule.due import Waiting, due, due_at, next_look_after_answer, next_regular_look
 
 MINUTE = timedelta(minutes=1)
 DAY = timedelta(days=1)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afresh.core.scope import Rules, Scope
-from afresh.core.urls import canonical
+from afresh.urls.canonical import canonical
+from afresh.urls.scope import Rules, Scope
 
 DOCS = "https://x.org/docs/"
 

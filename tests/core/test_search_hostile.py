@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from afresh.core.passage import LONGEST_READ, passage
+from afresh.search.snippet import LONGEST_READ, passage
 
 HOSTILE = {
     "pictures in an open link": "[" + "![a]" * 400,

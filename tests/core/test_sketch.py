@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.sketch import SIZE, WIDTH, likeness, sketch_of
+from afresh.text.similarity import SIZE, WIDTH, likeness, sketch_of
 
 WORDS = st.lists(st.sampled_from([f"word{chr(97 + n)}{chr(97 + m)}" for n in range(26) for m in range(26)]))
 TEXTS = WORDS.map(" ".join) | st.text(max_size=200)

@@ -7,48 +7,40 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.strategies import (
-    FAILING_OUTCOMES,
-    NOON,
-    law,
-    looks,
-    pages,
-    policies,
-    wanted,
-)
+from tests.core.strategies import FAILING_OUTCOMES, NOON, law, looks, pages, policies, wanted
 
-from afresh.core import states
-from afresh.core.decide import decide, request_for
-from afresh.core.looks import Failed, NotModified, Outcome, Read, Refused, Seen, Validators
-from afresh.core.model import Content, Decision, Page, PageId, PageStatus, Policy, RunState, SourceId
+from afresh.crawl.decide import decide, request_for
+from afresh.model import transitions
+from afresh.model.fetch import Failed, NotModified, Outcome, Read, Refused, Seen, Validators
+from afresh.model.records import Content, Decision, Page, PageId, PageStatus, Policy, RunState, SourceId
 
 # ---- the tables ---------------------------------------------------------------------------------
 
 
 def test_nothing_returns_to_pending() -> None:
-    assert all(PageStatus.PENDING not in targets for targets in states.PAGE.values())
+    assert all(PageStatus.PENDING not in targets for targets in transitions.PAGE.values())
 
 
 def test_P4_a_live_page_never_becomes_an_error() -> None:
-    assert states.PAGE[PageStatus.ACTIVE] == {PageStatus.DELETED, PageStatus.REDIRECT}
+    assert transitions.PAGE[PageStatus.ACTIVE] == {PageStatus.DELETED, PageStatus.REDIRECT}
 
 
 def test_every_status_that_can_be_reached_has_a_row_and_a_way_back_to_active() -> None:
     """F36: found again after a 404, a redirect or an error."""
-    reached = frozenset[PageStatus]().union(*states.PAGE.values())
-    assert reached <= states.PAGE.keys()
-    for status in states.PAGE.keys() - {PageStatus.ACTIVE}:
-        assert PageStatus.ACTIVE in states.PAGE[status]
+    reached = frozenset[PageStatus]().union(*transitions.PAGE.values())
+    assert reached <= transitions.PAGE.keys()
+    for status in transitions.PAGE.keys() - {PageStatus.ACTIVE}:
+        assert PageStatus.ACTIVE in transitions.PAGE[status]
 
 
 @pytest.mark.parametrize("old", PageStatus)
 @pytest.mark.parametrize("new", PageStatus)
 def test_D3_may_become_is_staying_or_a_row_of_the_table(old: PageStatus, new: PageStatus) -> None:
-    assert states.may_become(old, new) == (old is new or new in states.PAGE.get(old, ()))
+    assert transitions.may_become(old, new) == (old is new or new in transitions.PAGE.get(old, ()))
 
 
 def test_D2_D3_the_life_of_a_page_with_stores_is_the_one_that_is_drawn() -> None:
-    drawn = states.LIFE
+    drawn = transitions.LIFE
     assert drawn.keys() == set(PageStatus)
     assert all(PageStatus.PENDING not in targets for targets in drawn.values())
     leads_to = {new: {old for old in drawn if new in drawn[old]} for new in PageStatus}
@@ -59,9 +51,9 @@ def test_D2_D3_the_life_of_a_page_with_stores_is_the_one_that_is_drawn() -> None
 
 def test_a_run_ends_once_and_only_a_cancelled_or_braked_one_goes_on() -> None:
     """P5: one call confirms a braked run; G2: a stopped run is resumed."""
-    assert states.RUN.keys() == set(RunState)
-    assert states.RUN[RunState.RUNNING] == set(RunState) - {RunState.RUNNING}
-    assert {state for state, targets in states.RUN.items() if targets} == {
+    assert transitions.RUN.keys() == set(RunState)
+    assert transitions.RUN[RunState.RUNNING] == set(RunState) - {RunState.RUNNING}
+    assert {state for state, targets in transitions.RUN.items() if targets} == {
         RunState.QUEUED,
         RunState.RUNNING,
         RunState.CANCELLED,
@@ -120,7 +112,7 @@ def trailing(history: Sequence[Outcome], counted: frozenset[Outcome]) -> int:
 @law
 @given(pages, looks, policies)
 def test_law_8_every_change_of_status_is_in_the_table(page: Page, seen: Seen, policy: Policy) -> None:
-    assert states.may_become(page.status, decide(page, seen, policy, NOON).page.status)
+    assert transitions.may_become(page.status, decide(page, seen, policy, NOON).page.status)
 
 
 @law
@@ -129,7 +121,7 @@ def test_law_8_over_a_life_no_status_leaves_the_table_or_returns_to_pending(
     life: list[Step], policy: Policy
 ) -> None:
     for told in live(NEWBORN, life, policy):
-        assert states.may_become(told.before.status, told.decision.page.status)
+        assert transitions.may_become(told.before.status, told.decision.page.status)
         assert told.decision.page.status is not PageStatus.PENDING
 
 

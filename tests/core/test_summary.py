@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.excerpt import excerpt
-from afresh.core.plain import cut, sentences, shortened, visible, without_marks
-from afresh.core.summary import EMPTY, UNREADABLE, summary_of
+from afresh.digest.excerpt import excerpt
+from afresh.digest.offline_summary import EMPTY, UNREADABLE, summary_of
+from afresh.text.plain import cut, sentences, shortened, visible, without_marks
 
 GUIDE = """\
 [![Build](https://ci.test/badge.svg)](https://ci.test) [Home](/) | [Docs](/docs)

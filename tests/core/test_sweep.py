@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import brakes, held_pages, law
 
-from afresh.core import states
-from afresh.core.model import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
-from afresh.core.sweep import Evidence, brake_holds, decide_missing, final_status, judge, may_drop
+from afresh.crawl.judge import Evidence, brake_holds, decide_missing, final_status, judge, may_drop
+from afresh.model import transitions
+from afresh.model.records import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
 
 
 @st.composite
@@ -73,7 +73,7 @@ def test_law_15_a_run_is_completed_only_if_nothing_went_wrong(evidence: Evidence
 @given(evidences)
 def test_a_verdict_is_a_legal_end_and_says_what_is_wrong(evidence: Evidence) -> None:
     verdict = judge(evidence)
-    assert verdict.state in states.RUN[RunState.RUNNING]
+    assert verdict.state in transitions.RUN[RunState.RUNNING]
     assert bool(verdict.error) == (verdict.state in {RunState.FAILED, RunState.PARTIAL})
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.looks import embedded_text
-from afresh.core.targets import Pointing, without_targets
+from afresh.model.fetch import embedded_text
+from afresh.text.link_targets import Pointing, without_targets
 
 
 @pytest.mark.parametrize(

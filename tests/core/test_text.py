@@ -5,8 +5,8 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.looks import Link
-from afresh.core.text import content_hash, headings_in, links_hash, normalise, text_hash
+from afresh.model.fetch import Link
+from afresh.text.normalize import content_hash, headings_in, links_hash, normalise, text_hash
 
 
 def test_E13_line_ends_trailing_blanks_and_outer_blank_lines_go() -> None:

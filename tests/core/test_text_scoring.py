@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.query import alternatives, match_any, parse
-from afresh.core.text_scoring import ROOM, Scoring, expressions, scoring
+from afresh.search.candidates import ROOM, Scoring, expressions, scoring
+from afresh.search.query import alternatives, match_any, parse
 
 VOCABULARY = [f"word{number}" for number in range(60)]
 WEIGHTS = [1 / (number + 1) for number in range(60)]  # as words are: a few stand nearly everywhere

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afresh.core.cron import CronError
-from afresh.core.timing import Budget, Every, Schedule, parse_budget, parse_schedule
+from afresh.schedule.cron import CronError
+from afresh.schedule.rules import Budget, Every, Schedule, parse_budget, parse_schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afresh.core.scope import Rules
-from afresh.core.traps import ENDLESS, is_vouched_for, pattern_of, shown, trap_in
-from afresh.core.urls import MAX_LENGTH, canonical
+from afresh.urls.canonical import MAX_LENGTH, canonical
+from afresh.urls.scope import Rules
+from afresh.urls.traps import ENDLESS, is_vouched_for, pattern_of, shown, trap_in
 
 ROOT = "https://x.org/docs/"
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from afresh.core.twins import BARE, FORMS, form_among, is_twin, page_of, tells_form, twins_of
+from afresh.sources.web.markdown_alternates import (
+    BARE,
+    FORMS,
+    form_among,
+    is_twin,
+    page_of,
+    tells_form,
+    twins_of,
+)
 
 AT = "https://x.org/docs/"
 

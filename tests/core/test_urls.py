@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from afresh.core.urls import (
+from afresh.urls.canonical import (
     MAX_LENGTH,
     canonical,
     directory_of,
@@ -259,7 +259,7 @@ def test_registrable_domain(host: str, expected: str) -> None:
 def test_the_suffix_list_is_imported_only_when_it_is_asked() -> None:
     """tldextract costs start-up time, and IPs, localhost and host scopes do without it."""
     code = (
-        "import sys, afresh.core.scope as s, afresh.core.urls as u;"
+        "import sys, afresh.urls.scope as s, afresh.urls.canonical as u;"
         "u.registrable_domain('127.0.0.1'); u.registrable_domain('localhost');"
         "s.Rules(root='https://x.org/').refusal('https://y.org/', 1);"
         "sys.exit('tldextract' in sys.modules)"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from afresh.core.urls import canonical, domain_of, host_of
+from afresh.urls.canonical import canonical, domain_of, host_of
 
 
 def cases(text: str) -> list[dict[str, Any]]:

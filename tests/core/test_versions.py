@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.strategies import law
 
-from afresh.core.errors import UsageError
-from afresh.core.version_order import read
-from afresh.core.versions import Choice, Match, choose, newest_first
+from afresh.errors import UsageError
+from afresh.model.versions import Choice, Match, choose, newest_first, read
 
 REACT = ("16.14.0", "17.0.2", "18.0.0", "18.2.0", "18.3.1", "19.0.0-rc.1")
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from afresh.core.errors import ExtractError
-from afresh.engine.offload import Offload
+from afresh.errors import ExtractError
+from afresh.extract.pool.pool import Offload
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,9 +14,9 @@ from tests.e2e.library import url_of
 from tests.e2e.program import Program
 from tests.fakes.chat_server import ChatServer
 
-from afresh.core.text import content_hash
 from afresh.faces.cli import main
 from afresh.testing import TinySite
+from afresh.text.normalize import content_hash
 
 LONG_AGO = 1_600_000_000
 SETTLED = ("/robots.txt", "/favicon.ico")

@@ -11,8 +11,8 @@ from tests.fakes.state import Held
 
 from afresh.app import build, utc_now
 from afresh.config import Config, load
-from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
+from afresh.model.reports import RunReport
 from afresh.ports import Clock
 
 __all__ = ["Held", "assert_sound", "counts", "found", "index_of", "opened", "rows", "settings"]

@@ -17,10 +17,10 @@ from tests.e2e.inprocess import InProcess
 from tests.forking import forking
 
 import afresh.app
-import afresh.engine.worker
-import afresh.modelling
+import afresh.crawl.worker
+import afresh.models.provider
 from afresh.faces.cli import main
-from afresh.failpoints import VARIABLE
+from afresh.ops.failpoints import VARIABLE
 
 PATIENCE = 60  # seconds until a life that should end is taken for hung
 
@@ -67,7 +67,7 @@ def ended(process: BaseProcess) -> int:
 
 def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object], at: int) -> None:
     os.environ[VARIABLE] = failpoints
-    vars(afresh.app)["Offload"] = vars(afresh.modelling)["Offload"] = InProcess
+    vars(afresh.app)["Offload"] = vars(afresh.models.provider)["Offload"] = InProcess
     sys.exit(asyncio.run(_run(store, url, mode, flags, at)))
 
 
@@ -92,7 +92,7 @@ def command() -> int:
     if os.environ.get("IN_PROCESS"):
         vars(afresh.app)["Offload"] = InProcess
     if grace := os.environ.get("GRACE"):
-        vars(afresh.engine.worker)["GRACE"] = float(grace)
+        vars(afresh.crawl.worker)["GRACE"] = float(grace)
     return main()
 
 

@@ -6,8 +6,8 @@ import subprocess
 from tests.e2e.inprocess import InProcess
 
 import afresh.app
-from afresh.core.views import FoundVersion
 from afresh.faces.cli import main
+from afresh.model.reports import FoundVersion
 from afresh.services.sources import SourceService
 
 NOISE = "noise-that-nobody-asked-for"

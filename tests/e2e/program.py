@@ -14,7 +14,7 @@ from tests.e2e.forked import Forked
 from tests.e2e.library import rows, url_of
 from tests.e2e.sites import SERVICE, BusySite
 
-from afresh.failpoints import VARIABLE
+from afresh.ops.failpoints import VARIABLE
 
 if TYPE_CHECKING:
     from aiohttp import web

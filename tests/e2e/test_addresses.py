@@ -13,9 +13,9 @@ from tests.adapters.servers import Answer, Wire, answer, html, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
 
-from afresh.core.errors import SourceError
-from afresh.core.views import RunReport
-from afresh.fetchers import guard
+from afresh.errors import SourceError
+from afresh.model.reports import RunReport
+from afresh.sources.web import guard
 
 PUBLIC, PRIVATE = "docs.example.org", "inside.example.org"
 OUT, IN = (

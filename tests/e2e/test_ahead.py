@@ -11,8 +11,8 @@ from tests.e2e.library import index_of, opened
 from tests.e2e.mortal import live
 from tests.e2e.sites import lay, looks, star
 
-from afresh.core.events import Event, Step
-from afresh.core.model import Visit
+from afresh.events import Event, Step
+from afresh.model.records import Visit
 from afresh.store.visits import VisitRepository
 from afresh.testing import TinySite
 

@@ -10,8 +10,8 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, found, index_of
 
-from afresh.core.file_urls import file_url
 from afresh.kb import KnowledgeBase
+from afresh.urls.files import file_url
 
 OLD = 1_700_000_000
 FILES = {

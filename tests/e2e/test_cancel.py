@@ -8,8 +8,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, opened
 from tests.e2e.sites import lay, star
 
-from afresh.core.errors import RunBusy, SourceError, UsageError
-from afresh.core.events import Event, Progress
+from afresh.errors import RunBusy, SourceError, UsageError
+from afresh.events import Event, Progress
 from afresh.testing import TinySite
 
 
@@ -73,7 +73,7 @@ async def test_an_address_that_moved_is_looked_at_after_the_pause_of_its_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("afresh.app.Offload", InProcess)
-    monkeypatch.setattr("afresh.engine.glance._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("afresh.crawl.fetch_once._PATIENCE_SECONDS", 0.01)
     with TinySite() as site:
         lay(site, star(1))
         site.move("/old", "/p0")

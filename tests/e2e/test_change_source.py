@@ -10,8 +10,8 @@ from tests.e2e.library import EVERY_STORE, rows, settings
 from tests.e2e.sites import lay
 from tests.http.asking import Answered, ask
 
-from afresh.core.access import Scope
-from afresh.core.errors import AlreadyKept
+from afresh.access.permissions import Scope
+from afresh.errors import AlreadyKept
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase

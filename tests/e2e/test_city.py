@@ -10,7 +10,7 @@ from tests.e2e.sites import looks
 from tests.fakes.city import CitySite
 from tests.fakes.city_pages import CALENDAR, FORBIDDEN
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 
 RULES = {"max_per_pattern": 5}

@@ -10,7 +10,7 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.city import CitySite
 from tests.fakes.city_pages import NAV
 
-from afresh.core.link_score import AskedLink
+from afresh.links.score import AskedLink
 
 BATCH = 50
 CRAWL = ("--name", "city", "--keywords", "budget,minutes,contact:0.5,fee", "--json")

@@ -9,7 +9,7 @@ from tests.e2e.library import assert_sound, counts, index_of, opened, rows
 from tests.e2e.sites import lay, star
 
 from afresh.app import utc_now
-from afresh.core.events import Event, Step
+from afresh.events import Event, Step
 from afresh.testing import FrozenClock, TinySite
 
 PAGES = 13

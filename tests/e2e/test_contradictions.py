@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import opened
 
-from afresh.core.errors import ConfigError, UsageError
-from afresh.core.events import Event, Notice
-from afresh.core.model import Source
+from afresh.errors import ConfigError, UsageError
+from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
+from afresh.model.records import Source
 
 WORDS: dict[str, object] = {"embedding.provider": "none"}
 SITE, OTHER = "https://docs.example.org/", "https://other.example.org/"

@@ -15,13 +15,13 @@ from tests.e2e.library import assert_sound, opened, rows
 from tests.e2e.program import Program
 from tests.postgres import Postgres
 
-from afresh.copying import copy_store
-from afresh.core.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
-from afresh.core.events import Event, Remaking
-from afresh.core.records import ALL_PAGES
+from afresh.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
+from afresh.events import Event, Remaking
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
-from afresh.migrating import migrate_store
+from afresh.model.filters import ALL_PAGES
+from afresh.store.copy_command import copy_store
+from afresh.store.migrate import migrate_store
 from afresh.store.sql import migrations
 from afresh.store.tables import tables
 from afresh.testing import TinySite

@@ -12,11 +12,11 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened, rows
 from tests.fakes.github_server import GithubServer
 
-from afresh.core.errors import ConfigError, UsageError
-from afresh.core.git_address import parse_git
-from afresh.core.views import RunReport
-from afresh.fetchers.git_environment import GitOptions, environment
+from afresh.errors import ConfigError, UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.reports import RunReport
+from afresh.sources.git.address import parse_git
+from afresh.sources.git.environment import GitOptions, environment
 
 TOKEN = "ghp_hush"
 LOGIN = "Basic YW5hOnB3"  # ana:pw

@@ -13,8 +13,8 @@ from tests.e2e.library import Held, assert_sound, counts, in_database, index_of,
 from tests.e2e.sites import BusySite, lay, looks, star
 from tests.postgres import Postgres, mortal
 
-from afresh.core.errors import StoreDown, StoreError
-from afresh.core.events import Event, Notice, Step
+from afresh.errors import StoreDown, StoreError
+from afresh.events import Event, Notice, Step
 from afresh.store.open import open_store
 from afresh.store.postgres import PostgresDatabase
 from afresh.store.postgres_trouble import explain

@@ -10,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened
 from tests.e2e.sites import lay, looks, page, star
 
-from afresh.core.errors import RunBusy, UsageError
+from afresh.errors import RunBusy, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 

@@ -18,7 +18,7 @@ from tests.e2e.library import assert_sound, counts, found, index_of, opened, row
 from tests.e2e.program import PATIENCE, ROOT, Program, ended
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.core.events import Event, Notice, Step
+from afresh.events import Event, Notice, Step
 from afresh.store.retry import FULL, GOING_ON
 from afresh.testing import TinySite
 

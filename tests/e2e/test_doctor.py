@@ -15,9 +15,9 @@ from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, star
 
 from afresh.app import build
-from afresh.core.errors import StoreDamaged, StoreMissing
-from afresh.core.store_views import Finding
-from afresh.doctor import without_store
+from afresh.errors import StoreDamaged, StoreMissing
+from afresh.model.store_reports import Finding
+from afresh.ops.doctor import without_store
 from afresh.ports import Access
 from afresh.testing import TinySite
 
@@ -189,7 +189,7 @@ async def test_a_browser_that_is_wanted_and_not_there_is_found(
     change(filled, """update sources set policy = '{"render": "always"}'""")
     assert await wrong(filled, nowhere) == ["browser"]
     assert await wrong(filled) == []
-    monkeypatch.setattr("afresh.fetchers.browser_launch.find_spec", lambda name: None)
+    monkeypatch.setattr("afresh.sources.web.browser.launch.find_spec", lambda name: None)
     assert "afresh[browser]" in ((await examined(filled))["browser"].fix or "")
 
 

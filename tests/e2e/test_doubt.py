@@ -23,11 +23,11 @@ from tests.fakes.lies import (
     wall,
 )
 
-from afresh.core.errors import ParserCrashed, ParserLate, ParserMissing
-from afresh.core.looks import Body
-from afresh.core.model import PageStatus
-from afresh.core.records import PageFilter
+from afresh.errors import ParserCrashed, ParserLate, ParserMissing
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Body
+from afresh.model.filters import PageFilter
+from afresh.model.records import PageStatus
 from afresh.testing import FrozenClock
 from afresh.testing.script import Answer
 from afresh.testing.site import Asked

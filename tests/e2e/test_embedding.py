@@ -13,7 +13,7 @@ from tests.e2e.remote import PickyServer, flags_for, paid
 from tests.e2e.sites import lay, looks, page, star, word
 from tests.fakes.embedding_server import Status
 
-from afresh.core.events import Event, Notice
+from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.models import endpoint
 from afresh.store import retry
@@ -172,7 +172,7 @@ async def test_F93_a_budget_leaves_the_rest_to_the_next_runs_and_no_text_is_sent
 async def test_P12_F93_a_run_that_is_stopped_while_the_embedder_hangs_goes_on_with_the_next_command(
     server: PickyServer, store: Path, tiny: TinySite, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.engine.worker.GRACE", 0.1)
+    monkeypatch.setattr("afresh.crawl.worker.GRACE", 0.1)
     lay(tiny, star(3))
     async with opened(store, flags_for(server)) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
@@ -341,7 +341,7 @@ async def test_P7_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_c
 async def test_a_store_without_vectors_answers_by_words_and_reindex_completes_it(
     store: Path, tiny: TinySite, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.modelling.Offload", InProcess)
+    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
     lay(tiny, star(5))
     async with opened(store, {"embedding.provider": "none"}) as kb:
         first = await kb.runs.crawl(tiny.url, name="docs")

@@ -7,10 +7,10 @@ import pytest
 from tests.e2e.library import rows
 from tests.e2e.sites import lay, page, star
 
-from afresh.core.errors import UsageError
-from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
+from afresh.model.records import ChangeKind
 from afresh.testing import TinySite
 
 

@@ -9,8 +9,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import BusySite, lay, looks, page, star, word
 
-from afresh.core.model import PageStatus
 from afresh.kb import KnowledgeBase
+from afresh.model.records import PageStatus
 from afresh.testing import FrozenClock, TinySite
 
 

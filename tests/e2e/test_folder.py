@@ -13,11 +13,11 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows, settings
 from tests.http.asking import ask
 
-from afresh.core.errors import UsageError
-from afresh.core.file_urls import file_url
+from afresh.errors import UsageError
 from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock
+from afresh.urls.files import file_url
 
 OLD = 1_700_000_000
 

@@ -11,7 +11,7 @@ from tests.adapters.repositories import GitServer, Repo
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 
 FOLDER = "docs/en/docs"

@@ -28,8 +28,8 @@ from tests.fakes.tricks import (
 )
 from tests.fakes.wire import answer
 
-from afresh.core.looks import Body
-from afresh.engine.offload import Offload
+from afresh.extract.pool.pool import Offload
+from afresh.model.fetch import Body
 
 P = ParamSpec("P")
 R = TypeVar("R")

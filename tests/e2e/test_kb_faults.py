@@ -13,7 +13,7 @@ from tests.e2e.library import assert_sound
 from tests.e2e.program import ended
 from tests.fakes.chat_server import ChatServer
 
-from afresh.sinks.whole_file import write_whole
+from afresh.files.whole_file import write_whole
 from afresh.testing import TinySite
 
 
@@ -108,7 +108,7 @@ def test_F13_E7_on_a_full_disk_the_old_files_stay_and_nothing_is_paid_for_twice(
 
     base.note("a.md", "# Anchors\n", at=LONG_AGO + 5)
     with monkeypatch.context() as patch:
-        patch.setattr("afresh.sinks.kb_files.write_whole", without_room)
+        patch.setattr("afresh.digest.files.write_whole", without_room)
         error = base.run(code=1)["error"]
     assert starved in error
     assert "It is as it was" in error

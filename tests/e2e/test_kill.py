@@ -16,7 +16,7 @@ from tests.e2e.program import DeadlySite, Program, committed, ended
 from tests.e2e.sites import lay, looks, page
 from tests.fakes.killer import Killer
 
-from afresh.failpoints import POINTS
+from afresh.ops.failpoints import POINTS
 from afresh.testing import TinySite
 
 PAGES = 60

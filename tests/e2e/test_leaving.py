@@ -7,10 +7,10 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.sites import lay, looks, page, star, word
 
-from afresh.core.errors import UsageError
-from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind, PageStatus
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
+from afresh.model.records import ChangeKind, PageStatus
 from afresh.testing import TinySite
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.library import counts
 from tests.e2e.sites import page
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.testing import TinySite
 

@@ -12,8 +12,8 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd
 
-from afresh.core.views import RunReport
 from afresh.kb import KnowledgeBase
+from afresh.model.reports import RunReport
 from afresh.models import endpoint
 from afresh.testing import TinySite, Trouble
 

@@ -11,12 +11,12 @@ from tests.e2e.library import EVERY_STORE, assert_sound, found, opened, rows
 from tests.e2e.sites import looks, word
 from tests.fakes.link_scorer import FakeLinkScorer
 
-from afresh.core.errors import ScoreError, ScorerDown
-from afresh.core.link_score import AskedLink, Verdict
-from afresh.core.model import SourceId
-from afresh.core.views import LinkView, RunReport
-from afresh.engine.link_scoring import LinkScoring
+from afresh.errors import ScoreError, ScorerDown
 from afresh.kb import KnowledgeBase
+from afresh.links.score import AskedLink, Verdict
+from afresh.links.scoring import LinkScoring
+from afresh.model.records import SourceId
+from afresh.model.reports import LinkView, RunReport
 from afresh.models import link_scorers
 from afresh.testing import FrozenClock, TinySite
 

@@ -31,7 +31,7 @@ async def test_F64_a_page_behind_a_cut_link_is_not_missing(
     lay(tiny, {"/": ["/a", "/last"], "/a": [], "/last": []})
     async with opened(store, {"policy.missing_after": 1}) as kb:
         await kb.runs.crawl(tiny.url, name="docs")
-        monkeypatch.setattr("afresh.extractors.links.MOST_LINKS", 3)
+        monkeypatch.setattr("afresh.extract.links.MOST_LINKS", 3)
         tiny.put("/", page("/", ["/a", "https://x.example.org/1", "https://x.example.org/2", "/last"]))
         for _ in range(3):
             (report,) = await kb.runs.refresh(["docs"])

@@ -12,7 +12,7 @@ from tests.http.served import served
 
 from afresh.config import load
 from afresh.faces.cli import main
-from afresh.logs import kept
+from afresh.ops.logging import kept
 from afresh.testing import TinySite
 
 SETTINGS = {

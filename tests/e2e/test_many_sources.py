@@ -7,7 +7,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, page, star, word
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 

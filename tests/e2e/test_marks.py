@@ -10,10 +10,10 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import counts, opened
 from tests.fakes.github_server import GithubServer
 
-from afresh import failpoints
-from afresh.core.model import RunMode
-from afresh.engine.kit import RunOptions
+from afresh.crawl.tools import RunOptions
 from afresh.kb import KnowledgeBase
+from afresh.model.records import RunMode
+from afresh.ops import failpoints
 
 OLD = 1_600_000_000_000_000_001
 

@@ -18,7 +18,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, page, star
 
-from afresh.core.access import EVERYTHING, Allowed
+from afresh.access.permissions import EVERYTHING, Allowed
 from afresh.faces.mcp.http import McpApp, asgi_app
 from afresh.faces.mcp.server import make_server
 from afresh.kb import KnowledgeBase

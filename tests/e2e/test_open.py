@@ -7,11 +7,11 @@ from tests.e2e.library import opened, settings
 from tests.e2e.sites import lay, page, star
 from tests.http.asking import ask
 
-from afresh.core.errors import UsageError
-from afresh.core.records import ALL_PAGES
-from afresh.core.versions import Match
+from afresh.errors import UsageError
 from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import ALL_PAGES
+from afresh.model.versions import Match
 from afresh.testing import TinySite
 
 

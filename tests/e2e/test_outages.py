@@ -9,10 +9,10 @@ import pytest
 from tests.e2e.library import assert_sound, counts, found, index_of, opened
 from tests.e2e.sites import lay, looks, star, word
 
-from afresh.core.events import Notice
-from afresh.core.looks import Outcome
-from afresh.engine.hosts import MOST_WAITS, PATIENCE_SECONDS, Hosts
+from afresh.crawl.politeness import MOST_WAITS, PATIENCE_SECONDS, Hosts
+from afresh.events import Notice
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
 from afresh.testing import TinySite
 
 

@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.library import EVERY_STORE, opened
 from tests.e2e.sites import lay, star
 
-from afresh.core.views import PageView
 from afresh.faces.cli import main
 from afresh.kb import KnowledgeBase
+from afresh.model.reports import PageView
 from afresh.testing import FrozenClock, TinySite
 
 pytestmark = pytest.mark.usefixtures("work")

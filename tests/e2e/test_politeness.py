@@ -10,7 +10,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, page
 
-from afresh.fetchers.http import HttpFetcher
+from afresh.sources.web.http import HttpFetcher
 from afresh.testing import TinySite
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def test_R4_B16_F134_robots_sitemaps_llms_hops_and_the_root_keep_the_dista
 ) -> None:
     clock = Time()
     timed = partial(HttpFetcher, sleep=clock.sleep, ticks=clock.ticks)
-    monkeypatch.setattr("afresh.fetchers.http.HttpFetcher", timed)
+    monkeypatch.setattr("afresh.sources.web.http.HttpFetcher", timed)
     with TimedSite(clock) as site:
         lay(site, {"/": ["/old"], "/new": []})
         site.move("/old", "/new")

@@ -11,9 +11,9 @@ from tests.e2e.program import Program
 from tests.e2e.sites import lay, star, word
 from tests.postgres import Postgres
 
-from afresh.core.records import ALL_PAGES
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import ALL_PAGES
 from afresh.testing import TinySite
 
 QUESTIONS = (*SEARCHES, "queue priorities", '"dead letter"', "retries*", "how do I install harbor", "timeout")

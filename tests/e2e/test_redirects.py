@@ -6,9 +6,9 @@ import pytest
 from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of
 from tests.e2e.sites import lay, looks, page, word
 
-from afresh.core.model import ChangeKind, PageStatus
-from afresh.core.records import ALL_PAGES
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import ALL_PAGES
+from afresh.model.records import ChangeKind, PageStatus
 from afresh.testing import TinySite
 
 

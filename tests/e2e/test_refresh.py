@@ -9,9 +9,9 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of, opened, rows
 from tests.e2e.sites import StubbornSite, lay, looks, page, star, word
 
-from afresh.core.looks import Outcome
-from afresh.engine.offload_process import Child
+from afresh.extract.pool.process import Child
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
 from afresh.testing import TinySite
 
 CONTENT = "select id, url, content_hash, changed_at, title, etag, depth from pages order by id"

@@ -13,13 +13,13 @@ from tests.e2e.program import Program
 from tests.e2e.sites import lay, looks, page, star, word
 from tests.fakes.embedding_server import EmbeddingServer, Status
 
-from afresh.core.events import Event, Listener, Remaking
-from afresh.core.looks import Chunk, Document
-from afresh.core.text import text_hash
-from afresh.core.views import Reindexed
+from afresh.events import Event, Listener, Remaking
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Chunk, Document
+from afresh.model.reports import Reindexed
 from afresh.store.vectors import VectorRepository
 from afresh.testing import TinySite
+from afresh.text.normalize import text_hash
 
 PAGES = 12
 DIMENSION = 256
@@ -30,7 +30,7 @@ MODELS = "select name, serving from models order by serving desc"
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
     """Cutting anew in this process too."""
-    monkeypatch.setattr("afresh.modelling.Offload", InProcess)
+    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
 
 
 @pytest.fixture
@@ -280,8 +280,8 @@ async def test_F93_vectors_of_another_dimension_are_refused_midway(
 async def test_a_stop_is_heard_and_nothing_is_embedded_twice(
     store: Path, tiny: TinySite, api: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.engine.reindex.AT_ONCE", 4)
-    monkeypatch.setattr("afresh.engine.reindex.CHUNKS", 4)
+    monkeypatch.setattr("afresh.search.reindex.AT_ONCE", 4)
+    monkeypatch.setattr("afresh.search.reindex.CHUNKS", 4)
     await crawled(store, tiny)
     async with opened(store, by(api)) as kb:
 
@@ -334,9 +334,13 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes the chunker another one when it is called."""
 
     def change() -> None:
-        for place in ("afresh.core.recipe.CHUNKER", "afresh.bounds.CHUNKER", "afresh.modelling.CHUNKER"):
+        for place in (
+            "afresh.model.recipe.CHUNKER",
+            "afresh.bounds.CHUNKER",
+            "afresh.models.provider.CHUNKER",
+        ):
             monkeypatch.setattr(place, "sentences-1")
-        monkeypatch.setattr("afresh.chunkers.markdown.chunk", by_sentence)
+        monkeypatch.setattr("afresh.extract.chunk.markdown.chunk", by_sentence)
 
     return change
 
@@ -351,7 +355,7 @@ async def test_another_chunker_cuts_stored_text_anew_without_a_fetch(
         before = rows(store, "select count(*) from chunks")[0][0]
         tiny.requests.clear()
         other_chunker()
-        monkeypatch.setattr("afresh.engine.reindex.PAGES", 5)
+        monkeypatch.setattr("afresh.search.reindex.PAGES", 5)
         seen: list[set[str]] = []
 
         async def ask() -> None:
@@ -383,7 +387,7 @@ async def test_a_stop_while_pages_are_cut_leaves_the_rest_as_it_was(
 ) -> None:
     await crawled(store, tiny)
     other_chunker()
-    monkeypatch.setattr("afresh.engine.reindex.PAGES", 5)
+    monkeypatch.setattr("afresh.search.reindex.PAGES", 5)
     async with opened(store) as kb:
 
         def stop(event: Event) -> None:

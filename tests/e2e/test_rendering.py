@@ -11,8 +11,8 @@ from tests.e2e.program import Program, ended
 from tests.fakes.browser_traps import RESTLESS
 from tests.fakes.script_site import ScriptSite, WalledSite
 
-from afresh.fetchers.browser_launch import NoBrowser
 from afresh.kb import KnowledgeBase
+from afresh.sources.web.browser.launch import NoBrowser
 from afresh.testing import TinySite
 
 AUTO = {"crawl.probe": False, "embedding.provider": "none"}
@@ -37,7 +37,7 @@ async def test_C21_a_site_made_by_script_is_crawled_no_change_behind_its_shell_m
             assert await found(kb, "lighthouses") == {site.at("/guide/1")}
             assert site.at("/guide/1") not in await found(kb, "harbors")
             why = await _evidence(kb, site.at("/guide/1"))
-            monkeypatch.setattr("afresh.fetchers.browser.launch", _no_browser)
+            monkeypatch.setattr("afresh.sources.web.browser.browser.launch", _no_browser)
             without = (await kb.runs.refresh(["docs"]))[0]
             assert await found(kb, "lighthouses") == {site.at("/guide/1")}, "no shell takes its place"
     assert counts(first) == {"new": 2}
@@ -113,7 +113,7 @@ async def test_C21_a_browser_that_comes_later_shows_what_was_read_without_it(
 ) -> None:
     with ScriptSite.guide(1) as site:
         with monkeypatch.context() as patched:
-            patched.setattr("afresh.fetchers.browser.launch", _no_browser)
+            patched.setattr("afresh.sources.web.browser.browser.launch", _no_browser)
             async with opened(store, AUTO) as kb:
                 first = await kb.runs.crawl(site.url, name="docs")
         async with opened(store, AUTO) as kb:

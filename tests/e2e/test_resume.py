@@ -14,8 +14,8 @@ from tests.e2e.mortal import live
 from tests.e2e.sites import lay, looks, page, star
 from tests.fakes.chat_server import ChatServer
 
-from afresh.core.events import Event, Notice
-from afresh.core.views import RunReport
+from afresh.events import Event, Notice
+from afresh.model.reports import RunReport
 from afresh.testing import TinySite
 
 KILLED = -9

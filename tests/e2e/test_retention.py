@@ -9,12 +9,12 @@ import pytest
 from tests.e2e.library import EVERY_STORE, assert_sound, opened, rows, settings
 from tests.e2e.sites import lay, page, star
 
-from afresh.core.events import Event, Remaking
-from afresh.core.looks import Outcome
-from afresh.core.model import PageStatus
-from afresh.core.records import ALL_PAGES
+from afresh.events import Event, Remaking
 from afresh.faces.cli import main
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
+from afresh.model.filters import ALL_PAGES
+from afresh.model.records import PageStatus
 from afresh.testing import FrozenClock, TinySite
 
 pytestmark = pytest.mark.usefixtures("work")

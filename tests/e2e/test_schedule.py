@@ -9,7 +9,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, star
 
-from afresh.core.events import Event, Notice
+from afresh.events import Event, Notice
 from afresh.faces.cli import main
 from afresh.testing import FrozenClock, TinySite
 

@@ -13,8 +13,8 @@ from tests.e2e.sites import BusySite, lay, looks, star
 from tests.e2e.test_worker import STORES, leave, place, until
 from tests.postgres import Postgres
 
-from afresh.core.events import Event, Notice
-from afresh.core.views import RunReport
+from afresh.events import Event, Notice
+from afresh.model.reports import RunReport
 from afresh.testing import FrozenClock, TinySite
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

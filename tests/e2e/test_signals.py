@@ -11,12 +11,12 @@ from tests.e2e.library import assert_sound, opened, rows, settings
 from tests.e2e.sites import looks
 from tests.fakes.embedding_server import EmbeddingServer
 
-from afresh.core.analysis import words_in
-from afresh.core.errors import UsageError
-from afresh.core.looks import Body
-from afresh.core.signals import signals
-from afresh.extractors import extract
-from afresh.logs import kept
+from afresh.errors import UsageError
+from afresh.extract import extract
+from afresh.model.fetch import Body
+from afresh.ops.logging import kept
+from afresh.search.bodyless import signals
+from afresh.search.stemming import words_in
 from afresh.testing import TinySite
 
 NONE: dict[str, object] = {"storage.body": "none"}
@@ -59,7 +59,7 @@ def found_of(said: set[str], folder: Path) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
-    monkeypatch.setattr("afresh.modelling.Offload", InProcess)
+    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
 
 
 @pytest.fixture

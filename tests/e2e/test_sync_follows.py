@@ -13,12 +13,12 @@ from tests.e2e.stores import attached, texts
 from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_server import GeminiServer
 
-from afresh.core.errors import RunBusy
-from afresh.core.events import Event, Notice
-from afresh.core.sync_views import SyncReport
-from afresh.core.views import RunReport
-from afresh.engine import following
-from afresh.engine.following import Following
+from afresh.errors import RunBusy
+from afresh.events import Event, Notice
+from afresh.model.reports import RunReport
+from afresh.sync import after_runs
+from afresh.sync.after_runs import Following
+from afresh.sync.reports import SyncReport
 from afresh.testing import FrozenClock, TinySite
 
 
@@ -64,7 +64,7 @@ async def test_D12_D22_F89_a_scheduled_run_triggers_the_sync_of_its_store_and_is
 async def test_D12_D15_one_sync_of_a_store_at_a_time_and_what_is_left_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(following, "SOON", 0.0)
+    monkeypatch.setattr(after_runs, "SOON", 0.0)
     began, most, stopping, told = list[str](), 0, asyncio.Event(), list[SyncReport]()
     said: list[str] = []
     gate = asyncio.Event()

@@ -12,13 +12,13 @@ from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_hosted import FAILS, NEVER, after
 from tests.fakes.gemini_server import KEY, GeminiServer
 
-from afresh.core.errors import UsageError
-from afresh.core.model import PageStatus
-from afresh.core.records import PageFilter
-from afresh.core.states import may_live_on
-from afresh.core.sync_views import DocumentCounts, SyncReport
+from afresh.errors import UsageError
 from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import PageFilter
+from afresh.model.records import PageStatus
+from afresh.model.transitions import may_live_on
+from afresh.sync.reports import DocumentCounts, SyncReport
 from afresh.testing import FrozenClock, TinySite
 
 

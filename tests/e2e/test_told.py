@@ -9,9 +9,9 @@ from tests.e2e.library import found, opened, rows
 from tests.e2e.program import Program
 from tests.e2e.sites import lay, page, star, word
 
-from afresh.core.errors import SourceError, StoreDamaged, StoreError, UsageError
-from afresh.core.model import PageStatus
+from afresh.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.records import PageStatus
 from afresh.store.pages import PageRepository
 from afresh.store.visits import VisitRepository
 from afresh.testing import TinySite

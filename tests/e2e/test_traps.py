@@ -11,10 +11,10 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, index_of, opened
 from tests.e2e.sites import lay, looks, page
 
-from afresh.core.errors import UsageError
-from afresh.core.traps import pattern_of
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
+from afresh.urls.traps import pattern_of
 
 
 @pytest.fixture

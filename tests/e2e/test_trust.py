@@ -11,9 +11,9 @@ from tests.e2e.sites import page, star, word
 from tests.fakes.hostile import HostileSite, Script
 from tests.fakes.lies import emptied, shrunken
 
-from afresh.core.errors import UsageError
-from afresh.core.records import PageFilter
+from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import PageFilter
 from afresh.testing import FrozenClock
 from afresh.testing.script import Answer
 from afresh.testing.site import Asked

@@ -16,8 +16,8 @@ from tests.e2e.library import assert_sound, found, index_of, opened, rows
 from tests.e2e.program import PATIENCE, Program
 from tests.e2e.sites import lay, looks
 
-from afresh.core.file_urls import file_url
 from afresh.testing import TinySite
+from afresh.urls.files import file_url
 
 DEBOUNCE = "0.1s"
 WRITTEN = 1_750_000_000.5  # long ago: what was written just now is read once more

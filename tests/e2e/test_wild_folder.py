@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import assert_sound, index_of, opened
 
-from afresh import failpoints
 from afresh.kb import KnowledgeBase
+from afresh.ops import failpoints
 
 NAMES = [f"{folder}f{number}.md" for folder in ("", "a/", "a/b/", "c/") for number in range(3)]
 RULES = ["", "a/\n", "f1.md\n", "/f*\n!f2.md\n", "c/\n"]

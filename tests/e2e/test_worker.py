@@ -17,9 +17,9 @@ from tests.e2e.program import Program, ended
 from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
 from tests.postgres import Postgres, mortal
 
-from afresh.core.events import Event, Notice, Step
-from afresh.core.views import RunReport
+from afresh.events import Event, Notice, Step
 from afresh.kb import KnowledgeBase
+from afresh.model.reports import RunReport
 from afresh.store.queue import QueueRepository
 
 SOON = 10.0  # seconds that a worker has to leave

@@ -8,8 +8,8 @@ from tests.e2e.library import assert_sound, index_of, opened
 from tests.e2e.mortal import live
 from tests.e2e.sites import page
 
-from afresh.failpoints import POINTS
 from afresh.kb import KnowledgeBase
+from afresh.ops.failpoints import POINTS
 from afresh.testing import TinySite
 
 PAGES = 20

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 from tests.stores import execute
 
-from afresh.core.copies import Copy, Replace
-from afresh.core.model import PageId, PageStatus, Source, Worker
-from afresh.core.reconcile import Times
-from afresh.core.remote import Mark, Remote, RemoteState
-from afresh.core.sync_views import SyncReport
-from afresh.core.text import content_hash
-from afresh.engine.lifetime import Vigil
-from afresh.engine.sync import Syncs
-from afresh.engine.sync_work import Outlet
+from afresh.crawl.heartbeat import Vigil
+from afresh.model.records import PageId, PageStatus, Source, Worker
 from afresh.store.copies import wanted_from
 from afresh.store.store import Store
+from afresh.sync.copy import Copy, Replace
+from afresh.sync.reconcile import Times
+from afresh.sync.remote import Mark, Remote, RemoteState
+from afresh.sync.reports import SyncReport
+from afresh.sync.sync import Syncs
+from afresh.sync.sync_pass import Outlet
 from afresh.testing import FrozenClock, ScriptedSink
+from afresh.text.normalize import content_hash
 
 ROOT = "https://docs.example.org/"
 

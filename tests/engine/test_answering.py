@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.stores import new_store
 
-from afresh.core.answers import GIVEN_UP, KeptAnswer
-from afresh.engine import answering
-from afresh.engine.answering import Turn, begin
+from afresh.access import idempotent_request
+from afresh.access.idempotency import GIVEN_UP, KeptAnswer
+from afresh.access.idempotent_request import Turn, begin
 from afresh.store.access import AccessRepository
 from afresh.store.dialect import Database
 from afresh.store.store import Store
@@ -56,7 +56,7 @@ class Renewed(Store):
 @pytest.fixture
 async def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Renewed]:
     """One whose turns are renewed as often as can be."""
-    monkeypatch.setattr(answering, "RENEWED", timedelta(0))
+    monkeypatch.setattr(idempotent_request, "RENEWED", timedelta(0))
     async with new_store(tmp_path, Renewed) as store:
         yield store
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from afresh.core.model import Run, RunId, RunMode, RunState, SourceId
-from afresh.engine.crew import Crew, _Hand
+from afresh.crawl.worker_pool import Crew, _Hand
+from afresh.model.records import Run, RunId, RunMode, RunState, SourceId
 from afresh.testing import FrozenClock
 
 

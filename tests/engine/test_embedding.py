@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.stores import execute
 
-from afresh.core.errors import EmbedderDown, EmbedError
-from afresh.core.looks import Chunk, embedded_text
-from afresh.core.text import text_hash
-from afresh.engine.embedding import Embedding
+from afresh.errors import EmbedderDown, EmbedError
+from afresh.model.fetch import Chunk, embedded_text
+from afresh.search.embedding import Embedding
 from afresh.store.store import Store
 from afresh.testing import FakeEmbedder, FrozenClock, Trouble
+from afresh.text.normalize import text_hash
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

@@ -14,8 +14,8 @@ from tests.e2e.test_kill import AT_ANY_POINT, CONFIRMING
 from tests.e2e.test_link_kill import SCORING
 from tests.engine.test_sync_law import POINTS as SYNCING
 
-from afresh.core.errors import ConfigError
-from afresh.failpoints import POINTS, VARIABLE, Tripped, arm, failpoint
+from afresh.errors import ConfigError
+from afresh.ops.failpoints import POINTS, VARIABLE, Tripped, arm, failpoint
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "afresh"
 
@@ -28,7 +28,7 @@ def _disarmed() -> Iterator[None]:
 
 def test_F01_F05_the_registry_names_the_points_of_the_source_and_each_has_a_kill_test() -> None:
     calls = re.compile(r'(?:failpoint|\bat|_at)\("([a-z.]+)"\)')
-    files = [file for file in SOURCE.rglob("*.py") if file.name != "failpoints.py"]
+    files = [file for file in SOURCE.rglob("*.py") if file.name != "ops/failpoints.py"]
     used = [name for file in files for name in calls.findall(file.read_text("utf-8"))]
     assert set(used) == set(POINTS)
     copying = [point.partition("=")[0] for points in COPYING.values() for point in points]

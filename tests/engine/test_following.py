@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.e2e.library import opened
 
-from afresh.core.errors import RunBusy, StoreDamaged
-from afresh.core.sync_views import SyncReport
-from afresh.engine.endings import Endings
-from afresh.engine.following import Following
-from afresh.engine.scheduler import Scheduler
+from afresh.errors import RunBusy, StoreDamaged
 from afresh.kb import KnowledgeBase
+from afresh.schedule.scheduler import Scheduler
 from afresh.services.sinks import SinkService
+from afresh.sync.after_runs import Following
+from afresh.sync.finished_runs import Endings
+from afresh.sync.reports import SyncReport
 
 PATIENCE = 10
 

@@ -10,9 +10,9 @@ import pytest
 from tests.contract.desk import Desk, read
 from tests.stores import new_store
 
-from afresh.core.errors import StoreDamaged
-from afresh.core.model import Source
-from afresh.core.views import SourceView
+from afresh.errors import StoreDamaged
+from afresh.model.records import Source
+from afresh.model.reports import SourceView
 from afresh.store import cached_stats as kept_module
 from afresh.store.cached_stats import (
     AGING_SECONDS,

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from tests.stores import execute
 
-from afresh.core.model import Worker
-from afresh.engine.hosts import FAILURES_OF_A_DEAD_HOST, Hosts
-from afresh.engine.lifetime import Vigil, is_alive, process_exists
-from afresh.engine.steady import Steady
+from afresh.crawl.clock import Steady
+from afresh.crawl.heartbeat import Vigil, is_alive, process_exists
+from afresh.crawl.politeness import FAILURES_OF_A_DEAD_HOST, Hosts
+from afresh.model.records import Worker
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from afresh.core.model import Claim, CrawlId, Page, PageId, RunId, SourceId
-from afresh.engine.hosts import Hosts
-from afresh.engine.lineup import Lineup
+from afresh.crawl.dispatch import Lineup
+from afresh.crawl.politeness import Hosts
+from afresh.model.records import Claim, CrawlId, Page, PageId, RunId, SourceId
 
 
 def _claim(domain: str, number: int) -> Claim:

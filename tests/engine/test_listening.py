@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.stores import new_store
 
-from afresh.engine.listening import FIRST_DEAF, LONGEST_DEAF, Ear
+from afresh.crawl.wakeups import FIRST_DEAF, LONGEST_DEAF, Ear
 from afresh.store.dialect import Database
 from afresh.store.store import Store
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.errors import ExtractError, ParserCrashed, ParserLate
-from afresh.engine import offload_process
-from afresh.engine.named import Named
-from afresh.engine.offload import Offload
-from afresh.engine.offload_child import GROWN, held
+from afresh.errors import ExtractError, ParserCrashed, ParserLate
+from afresh.extract.pool import process
+from afresh.extract.pool.child import GROWN, held
+from afresh.extract.pool.lazy import Named
+from afresh.extract.pool.pool import Offload
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_F27_many_poison_calls_never_hurt_the_good_ones(work: Offload) -> 
 
 async def test_F63_an_endless_loop_is_killed(work: Offload, monkeypatch: pytest.MonkeyPatch) -> None:
     await work.call(int, "1")
-    monkeypatch.setattr(offload_process, "SECONDS", 0.2)
+    monkeypatch.setattr(process, "SECONDS", 0.2)
     with pytest.raises(ParserLate, match=r"took longer than 0\.2 s"):
         await work.call(sum, itertools.repeat(0))
     monkeypatch.undo()
@@ -88,7 +88,7 @@ async def test_F63_time_spent_in_the_queue_is_not_counted(
 ) -> None:
     """Two calls of 0.8 s go to the process together; the second would be late if its clock ran at once."""
     pid = await work.call(os.getpid)
-    monkeypatch.setattr(offload_process, "SECONDS", 1.5)
+    monkeypatch.setattr(process, "SECONDS", 1.5)
     await asyncio.gather(work.call(time.sleep, 0.8), work.call(time.sleep, 0.8))
     assert await work.call(os.getpid) == pid
 
@@ -97,7 +97,7 @@ async def test_F63_who_waits_behind_a_loop_is_repeated_without_blame(
     work: Offload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await work.call(int, "1")
-    monkeypatch.setattr(offload_process, "SECONDS", 0.5)
+    monkeypatch.setattr(process, "SECONDS", 0.5)
     loop, waited = await _together(work.call(all, itertools.repeat(1)), work.call(int, "3"))
     assert isinstance(loop, ParserCrashed)
     assert waited == 3
@@ -217,7 +217,7 @@ async def test_S8_an_answer_that_is_too_large_ends_the_process_that_sent_it(
     work: Offload, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await work.call(os.getpid)
-    monkeypatch.setattr(offload_process, "MAX_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(process, "MAX_ANSWER_BYTES", 1_000)
     with pytest.raises(ParserCrashed):
         await work.call(str, "x" * 2_000)
     assert await work.call(os.getpid) != before

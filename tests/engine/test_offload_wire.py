@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from msgspec import msgpack
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError, ParserCrashed
-from afresh.core.looks import Body, Document, Link
-from afresh.engine import offload_wire
-from afresh.engine.named import CHUNK, EXTRACT, Named
-from afresh.engine.offload_wire import decode, encode, encode_failure
-from afresh.extractors import extract
-from afresh.sources.sitemap_file import Entry, SitemapFile
+from afresh.errors import ExtractError, ParserCrashed
+from afresh.extract import extract
+from afresh.extract.chunk.markdown import chunk
+from afresh.extract.pool import wire
+from afresh.extract.pool.lazy import CHUNK, EXTRACT, Named
+from afresh.extract.pool.wire import decode, encode, encode_failure
+from afresh.model.fetch import Body, Document, Link
+from afresh.sources.web.sitemap_file import Entry, SitemapFile
 
 PAGE = Body(
     url="https://x.org/",
@@ -92,7 +92,7 @@ def test_S8_errors_travel_as_text() -> None:
 def test_S8_only_data_is_sent_and_not_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TypeError, match="type object is unsupported"):
         encode(object())
-    monkeypatch.setattr(offload_wire, "MAX_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr(wire, "MAX_ANSWER_BYTES", 1_000)
     with pytest.raises(ValueError, match="more than 0 MB"):
         encode("x" * 1_000)
 
@@ -100,7 +100,7 @@ def test_S8_only_data_is_sent_and_not_too_much(monkeypatch: pytest.MonkeyPatch) 
 def test_S8_the_type_of_the_answer_is_the_callers_and_not_sent() -> None:
     sent = pickle.dumps(EXTRACT)
     assert b"Document" not in sent
-    assert pickle.loads(sent) == Named("afresh.extractors", "extract")
+    assert pickle.loads(sent) == Named("afresh.extract", "extract")
 
 
 def test_S8_the_decoder_is_loaded_only_when_it_is_needed() -> None:

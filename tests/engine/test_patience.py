@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from afresh.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
-from afresh.core.events import Event, Notice
+from afresh.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from afresh.events import Event, Notice
 from afresh.store import retry as module
 from afresh.store.repository import Repository, not_retried, retried_as
 from afresh.store.retry import BUSY, FOREVER, FULL, GOING_ON, RetryPolicy

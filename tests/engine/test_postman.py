@@ -6,11 +6,11 @@ from datetime import datetime
 
 import pytest
 
-from afresh.core.ending import Ending
-from afresh.core.model import RunMode, RunState
-from afresh.core.outbox import Letter, LetterState, Target
-from afresh.engine.carriers import Outcome, Told
-from afresh.engine.postman import Postman
+from afresh.crawl.ending import Ending
+from afresh.model.records import RunMode, RunState
+from afresh.notify.outbox import Letter, LetterState, Target
+from afresh.notify.sender import Postman
+from afresh.notify.transports import Outcome, Told
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 

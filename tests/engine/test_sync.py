@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import pytest
 from tests.engine.syncing import ROOT, Office, mark
 
-from afresh.core.copies import Replace
-from afresh.core.errors import RunBusy, SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
-from afresh.core.model import PageStatus, Worker
-from afresh.core.remote import Remote, RemoteState, Upload
-from afresh.failpoints import VARIABLE, Tripped, arm
+from afresh.errors import RunBusy, SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
+from afresh.model.records import PageStatus, Worker
+from afresh.ops.failpoints import VARIABLE, Tripped, arm
 from afresh.store.store import Store
+from afresh.sync.copy import Replace
+from afresh.sync.remote import Remote, RemoteState, Upload
 from afresh.testing import CUT, Fault, ScriptedSink
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tests.engine.syncing import ROOT, Office, mark
 from tests.stores import execute, new_store
 
-from afresh.core.copies import Replace
-from afresh.core.errors import SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
-from afresh.core.model import PageStatus
-from afresh.core.remote import RemoteState
-from afresh.failpoints import VARIABLE, Tripped, arm
+from afresh.errors import SinkBusy, SinkDenied, SinkFull, SinkGone, SinkRefused
+from afresh.model.records import PageStatus
+from afresh.ops.failpoints import VARIABLE, Tripped, arm
 from afresh.store.sqlite import SqliteDatabase, _at_once
 from afresh.store.store import Store
+from afresh.sync.copy import Replace
+from afresh.sync.remote import RemoteState
 from afresh.testing import CUT, Fault, ScriptedSink
 
 PAGES = ("a", "b", "c", "d")

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, star
 
-from afresh.core.events import Event, Step
+from afresh.events import Event, Step
 from afresh.testing import TinySite
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"

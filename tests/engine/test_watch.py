@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.stores import new_store
 
-from afresh.core.errors import ConfigError, EmbedderDown, RunBusy, StoreDamaged, UsageError
-from afresh.core.events import Notice
-from afresh.core.model import Listed, RunId, RunMode, Source, SourceId
-from afresh.core.views import RunReport
-from afresh.core.watching import Sight, WatchTimes
-from afresh.engine import keeper
-from afresh.engine.watch import Watch, watched_of
+from afresh.errors import ConfigError, EmbedderDown, RunBusy, StoreDamaged, UsageError
+from afresh.events import Notice
+from afresh.model.records import Listed, RunId, RunMode, Source, SourceId
+from afresh.model.reports import RunReport
 from afresh.ports import Sifted
 from afresh.store.store import Store
+from afresh.watch import source_watcher
+from afresh.watch.options import Sight, WatchTimes
+from afresh.watch.watcher import Watch, watched_of
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 PATIENCE = 30
@@ -136,7 +136,7 @@ async def scene(
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "RETRIES", (0.01, 0.02))
+    monkeypatch.setattr(source_watcher, "RETRIES", (0.01, 0.02))
 
 
 ALL = (RunMode.REFRESH, list[str]())

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from afresh.core.looks import Body, Document
-from afresh.extractors import extract
+from afresh.extract import extract
+from afresh.model.fetch import Body, Document
 
 PAGES = Path(__file__).resolve().parents[1] / "data" / "html"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((PAGES / "expected.json").read_text(encoding="utf-8"))

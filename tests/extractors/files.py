@@ -4,8 +4,8 @@ import zipfile
 from collections.abc import Mapping
 from io import BytesIO
 
-from afresh.core.looks import Body, Document
-from afresh.extractors import extract
+from afresh.extract import extract
+from afresh.model.fetch import Body, Document
 
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'

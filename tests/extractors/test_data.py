@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.extractors.files import read
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
-from afresh.extractors import data as data_module
-from afresh.extractors.yaml_tree import parse_yaml
+from afresh.errors import ExtractError
+from afresh.extract.chunk.markdown import chunk
+from afresh.extract.data import data as data_module
+from afresh.extract.data.yaml_tree import parse_yaml
 
 
 def test_json_is_pretty_code_under_its_title() -> None:

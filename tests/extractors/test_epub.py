@@ -3,7 +3,7 @@
 import pytest
 from tests.extractors.files import epub, epub_members, read, zipped
 
-from afresh.core.errors import ExtractError
+from afresh.errors import ExtractError
 
 TEXT = (
     "<p>"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afresh.core.looks import Body, Document
-from afresh.extractors import HtmlExtractor, extract, extract_visible
-from afresh.extractors.hidden import FINDERS
-from afresh.extractors.hidden.wanted import leads_to_page
+from afresh.extract import HtmlExtractor, extract, extract_visible
+from afresh.extract.html.hidden_links.all import FINDERS
+from afresh.extract.html.hidden_links.wanted import leads_to_page
+from afresh.model.fetch import Body, Document
 
 URL = "https://city.example/start/"
 CPU_SECONDS = 3.0  # of a hostile page; far more than it takes
@@ -198,7 +198,7 @@ def test_addresses_of_pages_may_be_pages(address: str) -> None:
 
 
 def test_F64_hidden_links_never_push_out_visible_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("afresh.extractors.links.MOST_LINKS", 4)
+    monkeypatch.setattr("afresh.extract.links.MOST_LINKS", 4)
     hidden = settings_json([{"url": f"/h{number}"} for number in range(5)])
     document = read("".join(f'<a href="/v{number}">v</a>' for number in range(3)), hidden)
     assert [link.url[-2:] for link in document.links] == ["v0", "v1", "v2", "h0"]

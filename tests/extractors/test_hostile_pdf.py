@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.extractors.pdfs import Pdf, assembled, bomb, branching, one_page, stream
 
-from afresh.core.errors import ExtractError, ParserCrashed
-from afresh.core.looks import Body
-from afresh.engine import offload_process
-from afresh.engine.named import EXTRACT
-from afresh.engine.offload import Offload
+from afresh.errors import ExtractError, ParserCrashed
+from afresh.extract.pool import process
+from afresh.extract.pool.lazy import EXTRACT
+from afresh.extract.pool.pool import Offload
+from afresh.model.fetch import Body
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def test_a_pdf_that_hangs_or_swells_is_killed_and_the_next_is_read(
 ) -> None:
     assert len(data) < 20_000
     assert (await work.call(EXTRACT, pdf(FINE))).markdown == "Some words about jars"
-    monkeypatch.setattr(offload_process, "SECONDS", 1.0)
+    monkeypatch.setattr(process, "SECONDS", 1.0)
     with pytest.raises(ParserCrashed):
         await work.call(EXTRACT, pdf(data))
     monkeypatch.undo()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from afresh.core.looks import Body, Document
-from afresh.extractors import extract
+from afresh.extract import extract
+from afresh.model.fetch import Body, Document
 
 FIELD = "<input type=password name=p>"
 WALLS = {

@@ -21,8 +21,8 @@ from tests.extractors.test_data import API, SWAGGER
 from tests.extractors.test_notebook import code, notebook, text
 from tests.extractors.test_office import LINK, SHEET
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
+from afresh.errors import ExtractError
+from afresh.extract.chunk.markdown import chunk
 
 PARTS = {
     "a.docx": docx_members(

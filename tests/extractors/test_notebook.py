@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.extractors.files import read
 
-from afresh.core.errors import ExtractError
+from afresh.errors import ExtractError
 
 PICTURE = "iVBORw0KGgo" * 20
 

@@ -14,9 +14,9 @@ from tests.extractors.files import (
     zipped,
 )
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
-from afresh.extractors import xlsx as xlsx_module
+from afresh.errors import ExtractError
+from afresh.extract.chunk.markdown import chunk
+from afresh.extract.office import xlsx as xlsx_module
 
 LINK = '<w:r><w:t>See the </w:t></w:r><w:hyperlink r:id="link"><w:r><w:t>lid</w:t></w:r></w:hyperlink>'
 CHANGED = (

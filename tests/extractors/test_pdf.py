@@ -4,9 +4,9 @@ import pytest
 from tests.extractors.files import read
 from tests.extractors.pdfs import Pdf, one_page, stream
 
-from afresh.chunkers.markdown import chunk
-from afresh.core.errors import ExtractError
-from afresh.extractors import pdf as pdf_module
+from afresh.errors import ExtractError
+from afresh.extract.chunk.markdown import chunk
+from afresh.extract.office import pdf as pdf_module
 
 BODY = [(f"Line {word} of a paragraph about jars that goes on", 10.0) for word in ("one", "two", "three")]
 

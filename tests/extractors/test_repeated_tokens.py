@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from afresh.core.file_urls import file_url
-from afresh.core.looks import Body, Document
-from afresh.extractors.choose import extract
+from afresh.extract.registry import extract
+from afresh.model.fetch import Body, Document
+from afresh.urls.files import file_url
 
 SIZE = 200_000
 ONCE_SLOW = [

@@ -7,8 +7,8 @@ import zlib
 import pytest
 from tests.extractors.files import docx, docx_members, paragraph, read, zipped
 
-from afresh.core.errors import ExtractError
-from afresh.extractors.zipped import MOST_MEMBERS, TIGHTEST, Zipped, is_inside
+from afresh.errors import ExtractError
+from afresh.extract.zip import MOST_MEMBERS, TIGHTEST, Zipped, is_inside
 
 MEGABYTE = 1024 * 1024
 

@@ -18,18 +18,18 @@ from tests.faces.records import NOW, report
 from afresh.app import build
 from afresh.config import Config
 from afresh.config.tree import default_store_url
-from afresh.core.events import Listener, Notice, Progress
-from afresh.core.looks import NotModified, Seen
-from afresh.core.model import RunId, RunMode
-from afresh.core.views import RunReport
-from afresh.core.watching import Sights
+from afresh.events import Listener, Notice, Progress
 from afresh.faces.cli import main, opening
 from afresh.faces.cli.session import Session
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import NotModified, Seen
+from afresh.model.records import RunId, RunMode
+from afresh.model.reports import RunReport
 from afresh.ports import Access
 from afresh.services.context import Service
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
+from afresh.watch.options import Sights
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
-from afresh.core.overview import Preview
-from afresh.core.scope import Rules
-from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import (
+from afresh.model.fetch import Outcome
+from afresh.model.overview import Preview
+from afresh.model.records import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, SourceId
+from afresh.model.reports import (
     Answer,
     ChangeView,
     Hit,
@@ -20,6 +18,8 @@ from afresh.core.views import (
     SourceView,
     Why,
 )
+from afresh.sync.reports import DocumentOutcome, SyncedDocument
+from afresh.urls.scope import Rules
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 URL = "https://docs.example.org/guide/retries/"

@@ -22,13 +22,11 @@ from tests.faces.records import (
     why,
 )
 
-from afresh.core.history import HistoryEntry
-from afresh.core.model import Attempt, ChangeKind, PageStatus
-from afresh.core.overview import Preview
-from afresh.core.records import PageFilter
-from afresh.core.store_views import Finding
-from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import (
+from afresh.model.filters import PageFilter
+from afresh.model.history import HistoryEntry
+from afresh.model.overview import Preview
+from afresh.model.records import Attempt, ChangeKind, PageStatus
+from afresh.model.reports import (
     FoundVersion,
     Hit,
     HostQueue,
@@ -41,6 +39,8 @@ from afresh.core.views import (
     Why,
     WorkerView,
 )
+from afresh.model.store_reports import Finding
+from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
 REPORT_KEYS = {
     *("run", "source", "mode", "state", "checked", "new", "changed", "unchanged", "not_modified", "deleted"),

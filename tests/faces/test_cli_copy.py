@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.contract.desk import Desk, read
 
-from afresh.copying import copy_store
-from afresh.core.events import Event, Remaking
-from afresh.core.looks import Gone
+from afresh.events import Event, Remaking
 from afresh.faces.cli.progress import remaking
 from afresh.faces.cli.store_commands import _drawn
+from afresh.model.fetch import Gone
+from afresh.store.copy_command import copy_store
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 

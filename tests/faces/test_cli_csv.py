@@ -10,10 +10,10 @@ import pytest
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import found, hit, page, source
 
-from afresh.core.history import HistoryEntry
-from afresh.core.model import Attempt
-from afresh.core.views import ChangeView, Hit, LinkView, PageView, SourceView
 from afresh.faces.cli import as_csv, as_json
+from afresh.model.history import HistoryEntry
+from afresh.model.records import Attempt
+from afresh.model.reports import ChangeView, Hit, LinkView, PageView, SourceView
 
 LISTS = {
     "search retried": Hit,

@@ -11,7 +11,7 @@ from typing import IO
 import pytest
 
 from afresh.config import load
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 from afresh.store.open import open_store
 
 ROOT = Path(__file__).resolve().parents[2]

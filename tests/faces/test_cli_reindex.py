@@ -3,7 +3,7 @@
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import change, reindexed, source
 
-from afresh.core.model import ChangeKind
+from afresh.model.records import ChangeKind
 from afresh.ports import Access
 
 FAST = "local/wordllama-256/1"

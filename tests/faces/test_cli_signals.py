@@ -7,9 +7,9 @@ import pytest
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import report
 
-from afresh.core.views import RunReport
 from afresh.faces.cli import running
 from afresh.faces.cli.progress import Silence
+from afresh.model.reports import RunReport
 
 
 class Heard(Silence):

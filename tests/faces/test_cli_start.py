@@ -6,7 +6,7 @@ import sys
 import pytest
 from tests.faces.conftest import Afresh, Opened
 
-from afresh.core.errors import StoreDown, StoreError
+from afresh.errors import StoreDown, StoreError
 
 AWAY = "the store postgresql://host/kb does not answer"
 

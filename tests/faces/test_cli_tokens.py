@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.state import rows
 
-from afresh.core.access import digest_of
+from afresh.access.permissions import digest_of
 from afresh.faces.cli import main
 from afresh.faces.cli.serve_command import exposure
 

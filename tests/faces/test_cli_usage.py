@@ -14,9 +14,9 @@ from tests.faces.records import report
 
 from afresh import __version__
 from afresh.config import Config
-from afresh.core.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
-from afresh.core.model import PageStatus
-from afresh.core.records import PageFilter
+from afresh.errors import AfreshError, ConfigError, SourceError, StoreError, UsageError
+from afresh.model.filters import PageFilter
+from afresh.model.records import PageStatus
 from afresh.ports import Access
 
 SITE = "https://docs.example.org/"
@@ -509,5 +509,5 @@ def test_U4_config_check_names_the_extra_that_is_missing(
     afresh: Afresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AFRESH_NOTIFY__TEAM__URL", "slack://a/b/c")
-    monkeypatch.setattr("afresh.outlets.find_spec", lambda name: None)
+    monkeypatch.setattr("afresh.sync.registry.find_spec", lambda name: None)
     assert "pip install 'afresh[notify]'" in afresh("config", "check").err

@@ -6,8 +6,8 @@ import pytest
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import report
 
-from afresh.core.watching import USUAL, WatchTimes
 from afresh.ports import Access
+from afresh.watch.options import USUAL, WatchTimes
 
 NOTHING = {"new": 0, "changed": 0, "unchanged": 0}
 

@@ -10,8 +10,8 @@ from afresh.config import Config, describe, load, secret_values, tell, usual_pla
 from afresh.config.forms import mask
 from afresh.config.places import network_place
 from afresh.config.spec import WrongValue
-from afresh.core.errors import ConfigError
-from afresh.fetchers.guard import AddressPolicy
+from afresh.errors import ConfigError
+from afresh.sources.web.guard import AddressPolicy
 
 
 def settings(

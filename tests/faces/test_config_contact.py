@@ -9,7 +9,7 @@ from tests.faces.test_config_sinks import settings
 
 from afresh import __version__
 from afresh.config import Config
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 from afresh.testing import TinySite
 
 HOME = "https://github.com/afresh-dev/afresh"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load, secret_values
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 KEY = "sk-hush-0123456789"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load, secret_values
-from afresh.core.errors import ConfigError
-from afresh.core.github_address import PUBLIC_WEB
-from afresh.fetchers.github_open import GithubPlaces
+from afresh.errors import ConfigError
+from afresh.sources.github.address import PUBLIC_WEB
+from afresh.sources.github.open import GithubPlaces
 
 TOKEN = "ghp_hush"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, kb_paths, load
-from afresh.core.errors import ConfigError
-from afresh.core.scope import Rules
-from afresh.looking import sieve_for
+from afresh.errors import ConfigError
+from afresh.sources.registry import sieve_for
+from afresh.urls.scope import Rules
 
 DEFAULTS = {
     "sources_dir": None,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, describe, load
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 
 def settings(folder: Path, yaml: str = "", env: dict[str, str] | None = None, **flags: object) -> Config:

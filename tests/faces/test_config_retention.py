@@ -7,7 +7,7 @@ import pytest
 
 from afresh.config import Config, describe, load
 from afresh.config.retention import retention_of
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 NOW = datetime(2030, 6, 30, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from afresh.config import Config, describe, load, secret_values
-from afresh.core.errors import ConfigError
-from afresh.core.sync_views import AuditView, SyncFailure, SyncReport
+from afresh.errors import ConfigError
 from afresh.faces.cli.sync_command import draw, exit_code
+from afresh.sync.reports import AuditView, SyncFailure, SyncReport
 
 FILE = """\
 sinks:

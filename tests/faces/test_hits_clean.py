@@ -4,11 +4,11 @@ import pytest
 from rich.console import Console
 from tests.faces.records import NOW, hit
 
-from afresh.core.plain import dedent_lists
 from afresh.faces.cli.hits import MARK, draw
 from afresh.faces.cli.hits import passage as passage_on_terminal
 from afresh.faces.mcp.find_tools import passage_of
 from afresh.faces.web.passage import passage
+from afresh.text.plain import dedent_lists
 
 NESTED = (
     "        - **Install** it from [the site](https://x.test/get)\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from afresh.config import Config, load
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 from afresh.faces.cli import main
-from afresh.logs import Lines, kept
+from afresh.ops.logging import Lines, kept
 
 log = logging.getLogger("afresh.test")
 HOSTILE = "https://x.org/a\nrun ended\x1b[2J\u202e?token=hush&page=2"

@@ -2,8 +2,8 @@
 
 from tests.faces.records import report
 
-from afresh.core.sync_views import DocumentCounts
 from afresh.faces.mcp.run_tools import job_of, line_of
+from afresh.sync.reports import DocumentCounts
 
 
 def test_R9_a_sync_is_a_job_with_the_counts_of_its_documents() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from tests.faces.records import report
 
-from afresh.core.outbox_text import plain_text
-from afresh.core.pictures import Receipt
-from afresh.core.scope import Rules
-from afresh.core.traps import pattern_of
-from afresh.engine.patterns import _pattern_note
+from afresh.crawl.url_patterns import _pattern_note
 from afresh.faces.cli.report import savings
 from afresh.faces.web.words import receipt, saved
+from afresh.model.charts import Receipt
+from afresh.notify.message import plain_text
+from afresh.urls.scope import Rules
+from afresh.urls.traps import pattern_of
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "afresh"
 # A number that is not held back by a comparison with one, and a noun that is written as many.

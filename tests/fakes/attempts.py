@@ -4,8 +4,8 @@ from datetime import datetime
 from itertools import count
 from urllib.parse import urlsplit
 
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, CrawlId, PageId, RunId
+from afresh.model.fetch import Outcome
+from afresh.model.records import Attempt, CrawlId, PageId, RunId
 from afresh.testing.clock import START
 
 

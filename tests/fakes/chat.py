@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from afresh.core.link_score import AskedLink
+from afresh.links.score import AskedLink
 
 _TITLE = re.compile(r"^Title: (.*)$", re.MULTILINE)
 _KEYWORDS = re.compile(r"^Keywords: (\[.*\])$", re.MULTILINE)

@@ -11,7 +11,7 @@ from tests.fakes.embedding_server import Status
 from tests.fakes.link_answers import Odd, Scores, entry, literal_scores, said
 from tests.fakes.wire import Reply, answer, raw
 
-from afresh.core.link_score import AskedLink
+from afresh.links.score import AskedLink
 from afresh.testing.embedder import Trouble
 from afresh.testing.site import Asked
 

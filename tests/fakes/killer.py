@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from afresh.failpoints import POINTS
+from afresh.ops.failpoints import POINTS
 
 LIKELY = ("sql", "page.claimed", "page.fetched", "page.prepared", "fetch.body", "sql.done")
 

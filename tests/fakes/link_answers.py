@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from afresh.core.link_score import AskedLink
+from afresh.links.score import AskedLink
 
 _WORD = re.compile(r"[^\W_]+")
 Scores = Mapping[str, float]

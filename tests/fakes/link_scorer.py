@@ -4,8 +4,8 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from afresh.core.errors import ScoreError
-from afresh.core.link_score import AskedLink, Verdict
+from afresh.errors import ScoreError
+from afresh.links.score import AskedLink, Verdict
 
 _WORD = re.compile(r"[^\W_]+")
 TOKENS = 10  # that a link costs

@@ -13,8 +13,8 @@ from tests.http.asking import REMOTE, ask
 from tests.http.closed import Tokens, prove_closed
 from tests.stores import new_store
 
+from afresh.access.permissions import Scope as Reach
 from afresh.config.access import AccessSettings
-from afresh.core.access import Scope as Reach
 from afresh.faces.http.access import Door, allowed_of
 from afresh.faces.http.limits import Buckets, caller
 from afresh.faces.http.peers import Peers

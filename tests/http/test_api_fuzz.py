@@ -13,8 +13,8 @@ from tests.e2e.library import settings
 from tests.http.asking import ask
 from tests.http.closed import Tokens, prove_closed
 
+from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.core.access import Scope
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
 from afresh.faces.web import site as web

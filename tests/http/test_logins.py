@@ -8,8 +8,8 @@ from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
 from tests.http.served import served
 
+from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.core.access import Scope
 from afresh.faces.http.app import make_app
 from afresh.faces.http.failures import IN_ALL, PER_PEER, FailedLogins
 from afresh.faces.http.wire import App

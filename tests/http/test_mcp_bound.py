@@ -18,7 +18,7 @@ from tests.e2e.sites import page
 from tests.http.served import Client as Server
 from tests.http.served import served
 
-from afresh.core.access import Scope
+from afresh.access.permissions import Scope
 from afresh.testing import TinySite
 
 SECRET, TWIN = "zirconium", "qirconium"  # what is hidden, and what was never there

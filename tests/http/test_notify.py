@@ -13,11 +13,11 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
 from afresh.config import describe, load, secret_values
-from afresh.core.errors import ConfigError
-from afresh.core.outbox_text import plain_text
+from afresh.errors import ConfigError
 from afresh.faces.cli import main
-from afresh.fetchers.guard import AddressPolicy, AddressRefused
-from afresh.fetchers.notify_child import Wall
+from afresh.notify.apprise_child import Wall
+from afresh.notify.message import plain_text
+from afresh.sources.web.guard import AddressPolicy, AddressRefused
 from afresh.testing import FrozenClock, TinySite
 
 KEY = "hush-hush-key"
@@ -118,7 +118,7 @@ def test_what_sends_is_named_where_it_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("afresh.outlets.find_spec", lambda name: None)
+    monkeypatch.setattr("afresh.sync.registry.find_spec", lambda name: None)
     monkeypatch.setenv("AFRESH_NOTIFY__OPS__URL", f"slack://{KEY}")
     assert main(["serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'kb.db'}"]) == 2
     assert "afresh[notify]" in capsys.readouterr().err

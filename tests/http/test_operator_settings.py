@@ -29,8 +29,8 @@ from afresh.config.spec import Spec
 from afresh.config.tree import NAMED
 from afresh.config.tree import settings as all_settings
 from afresh.config.webhooks import secret
-from afresh.core.errors import ConfigError
-from afresh.core.model import RunMode, RunState
+from afresh.errors import ConfigError
+from afresh.model.records import RunMode, RunState
 from afresh.models import prompt_file
 from afresh.testing import TinySite
 

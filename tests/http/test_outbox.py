@@ -12,11 +12,11 @@ from tests.adapters.servers import Wire, answer, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
-from afresh.core.errors import StoreBusy
-from afresh.core.hooks import signed
-from afresh.core.outbox import LetterState
-from afresh.engine.carriers import Outcome, SignedPost
+from afresh.errors import StoreBusy
 from afresh.kb import KnowledgeBase
+from afresh.notify.incoming import signed
+from afresh.notify.outbox import LetterState
+from afresh.notify.transports import Outcome, SignedPost
 from afresh.store.messages import MessageRepository
 from afresh.store.repository import retried
 from afresh.testing import FrozenClock, TinySite

@@ -11,14 +11,14 @@ from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings
 from tests.http.asking import REMOTE, Answered, ask
 
+from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.core.access import Scope
-from afresh.core.errors import StoreBusy
-from afresh.core.model import RunMode
-from afresh.core.views import Answer
+from afresh.errors import StoreBusy
 from afresh.faces.http.access import SURPRISE
 from afresh.faces.http.app import make_app
 from afresh.faces.http.wire import App
+from afresh.model.records import RunMode
+from afresh.model.reports import Answer
 from afresh.services.sources import SourceService
 from afresh.services.status import StatusService
 

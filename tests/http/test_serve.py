@@ -15,9 +15,9 @@ from tests.e2e.program import Program, ended
 from tests.e2e.sites import lay, star
 from tests.http.served import served
 
-from afresh.core.errors import UsageError
-from afresh.core.views import RunReport
+from afresh.errors import UsageError
 from afresh.faces.http.serving import listening
+from afresh.model.reports import RunReport
 from afresh.services.runs import RunService
 from afresh.testing import TinySite
 

@@ -15,8 +15,8 @@ from tests.e2e.inprocess import InProcess
 from tests.http.served import served
 
 from afresh.config import load
-from afresh.core.errors import ConfigError
-from afresh.telemetry import kept, recorded
+from afresh.errors import ConfigError
+from afresh.ops.otel import kept, recorded
 from afresh.testing import TinySite
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -19,17 +19,17 @@ from tests.http.asking import REMOTE, Answered, ask
 
 from afresh.config.access import AccessSettings
 from afresh.config.webhooks import WebhookSettings
-from afresh.core.errors import ConfigError, StoreDamaged, UsageError
-from afresh.core.hooks import sign
-from afresh.core.model import Policy, RunMode, Source
-from afresh.core.scope import Rules
+from afresh.errors import ConfigError, StoreDamaged, UsageError
 from afresh.faces.http.access import Door
 from afresh.faces.http.app import make_app
 from afresh.faces.http.webhooks import WebhookDoor
 from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
+from afresh.model.records import Policy, RunMode, Source
+from afresh.notify.incoming import sign
 from afresh.services.webhooks import PutOff
 from afresh.testing import FrozenClock, TinySite
+from afresh.urls.scope import Rules
 
 SECRET = "It's a Secret to Everybody"
 FILES = {

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from afresh.core.decide import decide
-from afresh.core.errors import SourceError
-from afresh.core.link_list import MAX_NOTES
-from afresh.core.looks import (
+from afresh.crawl.decide import decide
+from afresh.errors import SourceError
+from afresh.model.fetch import (
     Body,
     Failed,
     Fetched,
@@ -23,9 +22,10 @@ from afresh.core.looks import (
     Request,
     Validators,
 )
-from afresh.core.model import Listed, Page, PageId, PageStatus, Policy, SourceId
-from afresh.sources.links import LinkedWeb, LinkLister
-from afresh.sources.settled_file import MOST_BYTES, read_settled
+from afresh.model.records import Listed, Page, PageId, PageStatus, Policy, SourceId
+from afresh.sources.linklist.lister import LinkedWeb, LinkLister
+from afresh.sources.linklist.parse import MAX_NOTES
+from afresh.sources.linklist.stable_file import MOST_BYTES, read_settled
 
 A, B, C = "https://a.test/", "https://b.test/x", "https://c.test/y"
 LONG_AGO = 1_600_000_000

@@ -13,13 +13,6 @@ from selectolax.lexbor import LexborHTMLParser
 from tests.web.showroom import Stand, standing
 from tests.web.watching import Watched, watched
 
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
-from afresh.core.overview import Held, HeldPage, PassageView, Preview
-from afresh.core.pictures import Receipt
-from afresh.core.records import LinkedPage, LinkRecord
-from afresh.core.scope import Rules
-from afresh.core.views import Answer, ChangeView, Hit, OpenedPage, PageView, RunReport, Why
 from afresh.faces.web.adding import SCOPES
 from afresh.faces.web.diffs import inline, split
 from afresh.faces.web.fields import FIELDS, Wrong
@@ -28,6 +21,13 @@ from afresh.faces.web.passage import passage
 from afresh.faces.web.rendered import rendered, safe_address
 from afresh.faces.web.words import moment
 from afresh.kb import KnowledgeBase
+from afresh.model.charts import Receipt
+from afresh.model.fetch import Outcome
+from afresh.model.filters import LinkedPage, LinkRecord
+from afresh.model.overview import Held, HeldPage, PassageView, Preview
+from afresh.model.records import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
+from afresh.model.reports import Answer, ChangeView, Hit, OpenedPage, PageView, RunReport, Why
+from afresh.urls.scope import Rules
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.web.showroom import Stand, standing
 from tests.web.watching import watched
 
-from afresh.core.access import Scope
+from afresh.access.permissions import Scope
 from afresh.kb import KnowledgeBase
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 from tests.web.showroom import Stand, standing
 from tests.web.watching import watched
 
-from afresh.core.records import ALL_PAGES
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import ALL_PAGES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

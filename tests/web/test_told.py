@@ -3,13 +3,13 @@
 import re
 from dataclasses import replace
 
-from afresh.core.link_score import parse_keywords
-from afresh.core.model import RunId
-from afresh.core.pictures import LooksAhead
-from afresh.core.views import RunReport
 from afresh.faces.web.drawing import _short, ahead, paces, runs
 from afresh.faces.web.fields import _text
 from afresh.faces.web.rendered import LARGEST, rendered
+from afresh.links.score import parse_keywords
+from afresh.model.charts import LooksAhead
+from afresh.model.records import RunId
+from afresh.model.reports import RunReport
 
 RUN = RunReport(
     run=RunId(3), source="docs", version=None, mode="refresh", state="completed", seconds=60.0, checked=1

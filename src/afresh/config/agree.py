@@ -6,7 +6,7 @@ from afresh.config.ai import BASE_URL, AiSettings
 from afresh.config.embedding import BASE_URLS, LOCAL_MODELS, REMOTE, EmbeddingSettings
 from afresh.config.spec import nearest, plain, shown
 from afresh.config.tree import Config, replaced
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 
 def settle(config: Config, given: Container[str]) -> Config:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from afresh.config.spec import Scalar, Spec, WrongValue, nearest
 from afresh.config.tree import NAMED, Found, Place
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 PREFIX = "AFRESH_"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}

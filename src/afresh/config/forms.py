@@ -3,7 +3,7 @@
 import re
 
 from afresh.config.spec import WrongValue, operator_only, shown
-from afresh.core.masking import MASK, mask_pairs
+from afresh.text.redact import MASK, mask_pairs
 
 _CONTACT = re.compile(r"(?:https?://[!-'*-~]{1,500}|[!-'*-?A-~]{1,64}@[!-'*-~]{1,255})")  # no parentheses
 _API_URL = re.compile(
@@ -87,8 +87,8 @@ def api_url(url: str) -> str:
 
 def schedule(text: str) -> str:
     """Times at which a source is looked at by itself."""
-    from afresh.core.cron import CronError
-    from afresh.core.timing import parse_schedule
+    from afresh.schedule.cron import CronError
+    from afresh.schedule.rules import parse_schedule
 
     try:
         return parse_schedule(text).text
@@ -101,8 +101,8 @@ def schedule(text: str) -> str:
 
 def duration(text: str) -> str:
     """A length of time such as 30d."""
-    from afresh.core.durations import read_duration
-    from afresh.core.errors import UsageError
+    from afresh.errors import UsageError
+    from afresh.text.durations import read_duration
 
     try:
         read_duration(text)
@@ -113,8 +113,8 @@ def duration(text: str) -> str:
 
 def budget(text: str) -> str:
     """Looks in a length of time."""
-    from afresh.core.cron import CronError
-    from afresh.core.timing import parse_budget
+    from afresh.schedule.cron import CronError
+    from afresh.schedule.rules import parse_budget
 
     try:
         parse_budget(text)

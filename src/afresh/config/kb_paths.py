@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from afresh.config.tree import Config
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 LOCK = ".lock"
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside a database

@@ -9,7 +9,7 @@ from afresh.config.environment import from_environment
 from afresh.config.kb_paths import kb_paths
 from afresh.config.spec import Entry, Scalar, Spec, WrongValue
 from afresh.config.tree import NAMED, SECTIONS, Config, Found, Place, replaced, settings, suggestion
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 
 def load(path: Path | None, env: Mapping[str, str], flags: Mapping[str, object], cwd: Path) -> Config:

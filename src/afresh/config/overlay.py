@@ -7,7 +7,7 @@ from afresh.config.agree import settle
 from afresh.config.environment import read_text
 from afresh.config.spec import Spec, WrongValue, nearest
 from afresh.config.tree import Config, replaced, settings
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 # What a source's rules and policy call a setting, where that differs from its key in the tree.
 SHORT_NAMES = {

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from afresh.config import forms
 from afresh.config.spec import text
-from afresh.core.durations import read_duration
-from afresh.core.retention import Retention
+from afresh.model.retention import Retention
+from afresh.text.durations import read_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

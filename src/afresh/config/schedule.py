@@ -3,7 +3,7 @@
 from zoneinfo import ZoneInfo
 
 from afresh.config.tree import PolicySettings
-from afresh.core.timing import Schedule, parse_schedule
+from afresh.schedule.rules import Schedule, parse_schedule
 
 
 def schedule_of(policy: PolicySettings) -> Schedule | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from afresh.core.link_score import KeywordError, checked_keywords, parse_keywords
+from afresh.links.score import KeywordError, checked_keywords, parse_keywords
 
 KINDS = {
     "text": "text",

@@ -7,7 +7,7 @@ from typing import Any
 from afresh.config import forms
 from afresh.config.named import NamedSection
 from afresh.config.spec import Spec, WrongValue, operator_only, text, texts
-from afresh.core.labels import is_among
+from afresh.model.labels import is_among
 
 GITHUB = "github"
 EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")

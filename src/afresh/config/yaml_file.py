@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from afresh.config.spec import Entry, Scalar, shown
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 MAX_BYTES = 1_048_576
 MAX_DEPTH = 10

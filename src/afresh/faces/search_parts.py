@@ -9,8 +9,8 @@ from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from afresh.core.errors import UsageError
-from afresh.core.views import Hit
+from afresh.errors import UsageError
+from afresh.model.reports import Hit
 
 MOST_HITS = 200  # of one question, over all its parts
 KEY = 5  # bytes that tell hits of one question apart

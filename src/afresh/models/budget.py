@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedderDown, EmbedError
+from afresh.errors import EmbedderDown, EmbedError
 from afresh.ports import Embedder
 
 if TYPE_CHECKING:

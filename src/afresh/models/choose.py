@@ -7,7 +7,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from afresh.config.embedding import BASE_URLS, LIBRARIES, REMOTE, EmbeddingSettings
-from afresh.core.errors import EmbedderDown
+from afresh.errors import EmbedderDown
 from afresh.models import quality, wordllama
 from afresh.models.budget import Budgeted
 from afresh.models.local import LocalEmbedder, loaded_once

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from afresh.config.embedding import EmbeddingSettings
-from afresh.core.errors import EmbedderDown
+from afresh.errors import EmbedderDown
 from afresh.models.choose import check_installed, embedder_for, remembered
 from afresh.ports import Caller, Embedder
 

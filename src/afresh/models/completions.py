@@ -2,7 +2,7 @@
 
 import asyncio
 
-from afresh.core.errors import AfreshError
+from afresh.errors import AfreshError
 from afresh.models.allowance import Allowance
 from afresh.models.endpoint import Endpoint, Sleep, utc_now
 from afresh.models.refusals import Service, told

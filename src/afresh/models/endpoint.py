@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from afresh.core.errors import AfreshError, ApiError, ApiLate
-from afresh.core.httpdate import parse_retry_after
+from afresh.errors import AfreshError, ApiError, ApiLate
 from afresh.models.refusals import Service, refusal
 from afresh.ports import Caller, Clock, Reply
+from afresh.sources.web.http_dates import parse_retry_after
 
 TRIES = 4
 FIRST_WAIT = 1.0  # seconds; it doubles with every try

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedderDown
+from afresh.errors import EmbedderDown
 from afresh.models.vectors import checked
 
 if TYPE_CHECKING:

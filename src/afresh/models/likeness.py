@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from afresh.core.link_likeness import looks_alike
-from afresh.core.link_words import plain_words
+from afresh.links.likeness import looks_alike
+from afresh.links.words import plain_words
 
 if TYPE_CHECKING:
     from afresh.models.local import Rows

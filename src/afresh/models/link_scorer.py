@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from afresh.core.errors import ScoreError, ScorerDown
-from afresh.core.link_answer import BadAnswer, Reading, named_urls, read_answer
-from afresh.core.link_score import AskedLink, Verdict
-from afresh.core.plain import shortened, visible
+from afresh.errors import ScoreError, ScorerDown
+from afresh.links.model_answer import BadAnswer, Reading, named_urls, read_answer
+from afresh.links.score import AskedLink, Verdict
 from afresh.models.allowance import Allowance
 from afresh.models.completions import Completions
 from afresh.models.endpoint import FIRST_WAIT, Sleep, utc_now
@@ -17,6 +16,7 @@ from afresh.models.link_forms import FORMS
 from afresh.models.refusals import Service
 from afresh.models.said import Unusable, content_in
 from afresh.ports import Caller, Clock, Reply
+from afresh.text.plain import shortened, visible
 
 _TRIES = 2  # of an answer that holds no scores
 _LONGEST_TEXT = 200

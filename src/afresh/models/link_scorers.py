@@ -2,7 +2,7 @@
 
 from afresh.config.ai import AiSettings
 from afresh.config.links import LinksSettings
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 from afresh.models.allowance import Allowance
 from afresh.models.offline_scorer import OfflineLinkScorer
 from afresh.models.prompt_file import prompt

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.core.errors import EmbedError
+from afresh.errors import EmbedError
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

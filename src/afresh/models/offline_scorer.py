@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from afresh.core.errors import EmbedderDown
-from afresh.core.keyword_match import Match, Seeker
-from afresh.core.link_likeness import likely_score, telling_words
-from afresh.core.link_score import LONGEST_COMMENT, AskedLink, Verdict
-from afresh.core.plain import shortened
+from afresh.errors import EmbedderDown
+from afresh.links.keyword_match import Match, Seeker
+from afresh.links.likeness import likely_score, telling_words
+from afresh.links.score import LONGEST_COMMENT, AskedLink, Verdict
 from afresh.models.choose import FAST, check_installed, fast
 from afresh.models.likeness import Likeness
+from afresh.text.plain import shortened
 
 _VERSION = 1  # of the rules and their figures: raise it when a score would change
 _SLICE = 1_000  # links between two moments at which a stop is heard

@@ -4,7 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from afresh.config.small_file import read_small_file
-from afresh.core.errors import ConfigError
+from afresh.errors import ConfigError
 
 MAX_PROMPT_BYTES = 100_000
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from afresh.core.errors import AfreshError
-from afresh.core.masking import mask_secrets, one_line
+from afresh.errors import AfreshError
 from afresh.ports import Reply
+from afresh.text.redact import mask_secrets, one_line
 
 _LONGEST = 200
 

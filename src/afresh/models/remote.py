@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afresh.core.errors import EmbedderDown, EmbedError
+from afresh.errors import EmbedderDown, EmbedError
 from afresh.models.endpoint import Endpoint, Sleep, utc_now
 from afresh.models.forms import Form
 from afresh.models.prose import LONGEST

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from afresh.core.plain import cut, joined, visible, without_marks, without_thoughts
+from afresh.text.plain import cut, joined, visible, without_marks, without_thoughts
 
 _LONGEST = 100_000  # characters of an answer that are looked at
 _LABEL = re.compile(r"(?:summary|zusammenfassung|résumé|摘要|概要)\s*[:：]\s*", re.IGNORECASE)

@@ -15,13 +15,13 @@ class OfflineSummarizer:
     @property
     def recipe(self) -> str:
         """What would make other summaries of the same text."""
-        from afresh.core.summary import RECIPE
+        from afresh.digest.offline_summary import RECIPE
 
         return f"offline/{RECIPE}"
 
     async def summarise(self, title: str, text: str) -> str:
         """Title, first sentences, headings and terms."""
-        from afresh.core.summary import summary_of
+        from afresh.digest.offline_summary import summary_of
 
         return summary_of(title, text, self._most)
 

@@ -3,16 +3,16 @@
 import asyncio
 import hashlib
 
-from afresh.core.errors import SummarizerDown, SummaryError
-from afresh.core.excerpt import excerpt
-from afresh.core.plain import shortened, without_marks
-from afresh.core.summary import summary_of
+from afresh.digest.excerpt import excerpt
+from afresh.digest.offline_summary import summary_of
+from afresh.errors import SummarizerDown, SummaryError
 from afresh.models.allowance import Allowance
 from afresh.models.completions import Completions
 from afresh.models.endpoint import Sleep, utc_now
 from afresh.models.refusals import Service
 from afresh.models.said import Unusable, summary_in
 from afresh.ports import Caller, Clock
+from afresh.text.plain import shortened, without_marks
 
 _TRIES = 2  # of an answer that is no summary
 _LONGEST_TITLE = 300

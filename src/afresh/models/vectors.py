@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedError
+from afresh.errors import EmbedError
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedderDown
+from afresh.errors import EmbedderDown
 from afresh.models.prose import prose
 from afresh.models.vectors import unit_rows
 

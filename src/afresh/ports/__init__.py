@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from afresh.core.kb_cache import Cache
-from afresh.core.looks import Body, Chunk, Document, Fetched, Request
-from afresh.core.model import Listed
+from afresh.digest.cache import Cache
+from afresh.model.fetch import Body, Chunk, Document, Fetched, Request
+from afresh.model.records import Listed
 from afresh.ports.link_scores import LinkScorer as LinkScorer
 from afresh.ports.models import Caller as Caller
 from afresh.ports.models import Reply as Reply

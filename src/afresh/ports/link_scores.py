@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from afresh.core.link_score import AskedLink, Verdict
+from afresh.links.score import AskedLink, Verdict
 
 
 class LinkScorer(Protocol):

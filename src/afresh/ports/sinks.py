@@ -8,7 +8,7 @@ those of others by their mark, which is written into their metadata.
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from afresh.core.remote import Mark, Remote, RemoteState, Upload
+from afresh.sync.remote import Mark, Remote, RemoteState, Upload
 
 __all__ = ["Mark", "Remote", "RemoteState", "Sink", "Upload"]
 

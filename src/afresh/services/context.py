@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.core.access import EVERYTHING, Allowed
-from afresh.core.model import Source
-from afresh.engine.lifetime import LiveWorkers
-from afresh.engine.status import alive_workers
-from afresh.engine.timetable import next_time
-from afresh.engine.tools import Models, Tools
-from afresh.engine.which import exact_source
+from afresh.access.permissions import EVERYTHING, Allowed
+from afresh.crawl.factory import Models, Tools
+from afresh.crawl.heartbeat import LiveWorkers
+from afresh.model.records import Source
 from afresh.ports import Clock
+from afresh.schedule.next_time import next_time
+from afresh.services.resolve import exact_source
+from afresh.services.status_views import alive_workers
 from afresh.store.store import Store
 
 

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from afresh.config.kb import KbSettings
-from afresh.core.events import Listener, ignore
-from afresh.core.model import Listed, RunMode, Source
-from afresh.core.views import (
+from afresh.crawl.tools import RunOptions
+from afresh.digest.update import KbUpdate
+from afresh.digest.watch import KbWatch
+from afresh.events import Listener, ignore
+from afresh.model.records import Listed, RunMode, Source
+from afresh.model.reports import (
     KbReport,
     RunReport,
 )
-from afresh.core.watching import Sights, ignore_sight
-from afresh.engine.kb_update import KbUpdate
-from afresh.engine.kb_watch import KbWatch
-from afresh.engine.kit import RunOptions
 from afresh.services.context import Context, Service
 from afresh.services.runs import RunService
+from afresh.watch.options import Sights, ignore_sight
 
 
 class DigestService(Service):

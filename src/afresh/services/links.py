@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from afresh.core.errors import Unknown, UsageError
-from afresh.core.link_score import KeywordError, checked_keywords, total_score, usual
-from afresh.core.model import PageId
-from afresh.core.records import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
-from afresh.core.views import (
+from afresh.errors import Unknown, UsageError
+from afresh.links.score import KeywordError, checked_keywords, total_score, usual
+from afresh.model.filters import ALL_LINKS, LinkFilter, LinkPlace, LinkRecord, Sources
+from afresh.model.records import PageId
+from afresh.model.reports import (
     LinkView,
 )
-from afresh.engine.records import (
+from afresh.services.context import Service
+from afresh.services.records import (
     link_of,
     source_of,
 )
-from afresh.services.context import Service
 
 
 class LinkService(Service):

@@ -5,34 +5,34 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.errors import RunBusy, Unknown, UsageError
-from afresh.core.events import ignore
-from afresh.core.glimpse import Glimpse
-from afresh.core.history import HistoryEntry
-from afresh.core.language import normalise_tag
-from afresh.core.model import Attempt, ChangeKind, Page, PageId, RunMode, Source, SourceId
-from afresh.core.overview import PassageView
-from afresh.core.records import LIVE_PAGES, LookPlace, PageFilter, Sources
-from afresh.core.schedule import due_at
-from afresh.core.views import (
+from afresh.crawl.fetched_page import Glimpse
+from afresh.digest.update import KINDS
+from afresh.errors import RunBusy, Unknown, UsageError
+from afresh.events import ignore
+from afresh.model.filters import LIVE_PAGES, LookPlace, PageFilter, Sources
+from afresh.model.history import HistoryEntry
+from afresh.model.overview import PassageView
+from afresh.model.records import Attempt, ChangeKind, Page, PageId, RunMode, Source, SourceId
+from afresh.model.reports import (
     ChangeView,
     NextLook,
     OpenedPage,
     PageView,
     Why,
 )
-from afresh.engine.explain import explain, explain_removed, history_of
-from afresh.engine.kb_update import KINDS
-from afresh.engine.reading import open_page, why_unknown
-from afresh.engine.records import (
+from afresh.schedule.due import due_at
+from afresh.services.context import Context, Service
+from afresh.services.explain import explain, explain_removed, history_of
+from afresh.services.read_page import open_page, why_unknown
+from afresh.services.records import (
     add_page,
     page_of,
 )
-from afresh.engine.restoring import restore_page
-from afresh.engine.which import best_sources, exact_source
-from afresh.services.context import Context, Service
+from afresh.services.resolve import best_sources, exact_source
+from afresh.services.restore import restore_page
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
+from afresh.text.language import normalise_tag
 
 LONGEST_TEXT = 500  # characters of a text that pages are found by
 

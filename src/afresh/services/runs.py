@@ -5,42 +5,34 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from afresh.aio import heard
-from afresh.core.errors import ConfigError, RunBusy, UsageError
-from afresh.core.events import Listener, Notice, ignore
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, Listed, Policy, RunId, RunMode, RunState, Source
-from afresh.core.overview import Held, HeldPage
-from afresh.core.records import AttemptPlace, Sources
-from afresh.core.sweep import may_drop
-from afresh.core.sync_views import DocumentCounts, DocumentOutcome, SyncedDocument
-from afresh.core.views import (
-    RunReport,
-)
-from afresh.core.watching import USUAL, Sights, WatchTimes, ignore_sight
-from afresh.engine import journal
-from afresh.engine.adding import add_source
-from afresh.engine.confirm import confirm_run
-from afresh.engine.crew import AT_ONCE, Crew
-from afresh.engine.kb_update import KINDS
-from afresh.engine.kit import RunOptions
-from afresh.engine.lifetime import release_gone
-from afresh.engine.records import (
-    check_idle,
-)
-from afresh.engine.report import report_of
-from afresh.engine.run import run_source
-from afresh.engine.runs import cancel_run, run_and_source, runs_of, waits_for_work
-from afresh.engine.settled import if_settled
-from afresh.engine.side_by_side import side_by_side
-from afresh.engine.status import (
-    awaited_report,
-    live_report,
-)
-from afresh.engine.watch import Watch, watched_of
-from afresh.engine.which import exact_sources
+from afresh.aio import heard, side_by_side
+from afresh.crawl import run_log
+from afresh.crawl.heartbeat import release_gone
+from afresh.crawl.judge import may_drop
+from afresh.crawl.report import report_of
+from afresh.crawl.run import run_source
+from afresh.crawl.tools import RunOptions
+from afresh.crawl.worker_pool import AT_ONCE, Crew
+from afresh.digest.update import KINDS
+from afresh.errors import ConfigError, RunBusy, UsageError
+from afresh.events import Listener, Notice, ignore
+from afresh.model.fetch import Outcome
+from afresh.model.filters import AttemptPlace, Sources
+from afresh.model.overview import Held, HeldPage
+from afresh.model.records import Attempt, Listed, Policy, RunId, RunMode, RunState, Source
+from afresh.model.reports import RunReport
+from afresh.services.add_source import add_source
+from afresh.services.confirm import confirm_run
 from afresh.services.context import Context, Service, ignore_report
+from afresh.services.records import check_idle
+from afresh.services.resolve import exact_sources
+from afresh.services.run_records import cancel_run, run_and_source, runs_of, waits_for_work
 from afresh.services.sinks import SinkService
+from afresh.services.status_views import awaited_report, live_report
+from afresh.services.valid_settings import if_settled
+from afresh.sync.reports import DocumentCounts, DocumentOutcome, SyncedDocument
+from afresh.watch.options import USUAL, Sights, WatchTimes, ignore_sight
+from afresh.watch.watcher import Watch, watched_of
 
 MOST_HELD = 200  # pages that are named one by one
 SHOWN = (RunState.QUEUED, RunState.RUNNING, RunState.NEEDS_CONFIRMATION)
@@ -268,7 +260,7 @@ class RunService(Service):
                 kit.aim(rules)
             if options.budget is not None:
                 kit.policy = replace(kit.policy, budget_per_run=options.budget)
-            with journal.run_span(source, options.mode) as ended:
+            with run_log.run_span(source, options.mode) as ended:
                 done = run_source(
                     kit, source, rules, options.mode, self._stopping, options.slot, options.pages
                 )

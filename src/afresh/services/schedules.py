@@ -4,24 +4,24 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from afresh.core.cron import Cron
-from afresh.core.errors import Unknown, UsageError
-from afresh.core.events import Listener, ignore
-from afresh.core.model import Source
-from afresh.core.records import Sources
-from afresh.core.sync_views import SyncReport
-from afresh.core.timing import Appointment, Schedule
-from afresh.core.views import RunReport, ScheduleView
-from afresh.engine.kb_update import KINDS
-from afresh.engine.kit import RunOptions
-from afresh.engine.records import change_settings
-from afresh.engine.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
-from afresh.engine.timetable import next_time
-from afresh.engine.which import exact_sources
+from afresh.crawl.tools import RunOptions
+from afresh.digest.update import KINDS
+from afresh.errors import Unknown, UsageError
+from afresh.events import Listener, ignore
+from afresh.model.filters import Sources
+from afresh.model.records import Source
+from afresh.model.reports import RunReport, ScheduleView
+from afresh.schedule.cron import Cron
+from afresh.schedule.next_time import next_time
+from afresh.schedule.rules import Appointment, Schedule
+from afresh.schedule.scheduler import AT_ONCE, Scheduler, mode_of, scheduled
 from afresh.services.context import Context, Service, ignore_report
+from afresh.services.records import change_settings
+from afresh.services.resolve import exact_sources
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
 from afresh.services.status import StatusService
+from afresh.sync.reports import SyncReport
 
 
 class ScheduleService(Service):

@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from afresh.core.asking import Asked, Mode, Narrowed
-from afresh.core.errors import RunBusy, UsageError
-from afresh.core.events import Listener, ignore
-from afresh.core.model import Listed, RunMode, Source
-from afresh.core.signals import needs_text, without_text
-from afresh.core.views import (
+from afresh.crawl.tools import RunOptions
+from afresh.errors import RunBusy, UsageError
+from afresh.events import Listener, ignore
+from afresh.model.records import Listed, RunMode, Source
+from afresh.model.reports import (
     Answer,
     Reindexed,
 )
-from afresh.engine.kit import RunOptions
-from afresh.engine.reindex import reindex
-from afresh.engine.settled import if_settled
-from afresh.engine.which import best_sources, stand_in_note
+from afresh.search.bodyless import needs_text, without_text
+from afresh.search.reindex import reindex
+from afresh.search.request import Asked, Mode, Narrowed
 from afresh.services.context import Context, Service
+from afresh.services.resolve import best_sources, stand_in_note
 from afresh.services.runs import RunService
+from afresh.services.valid_settings import if_settled
 
 
 class SearchService(Service):
@@ -45,7 +45,7 @@ class SearchService(Service):
         listener: Listener = ignore,
     ) -> Answer:
         """The passages that answer a query best; `max_age` looks at their pages again if they are older."""
-        from afresh.engine.search import answer, older_pages
+        from afresh.search.search import answer, older_pages
 
         if limit < 1:
             raise UsageError(f"at least one answer has to be allowed, not {limit}")
@@ -80,7 +80,7 @@ class SearchService(Service):
 
     async def _check(self, old: Mapping[str, Sequence[Listed]], listener: Listener) -> list[str]:
         """Look again at some pages, by the label of their source; what could not be done."""
-        from afresh.engine.search import told_of_check
+        from afresh.search.search import told_of_check
 
         notes = []
         for label, pages in old.items():

@@ -5,17 +5,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from afresh.aio import heard
-from afresh.core.copies import SinkRecord, Wanted
-from afresh.core.errors import StoreWaits, UsageError
-from afresh.core.events import Listener, ignore
-from afresh.core.model import PageId, PageStatus, Source, SourceId
-from afresh.core.shown import with_copies
-from afresh.core.sync_views import PageCopy, SinkView, SyncReport
-from afresh.core.views import PageView, RunReport
-from afresh.engine.endings import Endings
-from afresh.engine.following import Following
-from afresh.engine.which import exact_sources
+from afresh.errors import StoreWaits, UsageError
+from afresh.events import Listener, ignore
+from afresh.model.records import PageId, PageStatus, Source, SourceId
+from afresh.model.reports import PageView, RunReport
 from afresh.services.context import Service, ignore_report
+from afresh.services.resolve import exact_sources
+from afresh.sync.after_runs import Following
+from afresh.sync.copy import SinkRecord, Wanted
+from afresh.sync.finished_runs import Endings
+from afresh.sync.page_status import with_copies
+from afresh.sync.reports import PageCopy, SinkView, SyncReport
 
 PART = 10_000  # pages whose copies are asked for at once
 LOOK = 5.0  # seconds between looks at which runs ended

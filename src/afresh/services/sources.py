@@ -6,37 +6,37 @@ from dataclasses import replace
 from datetime import datetime
 from types import EllipsisType, MappingProxyType
 
-from afresh.core.embedding import Model
-from afresh.core.errors import SourceError, UsageError
-from afresh.core.labels import name_for
-from afresh.core.masking import mask_secrets
-from afresh.core.model import Source, SourceId
-from afresh.core.overview import Preview, SourceGlance
-from afresh.core.pictures import Receipt
-from afresh.core.schedule import DueTally
-from afresh.core.views import (
+from afresh.crawl.heartbeat import LiveWorkers
+from afresh.digest.update import KINDS
+from afresh.errors import SourceError, UsageError
+from afresh.model.charts import Receipt
+from afresh.model.labels import name_for
+from afresh.model.overview import Preview, SourceGlance
+from afresh.model.records import Source, SourceId
+from afresh.model.reports import (
     FoundVersion,
     Plan,
     SourceView,
 )
-from afresh.engine.adding import KB_OWNS, add_source
-from afresh.engine.change_source import change_source, check_label, check_tokens, checked_url
-from afresh.engine.kb_update import KINDS
-from afresh.engine.lifetime import LiveWorkers
-from afresh.engine.pictures import LAST, receipt_of
-from afresh.engine.plan import plan_of
-from afresh.engine.records import (
+from afresh.schedule.due import DueTally
+from afresh.search.vectors import Model
+from afresh.services.add_source import KB_OWNS, add_source
+from afresh.services.change_source import change_source, check_label, check_tokens, checked_url
+from afresh.services.chart_data import LAST, receipt_of
+from afresh.services.context import Context, Service
+from afresh.services.plan import plan_of
+from afresh.services.records import (
     change_settings,
     check_idle,
     checked_settings,
     source_of,
     split,
 )
-from afresh.engine.status import due_of, live_report, view_of, whole_view_of
-from afresh.engine.which import best_sources, exact_source, version_note
-from afresh.services.context import Context, Service
+from afresh.services.resolve import best_sources, exact_source, version_note
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
+from afresh.services.status_views import due_of, live_report, view_of, whole_view_of
+from afresh.text.redact import mask_secrets
 
 BEGINS = 600  # characters of the start page that a preview shows
 MOST_LISTED = 200  # files that a preview names one by one

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from afresh.aio import heard
-from afresh.core.errors import AfreshError, StoreWaits
-from afresh.core.events import Listener, ignore
-from afresh.core.model import RunState
-from afresh.core.retention import PruneReport
-from afresh.core.states import UNFINISHED
-from afresh.core.store_views import Finding
-from afresh.core.views import (
+from afresh.crawl.prune import Prune
+from afresh.errors import AfreshError, StoreWaits
+from afresh.events import Listener, ignore
+from afresh.model.records import RunState
+from afresh.model.reports import (
     StoreStatus,
 )
-from afresh.engine.prune import Prune
-from afresh.engine.status import (
+from afresh.model.retention import PruneReport
+from afresh.model.store_reports import Finding
+from afresh.model.transitions import UNFINISHED
+from afresh.services.context import Context, Service
+from afresh.services.sinks import SinkService
+from afresh.services.status_views import (
     alive_workers,
     status_of,
 )
-from afresh.services.context import Context, Service
-from afresh.services.sinks import SinkService
 from afresh.store.cached_stats import CachedStats
 from afresh.store.store import Store
 

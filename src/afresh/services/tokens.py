@@ -4,7 +4,9 @@ import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 
-from afresh.core.access import (
+from afresh.access.idempotency import KeptAnswer
+from afresh.access.idempotent_request import Turn, begin
+from afresh.access.permissions import (
     LONGEST,
     PREFIX,
     Allowed,
@@ -13,12 +15,10 @@ from afresh.core.access import (
     Token,
     digest_of,
 )
-from afresh.core.answers import KeptAnswer
-from afresh.core.errors import UsageError
-from afresh.core.masking import one_line
-from afresh.engine.answering import Turn, begin
-from afresh.engine.which import exact_sources
+from afresh.errors import UsageError
 from afresh.services.context import Service
+from afresh.services.resolve import exact_sources
+from afresh.text.redact import one_line
 
 RANDOM_BYTES = 32
 LONGEST_NAME = 100

@@ -7,25 +7,24 @@ from datetime import datetime, timedelta
 from functools import partial
 from itertools import groupby
 
-from afresh.aio import cancel_late, heard
-from afresh.core.errors import AfreshError, RunBusy, StoreError, UsageError
-from afresh.core.events import Listener, ignore
-from afresh.core.git_address import parse_git
-from afresh.core.github_address import github_address
-from afresh.core.hooks import Heard, Push, Wish, concerns_git, concerns_github, is_pushed
-from afresh.core.model import Listed, Run, RunMode, RunState, Source, SourceId
-from afresh.core.outbox import Letter, LetterState
-from afresh.core.scope import Rules
-from afresh.core.states import UNFINISHED
-from afresh.core.views import RunReport
-from afresh.engine.kb_update import KINDS
-from afresh.engine.kit import RunOptions
-from afresh.engine.lifetime import release_gone
-from afresh.engine.report import report_of
-from afresh.engine.settled import if_settled
-from afresh.engine.side_by_side import side_by_side
+from afresh.aio import cancel_late, heard, side_by_side
+from afresh.crawl.heartbeat import release_gone
+from afresh.crawl.report import report_of
+from afresh.crawl.tools import RunOptions
+from afresh.digest.update import KINDS
+from afresh.errors import AfreshError, RunBusy, StoreError, UsageError
+from afresh.events import Listener, ignore
+from afresh.model.records import Listed, Run, RunMode, RunState, Source, SourceId
+from afresh.model.reports import RunReport
+from afresh.model.transitions import UNFINISHED
+from afresh.notify.incoming import Heard, Push, Wish, concerns_git, concerns_github, is_pushed
+from afresh.notify.outbox import Letter, LetterState
 from afresh.services.context import Context, Service
 from afresh.services.runs import RunService
+from afresh.services.valid_settings import if_settled
+from afresh.sources.git.address import parse_git
+from afresh.sources.github.address import github_address
+from afresh.urls.scope import Rules
 
 log = logging.getLogger(__name__)
 QUIET = timedelta(seconds=1)  # more may follow what came just now

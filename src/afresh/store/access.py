@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.access import MOST_LOGINS, Scope, Token, same
-from afresh.core.answers import GIVEN_UP, KEPT, KeptAnswer
+from afresh.access.idempotency import GIVEN_UP, KEPT, KeptAnswer
+from afresh.access.permissions import MOST_LOGINS, Scope, Token, same
 from afresh.store.dialect import Row
 from afresh.store.records import at, certain
 from afresh.store.repository import Repository

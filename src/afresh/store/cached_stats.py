@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, NamedTuple, TypeVar, cast
 
-from afresh.core.embedding import Lack
-from afresh.core.model import Source, SourceId
-from afresh.core.pictures import DayCount
-from afresh.core.schedule import DueTally
-from afresh.core.views import SourceView
+from afresh.model.charts import DayCount
+from afresh.model.records import Source, SourceId
+from afresh.model.reports import SourceView
+from afresh.schedule.due import DueTally
+from afresh.search.vectors import Lack
 from afresh.store.stats import StatsRepository
 from afresh.store.store import Store
 

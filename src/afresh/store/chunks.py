@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.core.analysis import analysed, search_config
-from afresh.core.doubt import loses_text
-from afresh.core.embedding import Cut, Lack
-from afresh.core.looks import Chunk
-from afresh.core.model import ChangeKind, Content, Page, PageId, SourceId, Visit
-from afresh.core.signals import only_signals
-from afresh.core.sketch import sketch_of
-from afresh.core.text import headings_over
+from afresh.crawl.plausibility import loses_text
+from afresh.model.fetch import Chunk
+from afresh.model.records import ChangeKind, Content, Page, PageId, SourceId, Visit
+from afresh.search.bodyless import only_signals
+from afresh.search.stemming import analysed, search_config
+from afresh.search.vectors import Cut, Lack
 from afresh.store.dialect import Row, Session
 from afresh.store.records import page_from
 from afresh.store.repository import Repository
+from afresh.text.normalize import headings_over
+from afresh.text.similarity import sketch_of
 
 RESTORED_FIELDS = ("title", "content_hash", "refused_hash", "doubt", "chunker")
 

@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from afresh.core.copies import Copy, PageText, SinkRecord, Wanted
-from afresh.core.errors import RunBusy
-from afresh.core.model import PageId, PageStatus, Run, RunId, RunMode, RunState, SourceId
-from afresh.core.records import PageFilter
-from afresh.core.shown import copy_view, synced_document
-from afresh.core.sync_views import SYNC_INTERRUPTED, DocumentNote, DocumentOutcome, PageCopy, SyncedDocument
-from afresh.core.views import PageView
+from afresh.errors import RunBusy
+from afresh.model.filters import PageFilter
+from afresh.model.records import PageId, PageStatus, Run, RunId, RunMode, RunState, SourceId
+from afresh.model.reports import PageView
 from afresh.store.dialect import Row, Session
 from afresh.store.pages import asked_pages
 from afresh.store.records import at, certain, page_view, run_from
 from afresh.store.repository import Repository
 from afresh.store.sql import of_sources
+from afresh.sync.copy import Copy, PageText, SinkRecord, Wanted
+from afresh.sync.page_status import copy_view, synced_document
+from afresh.sync.reports import SYNC_INTERRUPTED, DocumentNote, DocumentOutcome, PageCopy, SyncedDocument
 
 
 class CopyRepository(Repository):

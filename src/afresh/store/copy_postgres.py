@@ -10,9 +10,8 @@ from typing import Any, Self
 import asyncpg
 import numpy as np
 
-from afresh.core.errors import StoreBusy
-from afresh.core.masking import mask_secrets
-from afresh.failpoints import failpoint
+from afresh.errors import StoreBusy
+from afresh.ops.failpoints import failpoint
 from afresh.store.copy_ends import MARKER, Key, Record, Unfinished
 from afresh.store.postgres_schema import KIND_OF_VECTORS
 from afresh.store.postgres_trouble import TROUBLES, explain
@@ -20,6 +19,7 @@ from afresh.store.postgres_vectors import as_halfvec
 from afresh.store.postgres_words import with_words
 from afresh.store.sqlite import write_time
 from afresh.store.tables import TIME, Table
+from afresh.text.redact import mask_secrets
 
 COPYING = 0x61667279  # the advisory lock of who fills a database
 VECTORS, CHUNKS = "vectors", "chunks"

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from afresh.failpoints import failpoint
+from afresh.ops.failpoints import failpoint
 from afresh.store.copy_ends import MARKER, Key, Record, Unfinished
 from afresh.store.sqlite import BUSY_SECONDS
 from afresh.store.sqlite_trouble import explain

@@ -5,10 +5,10 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
-from afresh.core.errors import CopyStopped, StoreError
-from afresh.core.events import Listener, Notice, Remaking
-from afresh.core.store_views import CopiedTable
-from afresh.failpoints import failpoint
+from afresh.errors import CopyStopped, StoreError
+from afresh.events import Listener, Notice, Remaking
+from afresh.model.store_reports import CopiedTable
+from afresh.ops.failpoints import failpoint
 from afresh.store.copy_ends import End, Origin, Record, Target, Unfinished
 from afresh.store.copy_sqlite import SqliteEnd
 from afresh.store.open import is_postgres, sqlite_path

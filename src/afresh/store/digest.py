@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.kb_cache import STATUSES, SeenCache
-from afresh.core.kb_pages import KbPage, Told
-from afresh.core.model import Content, PageId, SourceId, Visit
-from afresh.core.urls import domain_of
+from afresh.digest.cache import STATUSES, SeenCache
+from afresh.digest.records import KbPage, Told
+from afresh.model.records import Content, PageId, SourceId, Visit
 from afresh.store.dialect import Row, Session
 from afresh.store.records import at
 from afresh.store.repository import Repository
+from afresh.urls.canonical import domain_of
 
 _PLACE = ("source", "url", "depth", "run", "now")
 

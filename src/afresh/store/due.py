@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from afresh.core.model import Limits, Listed, Run, SourceId
-from afresh.core.records import LookPlace
-from afresh.core.schedule import Waiting, due
-from afresh.core.urls import domain_of
-from afresh.core.views import BackingOff
+from afresh.model.filters import LookPlace
+from afresh.model.records import Limits, Listed, Run, SourceId
+from afresh.model.reports import BackingOff
+from afresh.schedule.due import Waiting, due
 from afresh.store.dialect import Row, Session
 from afresh.store.records import at, certain, waiting_from
 from afresh.store.repository import Repository
+from afresh.urls.canonical import domain_of
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 FEW = 2_000  # pages of a source that are gone through sooner than the queue of all sources

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from afresh.core.history import HistoryEntry, newest_first
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, Page, PageId, RunId, SourceId
-from afresh.core.records import (
+from afresh.model.fetch import Outcome
+from afresh.model.filters import (
     AttemptPlace,
     Sources,
     parts_of_run,
 )
-from afresh.core.views import ChangeView
+from afresh.model.history import HistoryEntry, newest_first
+from afresh.model.records import Attempt, ChangeKind, Page, PageId, RunId, SourceId
+from afresh.model.reports import ChangeView
 from afresh.store.dialect import Row
 from afresh.store.links import LOOKED_AT
 from afresh.store.listings import listings_of_page

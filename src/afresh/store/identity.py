@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
 
-from afresh.core.model import Page, PageId
+from afresh.model.records import Page, PageId
 from afresh.store.dialect import Row, Session
 from afresh.store.sql import queries
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from afresh.core.model import Run, SourceId, Visit
+from afresh.model.records import Run, SourceId, Visit
 from afresh.store.dialect import Session
 
 REMEMBERED = 10_000  # targets whose row number is kept in memory

@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.core.link_score import Answered, AskedLink, Unasked, Weighing, Worth, lacking, worth
-from afresh.core.model import Run, SourceId
-from afresh.core.tally import total
+from afresh.crawl.counters import total
+from afresh.links.score import Answered, AskedLink, Unasked, Weighing, Worth, lacking, worth
+from afresh.model.records import Run, SourceId
 from afresh.store.dialect import Row, Session
 from afresh.store.repository import Repository
 

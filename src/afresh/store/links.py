@@ -3,12 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from afresh.core.model import (
-    PageId,
-    Source,
-    SourceId,
-)
-from afresh.core.records import (
+from afresh.model.filters import (
     ALL_LINKS,
     LinkedPage,
     LinkFilter,
@@ -16,7 +11,12 @@ from afresh.core.records import (
     LinkRecord,
     Sources,
 )
-from afresh.core.views import LinkView
+from afresh.model.records import (
+    PageId,
+    Source,
+    SourceId,
+)
+from afresh.model.reports import LinkView
 from afresh.store.dialect import Row, Session
 from afresh.store.pages import MANY
 from afresh.store.records import (

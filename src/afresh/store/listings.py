@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.history import listing_reason
-from afresh.core.listing import OnRecord
-from afresh.core.model import Attempt, Listed, PageId, Run, SourceId
-from afresh.core.tally import total
-from afresh.core.urls import domain_of
+from afresh.crawl.counters import total
+from afresh.crawl.listing_diff import OnRecord
+from afresh.model.history import listing_reason
+from afresh.model.records import Attempt, Listed, PageId, Run, SourceId
 from afresh.store.dialect import Session
 from afresh.store.records import at, attempt_from, run_from, validators_from
 from afresh.store.repository import Repository
+from afresh.urls.canonical import domain_of
 
 EVERY_LISTING = 1_000_000_000
 

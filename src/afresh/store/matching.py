@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from afresh.core.analysis import ENGLISH, SIMPLE, search_config
-from afresh.core.asking import Narrowed
-from afresh.core.found import Match
-from afresh.core.text_scoring import ROOM, expressions, scoring
+from afresh.search.candidates import ROOM, expressions, scoring
+from afresh.search.request import Narrowed
+from afresh.search.results import Match
+from afresh.search.stemming import ENGLISH, SIMPLE, search_config
 from afresh.store.dialect import Row, Session
 
 FEW = 3_000  # chunks of which every one with a word of the query may be scored

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from afresh.core.hooks import Wish
-from afresh.core.model import Run, RunId, SourceId
-from afresh.core.outbox import Letter, LetterState
+from afresh.model.records import Run, RunId, SourceId
+from afresh.notify.incoming import Wish
+from afresh.notify.outbox import Letter, LetterState
 from afresh.store.dialect import Row, Session
 from afresh.store.records import at, certain
 from afresh.store.repository import Repository

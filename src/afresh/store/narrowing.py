@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from afresh.core.asking import Narrowed
-from afresh.core.scope import address_filter
+from afresh.search.request import Narrowed
 from afresh.store.dialect import Row, Session
+from afresh.urls.scope import address_filter
 
 
 async def pages_within(tx: Session, within: Narrowed) -> Sequence[Row]:

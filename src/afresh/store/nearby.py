@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from afresh.core.errors import EmbedError
-from afresh.core.found import Near, Nearest
+from afresh.errors import EmbedError
+from afresh.search.results import Near, Nearest
 from afresh.store.dialect import Row, Session
 from afresh.store.rough import CANDIDATES, MANY, Rough
 

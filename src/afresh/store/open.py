@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from afresh.core.errors import ConfigError, StoreMissing, StoreUnfinished
-from afresh.core.masking import mask_secrets
+from afresh.errors import ConfigError, StoreMissing, StoreUnfinished
 from afresh.ports import Access
 from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
 from afresh.store.store import Store
+from afresh.text.redact import mask_secrets
 
 PREFIX = "sqlite:///"
 POSTGRES = ("postgresql://", "postgres://")

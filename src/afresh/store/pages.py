@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from afresh.core.doubt import SAME
-from afresh.core.looks import Document
-from afresh.core.model import Held, Page, PageId, PageStatus, RunId, SourceId
-from afresh.core.records import (
+from afresh.crawl.judge import final_status, pair_moves
+from afresh.crawl.plausibility import SAME
+from afresh.model.fetch import Document
+from afresh.model.filters import (
     LIVE_PAGES,
     PageFilter,
     Sources,
 )
-from afresh.core.sketch import WIDTH, likeness, sketch_of
-from afresh.core.sweep import final_status, pair_moves
-from afresh.core.urls import domain_of
-from afresh.core.views import PageView
+from afresh.model.records import Held, Page, PageId, PageStatus, RunId, SourceId
+from afresh.model.reports import PageView
 from afresh.store.cases import in_any_case
 from afresh.store.records import at, page_from, page_view
 from afresh.store.removal import drop
 from afresh.store.repository import Repository
 from afresh.store.sql import of_sources
+from afresh.text.similarity import WIDTH, likeness, sketch_of
+from afresh.urls.canonical import domain_of
 
 MANY = 1_000_000_000  # "no limit", in SQL
 
@@ -171,7 +171,7 @@ class PageRepository(Repository):
             return int(row["live"]) if row else 0
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Pair pages that moved with the pages that take their identity (core/sweep.py)."""
+        """Pair pages that moved with the pages that take their identity (crawl/judge.py)."""
         if not any(page.moved_to for page in pages):
             return {}
         async with self.db.read() as tx:

@@ -8,9 +8,8 @@ from typing import Any, cast
 
 import asyncpg
 
-from afresh.core.errors import StoreDown, StoreError
-from afresh.core.masking import mask_secrets
-from afresh.failpoints import failpoint
+from afresh.errors import StoreDown, StoreError
+from afresh.ops.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
 from afresh.store.news import WORK
@@ -21,6 +20,7 @@ from afresh.store.postgres_sql import statement
 from afresh.store.postgres_trouble import TROUBLES, UNREAD, explain
 from afresh.store.postgres_vectors import as_halfvec
 from afresh.store.postgres_words import with_title_words, with_words
+from afresh.text.redact import mask_secrets
 
 CONNECTIONS = 4  # of one process at most
 STATEMENTS = 400  # that a connection remembers: all there are

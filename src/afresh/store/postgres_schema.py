@@ -4,7 +4,7 @@ import re
 
 import asyncpg
 
-from afresh.core.errors import SchemaTooNew, StoreError, StoreMissing, StoreUnfinished
+from afresh.errors import SchemaTooNew, StoreError, StoreMissing, StoreUnfinished
 from afresh.ports import Access
 from afresh.store.sql import migrations
 from afresh.store.sqlite_schema import UNFINISHED

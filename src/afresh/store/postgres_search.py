@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from afresh.core.asking import Narrowed
-from afresh.core.text_scoring import ROOM
+from afresh.search.candidates import ROOM
+from afresh.search.request import Narrowed
 from afresh.store.dialect import Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from afresh.core.errors import StoreBusy, StoreDown, StoreError, StoreFull, StoreMissing
-from afresh.core.masking import mask_secrets
+from afresh.errors import StoreBusy, StoreDown, StoreError, StoreFull, StoreMissing
+from afresh.text.redact import mask_secrets
 
 # What asyncpg raises; the last where a connection was ended while nobody listened to it.
 TROUBLES = (

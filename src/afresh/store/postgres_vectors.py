@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from afresh.core.asking import Narrowed
-from afresh.core.errors import EmbedError, StoreError
-from afresh.core.found import Near, Nearest
+from afresh.errors import EmbedError, StoreError
+from afresh.search.request import Narrowed
+from afresh.search.results import Near, Nearest
 from afresh.store.dialect import Database, Row, Session
 from afresh.store.narrowing import pages_within
 from afresh.store.repository import Caches

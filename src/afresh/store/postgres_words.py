@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from afresh.core.analysis import ENGLISH, WORD
+from afresh.search.stemming import ENGLISH, WORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ def vector_of(parts: Sequence[tuple[str, str]], *, english: bool) -> str:
 
 
 def query_of(expression: str, *, english: bool) -> str:
-    """A tsquery that finds what an expression of `core/query.py` finds."""
+    """A tsquery that finds what an expression of `search/query.py` finds."""
     found = []
     for token in _TOKEN.finditer(expression):
         phrase, star, both, either, _ = token.groups()

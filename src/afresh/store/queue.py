@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from afresh.core.model import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
-from afresh.core.urls import domain_of
+from afresh.model.records import Backlog, Claim, CrawlId, Limits, Listed, Run, RunId, RunMode, SourceId
 from afresh.store.dialect import Row, Session
 from afresh.store.due import await_looks, due_rows, listed_at, room_in
 from afresh.store.records import at, page_from
 from afresh.store.repository import Repository, not_retried, retried_as
+from afresh.urls.canonical import domain_of
 
 HEARD = 10_000  # queued addresses that are remembered without asking the tables
 FIRST_TURN = 1  # of `hosts.used`; 0: handed over and not asked since, 2: asked before by the same worker
@@ -59,7 +59,7 @@ class QueueRepository(Repository):
     async def enqueue_due(
         self, run: Run, limits: Limits, now: datetime, *, max_age: float | None = None
     ) -> None:
-        """Queue the pages that are due (core/schedule.py), within what is left of the budget."""
+        """Queue the pages that are due (schedule/due.py), within what is left of the budget."""
         async with self.db.write(run.source_id) as tx:
             crawls = await due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)

@@ -5,11 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from afresh.config.overlay import own_settings
-from afresh.core.freshness import Rhythm
-from afresh.core.history import HistoryEntry, history_entry
-from afresh.core.httpdate import http_date_of, time_of
-from afresh.core.looks import Outcome, Validators
-from afresh.core.model import (
+from afresh.model.fetch import Outcome, Validators
+from afresh.model.history import HistoryEntry, history_entry
+from afresh.model.records import (
     Attempt,
     CrawlId,
     Page,
@@ -23,8 +21,10 @@ from afresh.core.model import (
     SourceId,
     Worker,
 )
-from afresh.core.schedule import Waiting
-from afresh.core.views import PageView
+from afresh.model.reports import PageView
+from afresh.schedule.change_rate import Rhythm
+from afresh.schedule.due import Waiting
+from afresh.sources.web.http_dates import http_date_of, time_of
 from afresh.store.dialect import Row
 
 

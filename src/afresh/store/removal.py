@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.core.model import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
-from afresh.core.sweep import by_reason, leads_on
+from afresh.crawl.judge import by_reason, leads_on
+from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
 from afresh.store.dialect import Session
 from afresh.store.identity import exchange
 

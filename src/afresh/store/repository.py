@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from afresh.core.model import RunId
+from afresh.model.records import RunId
 from afresh.store.dialect import Database
 from afresh.store.link_cache import LinkCache
 from afresh.store.matching import Known

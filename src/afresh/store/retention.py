@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from afresh.core.model import SourceId
-from afresh.core.retention import REMOVED, Prunable, PruneCounts
+from afresh.model.records import SourceId
+from afresh.model.retention import REMOVED, Prunable, PruneCounts
 from afresh.store.dialect import Session
 from afresh.store.records import certain
 from afresh.store.repository import Repository

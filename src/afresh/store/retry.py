@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from afresh.aio import heard
-from afresh.core.errors import StoreDown, StoreFull, StoreWaits
-from afresh.core.events import Listener, Notice, ignore
+from afresh.errors import StoreDown, StoreFull, StoreWaits
+from afresh.events import Listener, Notice, ignore
 
 T = TypeVar("T")
 FOREVER = float("inf")

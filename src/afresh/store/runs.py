@@ -3,10 +3,13 @@
 import json
 from datetime import datetime, timedelta
 
-from afresh.core.ending import Ending
-from afresh.core.errors import RunBusy
-from afresh.core.httpdate import LONGEST_WAIT_SECONDS
-from afresh.core.model import (
+from afresh.crawl.ending import Ending
+from afresh.crawl.resume import RESUME_WITHIN, counts_so_far, looks_again
+from afresh.errors import RunBusy
+from afresh.model.filters import (
+    Sources,
+)
+from afresh.model.records import (
     Run,
     RunId,
     RunMode,
@@ -14,12 +17,9 @@ from afresh.core.model import (
     Source,
     SourceId,
 )
-from afresh.core.records import (
-    Sources,
-)
-from afresh.core.resume import RESUME_WITHIN, counts_so_far, looks_again
-from afresh.core.states import UNFINISHED
-from afresh.failpoints import failpoint
+from afresh.model.transitions import UNFINISHED
+from afresh.ops.failpoints import failpoint
+from afresh.sources.web.http_dates import LONGEST_WAIT_SECONDS
 from afresh.store.dialect import Row, Session
 from afresh.store.messages import post
 from afresh.store.records import (

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.freshness import Rhythm
-from afresh.core.model import RunId, SourceId
-from afresh.core.timing import Appointment
+from afresh.model.records import RunId, SourceId
+from afresh.schedule.change_rate import Rhythm
+from afresh.schedule.rules import Appointment
 from afresh.store.dialect import Row
 from afresh.store.records import at, certain, rhythm_from
 from afresh.store.repository import Repository

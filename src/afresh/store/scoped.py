@@ -9,13 +9,10 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from afresh.core.access import BOUND, Allowed
-from afresh.core.asking import Narrowed
-from afresh.core.errors import Forbidden
-from afresh.core.found import Match, Nearest
-from afresh.core.model import Page, PageId, Run, RunId, RunState, Source, SourceId
-from afresh.core.pictures import DayCount
-from afresh.core.records import (
+from afresh.access.permissions import BOUND, Allowed
+from afresh.errors import Forbidden
+from afresh.model.charts import DayCount
+from afresh.model.filters import (
     ALL_LINKS,
     LIVE_PAGES,
     LinkFilter,
@@ -24,9 +21,12 @@ from afresh.core.records import (
     PageFilter,
     Sources,
 )
-from afresh.core.schedule import DueTally
-from afresh.core.timing import Appointment
-from afresh.core.views import ChangeView, PageView
+from afresh.model.records import Page, PageId, Run, RunId, RunState, Source, SourceId
+from afresh.model.reports import ChangeView, PageView
+from afresh.schedule.due import DueTally
+from afresh.schedule.rules import Appointment
+from afresh.search.request import Narrowed
+from afresh.search.results import Match, Nearest
 from afresh.store.copies import CopyRepository
 from afresh.store.due import DueRepository
 from afresh.store.history import HistoryRepository

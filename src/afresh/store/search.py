@@ -4,11 +4,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from afresh.core.asking import Narrowed
-from afresh.core.found import Match, Passage
-from afresh.core.looks import Chunk
-from afresh.core.model import PageId, SourceId
-from afresh.core.query import alternatives, parse, phrases_of
+from afresh.model.fetch import Chunk
+from afresh.model.records import PageId, SourceId
+from afresh.search.query import alternatives, parse, phrases_of
+from afresh.search.request import Narrowed
+from afresh.search.results import Match, Passage
 from afresh.store.dialect import Row, Session
 from afresh.store.matching import Corner, Known, Table
 from afresh.store.narrowing import pages_within

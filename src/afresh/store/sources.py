@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from afresh.core.errors import AlreadyKept
-from afresh.core.model import (
+from afresh.errors import AlreadyKept
+from afresh.model.records import (
     Run,
     Source,
     SourceId,

@@ -13,7 +13,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-from afresh.core.records import Sources
+from afresh.model.filters import Sources
 
 _FORMS = {  # by what ends the name of the statement
     "{of sources}": {

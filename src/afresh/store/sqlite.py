@@ -12,8 +12,8 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
-from afresh.core.errors import StoreBusy, StoreError
-from afresh.failpoints import failpoint
+from afresh.errors import StoreBusy, StoreError
+from afresh.ops.failpoints import failpoint
 from afresh.ports import Access
 from afresh.store.dialect import Row, Session
 from afresh.store.news import News

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from afresh.core.errors import StoreDamaged, StoreError
+from afresh.errors import StoreDamaged, StoreError
+from afresh.files.private import make_private_file, make_private_folder, narrow_file
 from afresh.ports import Access
-from afresh.private_files import make_private_file, make_private_folder, narrow_file
 from afresh.store.sqlite_trouble import RESTORE, missing
 
 SMALL_BYTES = 16 * 2**20  # read whole in a dozen milliseconds

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from afresh.core.errors import SchemaTooNew, StoreError, StoreUnfinished
+from afresh.errors import SchemaTooNew, StoreError, StoreUnfinished
 from afresh.store.sql import migrations
 
 DDL = {

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from afresh.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
+from afresh.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
 
 AGAIN = "then run the command again: it goes on where it was"
 RESTORE = "restore it from a backup, or move it away and crawl again"

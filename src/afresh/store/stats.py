@@ -5,16 +5,16 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from afresh.core.embedding import Lack
-from afresh.core.model import (
+from afresh.model.records import (
     PageId,
     RunId,
     Source,
     SourceId,
 )
-from afresh.core.schedule import DueTally
-from afresh.core.store_views import Workload
-from afresh.core.views import HostQueue, SourceView
+from afresh.model.reports import HostQueue, SourceView
+from afresh.model.store_reports import Workload
+from afresh.schedule.due import DueTally
+from afresh.search.vectors import Lack
 from afresh.store.dialect import Row
 from afresh.store.due import form_of
 from afresh.store.records import (
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     pass
 from datetime import date
 
-from afresh.core.model import PageStatus, RunState
-from afresh.core.pictures import DayCount, HostState, MapPage
+from afresh.model.charts import DayCount, HostState, MapPage
+from afresh.model.records import PageStatus, RunState
 from afresh.store.records import rhythm_from
 from afresh.store.repository import Repository
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from afresh.core.asking import Narrowed
-from afresh.core.embedding import Model, Wanting
-from afresh.core.errors import EmbedError
-from afresh.core.found import Nearest
-from afresh.core.model import SourceId
+from afresh.errors import EmbedError
+from afresh.model.records import SourceId
+from afresh.search.request import Narrowed
+from afresh.search.results import Nearest
+from afresh.search.vectors import Model, Wanting
 from afresh.store.dialect import Row, Session
 from afresh.store.narrowing import pages_within
 from afresh.store.nearby import Nearby

@@ -5,13 +5,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from afresh.core.errors import StoreMissing
-from afresh.core.masking import mask_secrets
+from afresh.errors import StoreMissing
 from afresh.ports import Access
 from afresh.store.open import is_postgres, sqlite_path
 from afresh.store.sql import migrations
 from afresh.store.sqlite_schema import check_owner
 from afresh.store.sqlite_trouble import explain
+from afresh.text.redact import mask_secrets
 
 
 async def schema_of(url: str) -> int:

@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.core.looks import Outcome
-from afresh.core.model import Content, Limits, Page, Run, RunMode, Visit
-from afresh.core.tally import change_of, only_checked, tally, total
-from afresh.core.urls import domain_of
-from afresh.failpoints import failpoint
+from afresh.crawl.counters import change_of, only_checked, tally, total
+from afresh.model.fetch import Outcome
+from afresh.model.records import Content, Limits, Page, Run, RunMode, Visit
+from afresh.ops.failpoints import failpoint
 from afresh.store.chunks import swap_chunks
 from afresh.store.dialect import Database, Session
 from afresh.store.digest import tell
 from afresh.store.queue import QueueRepository
 from afresh.store.repository import Caches, Repository
 from afresh.store.retry import RetryPolicy
+from afresh.urls.canonical import domain_of
 
 
 class VisitRepository(Repository):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.core.model import Worker
+from afresh.model.records import Worker
 from afresh.store.dialect import Session
 from afresh.store.records import at, worker_from
 from afresh.store.repository import Repository, not_retried

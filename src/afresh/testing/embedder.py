@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from afresh.core.errors import EmbedderDown, EmbedError
+from afresh.errors import EmbedderDown, EmbedError
 
 if TYPE_CHECKING:
     from afresh.ports import Matrix

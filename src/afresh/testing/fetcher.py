@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from afresh.core.looks import Fetched, Gone, Request
+from afresh.model.fetch import Fetched, Gone, Request
 
 
 class ScriptedFetcher:

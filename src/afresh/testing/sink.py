@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from afresh.core.errors import SinkBusy
-from afresh.core.remote import Mark, Remote, RemoteState, Upload
+from afresh.errors import SinkBusy
+from afresh.sync.remote import Mark, Remote, RemoteState, Upload
 
 
 @dataclass(frozen=True, slots=True)

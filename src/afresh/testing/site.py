@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 from urllib.parse import urljoin
 
-from afresh.core.doubt import PROBE
+from afresh.crawl.plausibility import PROBE
 from afresh.testing.script import Answer, SiteScript, notice, unless_known
 
 if TYPE_CHECKING:

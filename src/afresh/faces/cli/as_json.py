@@ -9,8 +9,8 @@ from enum import Enum
 from math import isfinite
 from typing import TextIO
 
-from afresh.core.views import Hit
 from afresh.faces.cli.clean import whole_text
+from afresh.model.reports import Hit
 
 # control characters that JSON lets through, and marks that turn the direction of the text
 UNSEEN = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")

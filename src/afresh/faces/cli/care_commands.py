@@ -6,14 +6,14 @@ import sys
 import click
 
 from afresh.config import describe, find_file, tell, usual_places
-from afresh.core.errors import ConfigError, StoreError, UsageError
-from afresh.core.store_views import Finding
-from afresh.core.views import SourceView
+from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session, here
 from afresh.faces.cli.shell import Group, argument, command, option, switch
 from afresh.faces.cli.wording import count
 from afresh.faces.cli.wording import label as spoken
+from afresh.model.reports import SourceView
+from afresh.model.store_reports import Finding
 from afresh.ports import Access
 
 SECTION = "Look after"
@@ -70,7 +70,7 @@ def _examine(session: Session) -> list[Finding]:
     try:
         return session.ask(lambda kb: kb.status.doctor())
     except StoreError as wrong:
-        from afresh.doctor import without_store
+        from afresh.ops.doctor import without_store
 
         return without_store(found, wrong)
 
@@ -103,7 +103,7 @@ def config_check(session: Session) -> None:
     Places that messages are sent to (webhooks, notify) are checked by the rules that hold when they are sent:
     private addresses are refused unless network.allow names them.
     """
-    from afresh.outlets import check_targets
+    from afresh.sync.registry import check_targets
 
     found = session.config
     check_targets(found)

@@ -6,9 +6,9 @@ from enum import Enum
 
 import click
 
-from afresh.core.errors import ConfigError, UsageError
-from afresh.core.link_score import KeywordError, parse_keywords
+from afresh.errors import ConfigError, UsageError
 from afresh.faces.cli.session import Session
+from afresh.links.score import KeywordError, parse_keywords
 
 # The flags by the names that a source's rules and policy have for them.
 FLAGS = {

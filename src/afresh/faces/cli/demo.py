@@ -9,12 +9,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from afresh.config import Config, NetworkSettings, StoreSettings
-from afresh.core.model import RunState
-from afresh.core.views import Hit, RunReport
 from afresh.faces.cli import hits, lists, report
 from afresh.faces.cli.running import run
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.wording import count
+from afresh.model.records import RunState
+from afresh.model.reports import Hit, RunReport
 from afresh.testing import TinySite
 
 NAME = "harbor"

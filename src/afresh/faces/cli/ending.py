@@ -7,11 +7,11 @@ import sys
 
 import click
 
-from afresh.core.errors import AfreshError, ConfigError, StoreError, UsageError
-from afresh.core.masking import mask_secrets
+from afresh.errors import AfreshError, ConfigError, StoreError, UsageError
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.program import program
 from afresh.faces.cli.streams import give_up, is_broken, print_anything, stand_in
+from afresh.text.redact import mask_secrets
 
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -67,7 +67,7 @@ def _told(arguments: list[str], sentence: str, code: int) -> int:
     sentence = mask_secrets(sentence)
     try:
         if _wants_json_log(arguments):
-            from afresh.logs import event_line
+            from afresh.ops.logging import event_line
 
             print(event_line(sentence, logging.ERROR), end="", file=sys.stderr)
         else:
@@ -102,7 +102,7 @@ def _trace(arguments: list[str]) -> None:
         import traceback
 
         if _wants_json_log(arguments):
-            from afresh.logs import event_line
+            from afresh.ops.logging import event_line
 
             print(event_line(traceback.format_exc(), logging.DEBUG), end="", file=sys.stderr)
         else:

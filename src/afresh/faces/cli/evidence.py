@@ -7,14 +7,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from afresh.config import Told
-from afresh.core.store_views import Finding
-from afresh.core.sync_views import CopyView
-from afresh.core.views import Freshness, Plan, StoreStatus, Why, WorkerView
 from afresh.faces.cli import report
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, moment, state, table, text, vectors
 from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, duration, label, size
+from afresh.model.reports import Freshness, Plan, StoreStatus, Why, WorkerView
+from afresh.model.store_reports import Finding
+from afresh.sync.reports import CopyView
 
 SHOWN_LINKS = 5
 SHORT_VALUE = 12

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from afresh.config.overlay import check_names, typed
-from afresh.core.durations import read_duration
-from afresh.core.errors import ConfigError, Unknown, UsageError
-from afresh.core.labels import parse_label
-from afresh.core.link_score import KeywordError, parse_keywords
-from afresh.core.model import Source
-from afresh.core.records import ALL_PAGES, LinkFilter, LinkRecord, Sources
-from afresh.core.views import PageView
+from afresh.errors import ConfigError, Unknown, UsageError
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import Group, argument, command, option, switch
+from afresh.links.score import KeywordError, parse_keywords
+from afresh.model.filters import ALL_PAGES, LinkFilter, LinkRecord, Sources
+from afresh.model.labels import parse_label
+from afresh.model.records import Source
+from afresh.model.reports import PageView
 from afresh.ports import Access
+from afresh.text.durations import read_duration
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase

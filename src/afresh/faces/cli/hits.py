@@ -9,11 +9,11 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from afresh.core.plain import dedent_lists
-from afresh.core.views import Hit
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty
 from afresh.faces.cli.wording import ago, label, shortened
+from afresh.model.reports import Hit
+from afresh.text.plain import dedent_lists
 
 LINES = 8
 WIDTH = 420  # of one line of a passage before it is cut around the first match

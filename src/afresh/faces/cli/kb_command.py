@@ -6,9 +6,9 @@ from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import command
 
 if TYPE_CHECKING:
-    from afresh.core.events import Listener
-    from afresh.core.views import KbReport
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
+    from afresh.model.reports import KbReport
 
 
 NAMED = 10  # links that cannot be read and are told one by one

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from afresh.core.errors import UsageError
-from afresh.core.link_score import usual
-from afresh.core.views import LinkView
+from afresh.errors import UsageError
 from afresh.faces.cli.pieces import empty, short, table, text
 from afresh.faces.cli.wording import count
+from afresh.links.score import usual
+from afresh.model.reports import LinkView
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase

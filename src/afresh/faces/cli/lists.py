@@ -8,14 +8,14 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from afresh.core.history import HistoryEntry
-from afresh.core.model import Attempt, ChangeKind
-from afresh.core.sync_views import SyncedDocument
-from afresh.core.views import ChangeView, PageView, RunReport, SourceView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import empty, facts, moment, short, state, table, text, vectors
 from afresh.faces.cli.sinks import sink
 from afresh.faces.cli.wording import ago, count, due, duration, label
+from afresh.model.history import HistoryEntry
+from afresh.model.records import Attempt, ChangeKind
+from afresh.model.reports import ChangeView, PageView, RunReport, SourceView
+from afresh.sync.reports import SyncedDocument
 
 DIFF_LINES = 30
 KIND_WIDTH = 9

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from afresh.core.errors import UsageError
-from afresh.core.overview import Preview
-from afresh.core.views import Plan
+from afresh.errors import UsageError
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.evidence import plan
 from afresh.faces.cli.pieces import facts, text
 from afresh.faces.cli.wording import count
+from afresh.model.overview import Preview
+from afresh.model.reports import Plan
 
 if TYPE_CHECKING:
     from afresh.kb import KnowledgeBase

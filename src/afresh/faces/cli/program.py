@@ -3,7 +3,7 @@
 import click
 
 from afresh import __version__
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.faces.cli import (
     care_commands,
     hand_commands,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from afresh.core.events import Event, Notice, Progress, Remaking, Step, Syncing
+from afresh.events import Event, Notice, Progress, Remaking, Step, Syncing
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.wording import count, duration

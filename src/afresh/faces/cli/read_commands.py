@@ -6,17 +6,17 @@ from typing import TypeVar
 
 import click
 
-from afresh.core.errors import UsageError
-from afresh.core.history import HistoryEntry
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, ChangeKind, PageStatus, RunMode
-from afresh.core.records import PageFilter
-from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import ChangeView, LinkView, PageView, RunReport, SourceView
+from afresh.errors import UsageError
 from afresh.faces.cli import open_commands, search_commands
 from afresh.faces.cli.mcp_command import mcp
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
+from afresh.model.fetch import Outcome
+from afresh.model.filters import PageFilter
+from afresh.model.history import HistoryEntry
+from afresh.model.records import Attempt, ChangeKind, PageStatus, RunMode
+from afresh.model.reports import ChangeView, LinkView, PageView, RunReport, SourceView
+from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
 Word = TypeVar("Word", bound=StrEnum)
 LABEL = ("label", "LABEL", "The source, as NAME or NAME@VERSION.")

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afresh.core.views import Reindexed
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command
 from afresh.faces.cli.wording import count, duration
+from afresh.model.reports import Reindexed
 from afresh.ports import Access
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from afresh.core.events import Listener
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
 
 

@@ -7,13 +7,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from afresh.core.kb_pages import FILES, LINKS
-from afresh.core.model import RunState
-from afresh.core.views import RunReport
+from afresh.digest.records import FILES, LINKS
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import STATE_STYLES
 from afresh.faces.cli.sinks import states
 from afresh.faces.cli.wording import count, duration, label, percent, size
+from afresh.model.records import RunState
+from afresh.model.reports import RunReport
 
 MEANINGS = (
     ("new", "green", "read for the first time"),

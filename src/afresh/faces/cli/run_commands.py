@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.core.errors import UsageError
-from afresh.core.masking import mask_secrets
+from afresh.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags, check_label, given, keywords, limit, split
 from afresh.faces.cli.kb_command import init_kb
 from afresh.faces.cli.reindex_command import reindex
@@ -18,11 +17,12 @@ from afresh.faces.cli.sync_command import sync
 from afresh.faces.cli.watch_command import watch
 from afresh.faces.cli.worker_command import worker
 from afresh.ports import Access
+from afresh.text.redact import mask_secrets
 
 if TYPE_CHECKING:
-    from afresh.core.events import Listener
-    from afresh.core.views import RunReport
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
+    from afresh.model.reports import RunReport
 
 SECTION = "Keep fresh"
 full_flag = switch("--full", text="Download every page again, changed or not.")

@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from afresh.config import Config
-from afresh.core.errors import StoreDown
-from afresh.core.events import Listener
+from afresh.errors import StoreDown
+from afresh.events import Listener
 from afresh.faces.cli import opening
 from afresh.faces.cli.progress import Watch, watching
 from afresh.faces.cli.session import Session

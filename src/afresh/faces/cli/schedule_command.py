@@ -5,20 +5,20 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from afresh.core.errors import UsageError
-from afresh.core.sync_views import SyncReport
-from afresh.core.views import RunReport, ScheduleView
+from afresh.errors import UsageError
 from afresh.faces.cli.crawl_flags import check_flags
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
 from afresh.faces.cli.sync_command import line as sync_line
 from afresh.faces.cli.watch_command import calmly, line
+from afresh.model.reports import RunReport, ScheduleView
 from afresh.ports import Access
+from afresh.sync.reports import SyncReport
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from afresh.core.events import Listener
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
 
 Told = TypeVar("Told", RunReport, SyncReport)

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from afresh.core.errors import UsageError
-from afresh.core.views import Hit
+from afresh.errors import UsageError
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, as_rows, command, option, switch
+from afresh.model.reports import Hit
 from afresh.ports import Access
 
 if TYPE_CHECKING:
-    from afresh.core.events import Listener
-    from afresh.core.views import Answer
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
+    from afresh.model.reports import Answer
 
 MODES = ("hybrid", "text", "vector")
 
@@ -114,7 +114,7 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> "Answer":
 def _language(typed: str | None) -> str | None:
     if typed is None:
         return None
-    from afresh.core.language import normalise_tag
+    from afresh.text.language import normalise_tag
 
     tag = normalise_tag(typed)
     if tag is None:
@@ -137,7 +137,7 @@ def _mode(typed: str) -> str:
 def _time(flag: str, typed: str | None, least: timedelta = timedelta()) -> timedelta | None:
     if typed is None:
         return None
-    from afresh.core.durations import read_duration
+    from afresh.text.durations import read_duration
 
     try:
         length = read_duration(typed)

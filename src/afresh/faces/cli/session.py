@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from afresh.config import Config, load
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.faces.cli import opening
 from afresh.faces.cli.streams import give_up
 from afresh.ports import Access
@@ -111,9 +111,9 @@ class Session:
         if not self.quiet:
             from rich.text import Text
 
-            from afresh.core.masking import mask_secrets
             from afresh.faces.cli.clean import clean
-            from afresh.logs import event_line
+            from afresh.ops.logging import event_line
+            from afresh.text.redact import mask_secrets
 
             try:
                 if self.log_format == "json":
@@ -154,13 +154,13 @@ class Session:
     @contextmanager
     def logged(self, config: Config | None = None) -> Iterator[None]:
         """The log and what is told to tracing systems, kept while the command works."""
-        from afresh import logs, telemetry
+        from afresh.ops import logging, otel
 
         own = config or self.config
         as_json = self.log_format == "json"
         with (
-            logs.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
-            telemetry.kept(own),
+            logging.kept(own, verbose=self.verbose, quiet=self.quiet, as_json=as_json),
+            otel.kept(own),
         ):
             yield
 

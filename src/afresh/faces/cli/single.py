@@ -5,11 +5,11 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from afresh.core.versions import Match
-from afresh.core.views import FoundVersion, OpenedPage
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import facts, text
 from afresh.faces.cli.wording import ago, label
+from afresh.model.reports import FoundVersion, OpenedPage
+from afresh.model.versions import Match
 
 SHOWN = 20  # versions named in one line
 HOW = {

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from rich.text import Text
 
-from afresh.core.sync_views import SinkView
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.pieces import text
 from afresh.faces.cli.wording import ago, count
+from afresh.sync.reports import SinkView
 
 
 def states(view: SinkView) -> str:

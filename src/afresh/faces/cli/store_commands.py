@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from afresh.core.durations import read_duration
-from afresh.core.masking import mask_secrets
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.wording import count, duration, size
 from afresh.ports import Access
+from afresh.text.durations import read_duration
+from afresh.text.redact import mask_secrets
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from afresh.core.events import Listener
-    from afresh.core.retention import PruneReport
-    from afresh.core.store_views import Copied, Migrated
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
+    from afresh.model.retention import PruneReport
+    from afresh.model.store_reports import Copied, Migrated
 
 SECTION = "Look after"
 
@@ -46,7 +46,7 @@ def migrate(session: Session, dry_run: bool) -> None:
     """
     import asyncio
 
-    from afresh.migrating import migrate_store
+    from afresh.store.migrate import migrate_store
 
     url = session.config.store.url
     with session.logged():
@@ -81,9 +81,9 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
     """
     import asyncio
 
-    from afresh.copying import copy_store
     from afresh.faces.cli.progress import watching
     from afresh.faces.cli.running import Brake, signals
+    from afresh.store.copy_command import copy_store
 
     async def work() -> "Copied":
         stopping = asyncio.Event()

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from afresh.core.sync_views import AuditView, SyncReport
 from afresh.faces.cli.clean import clean
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.wording import count, duration
 from afresh.ports import Access
+from afresh.sync.reports import AuditView, SyncReport
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from afresh.core.events import Listener
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
 
 STYLES = {"completed": "green", "planned": "cyan", "partial": "yellow"}

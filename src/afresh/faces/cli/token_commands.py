@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.core.access import MadeToken, Scope, Token
-from afresh.core.durations import read_duration
+from afresh.access.permissions import MadeToken, Scope, Token
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import Group, argument, command, option
 from afresh.ports import Access
+from afresh.text.durations import read_duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

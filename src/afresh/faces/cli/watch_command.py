@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from afresh.core.durations import read_duration
-from afresh.core.errors import UsageError
-from afresh.core.model import RunState
-from afresh.core.views import RunReport
-from afresh.core.watching import Sight, WatchTimes
+from afresh.errors import UsageError
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import argument, command, option, switch
 from afresh.faces.cli.wording import count, duration, label
+from afresh.model.records import RunState
+from afresh.model.reports import RunReport
 from afresh.ports import Access
+from afresh.text.durations import read_duration
+from afresh.watch.options import Sight, WatchTimes
 
 if TYPE_CHECKING:
-    from afresh.core.events import Event, Listener
+    from afresh.events import Event, Listener
     from afresh.faces.cli.progress import Watch
     from afresh.kb import KnowledgeBase
 
@@ -120,7 +120,7 @@ def trouble_of(report: RunReport) -> str:
 @contextmanager
 def calmly(session: Session) -> Iterator["Watch"]:
     """Notices at once, and the progress of runs that take long."""
-    from afresh.core.events import Progress
+    from afresh.events import Progress
     from afresh.faces.cli.progress import LINE_SECONDS, Lines, Silence
 
     class Calm(Lines):

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.core.outbox import Letter, LetterState
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import command, option, switch
 from afresh.faces.cli.wording import count
+from afresh.notify.outbox import Letter, LetterState
 from afresh.ports import Access
 
 if TYPE_CHECKING:

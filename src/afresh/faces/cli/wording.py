@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from afresh.core import wording
+from afresh.text import wording
 
 count = wording.count
 

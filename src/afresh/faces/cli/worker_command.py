@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from afresh.core.views import RunReport
 from afresh.faces.cli.session import Session
 from afresh.faces.cli.shell import command, option, switch
 from afresh.faces.cli.watch_command import calmly, line
+from afresh.model.reports import RunReport
 from afresh.ports import Access
 
 if TYPE_CHECKING:
-    from afresh.core.events import Listener
+    from afresh.events import Listener
     from afresh.kb import KnowledgeBase
 
 

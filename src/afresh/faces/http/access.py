@@ -12,10 +12,9 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
+from afresh.access.permissions import EVERYTHING, Allowed
 from afresh.config.access import AccessSettings
-from afresh.core.access import EVERYTHING, Allowed
-from afresh.core.errors import StoreError
-from afresh.core.masking import mask_secrets
+from afresh.errors import StoreError
 from afresh.faces.http.failures import FailedLogins
 from afresh.faces.http.limits import Buckets, body_of, caller, check_shape, gathered, replayed, too_many
 from afresh.faces.http.logins import cookie_of
@@ -35,6 +34,7 @@ from afresh.faces.http.wire import (
     values,
 )
 from afresh.services.tokens import TokenService
+from afresh.text.redact import mask_secrets
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from fastapi.security import HTTPBearer
 from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
-from afresh import __version__, traces
+from afresh import __version__
 from afresh.app import utc_now
 from afresh.config import Config
-from afresh.core.errors import AfreshError
+from afresh.errors import AfreshError
 from afresh.faces.http import (
     changes,
     docs_page,
@@ -37,6 +37,7 @@ from afresh.faces.http.wire import MCP, PREFIX, Receive, Refused, Scope, Send
 from afresh.faces.mcp.http import asgi_app
 from afresh.faces.web import site as web
 from afresh.kb import KnowledgeBase
+from afresh.ops import tracing
 
 ABOUT = "Keeps a searchable knowledge base of documentation fresh, and pays only for what changed."
 # FastAPI would tell queries and messages of errors as they are; `tracing.py` tells what may be told.
@@ -117,7 +118,7 @@ def make_app(
         failures=failures,
     )
     app.add_middleware(desk.metered)
-    if recorder := traces.recorder():
+    if recorder := tracing.recorder():
         app.add_middleware(Traced, recorder=recorder)
     return app
 

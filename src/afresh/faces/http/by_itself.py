@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 from afresh.aio import heard
 from afresh.config import Config
-from afresh.core.errors import AfreshError
-from afresh.core.events import Event, Notice
-from afresh.core.sync_views import SyncReport
-from afresh.core.watching import Sight
+from afresh.errors import AfreshError
+from afresh.events import Event, Notice
 from afresh.faces.cli.sync_command import line
 from afresh.faces.http.metrics import Meter
 from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
+from afresh.sync.reports import SyncReport
+from afresh.watch.options import Sight
 
 log = logging.getLogger(__name__)
 

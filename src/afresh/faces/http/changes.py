@@ -5,15 +5,15 @@ from xml.sax.saxutils import escape, quoteattr
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.core.masking import one_line
-from afresh.core.model import ChangeKind
-from afresh.core.views import ChangeView
 from afresh.faces.cli.as_json import moment
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import reply, tagged
+from afresh.model.records import ChangeKind
+from afresh.model.reports import ChangeView
+from afresh.text.redact import one_line
 
 router = APIRouter(tags=["changes"])
 Source = Annotated[int | None, Query(ge=1, le=LARGEST, description="Only of this source.")]

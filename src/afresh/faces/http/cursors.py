@@ -4,12 +4,12 @@ import base64
 import json
 from datetime import datetime
 
-from afresh.core.errors import UsageError
-from afresh.core.json_input import read_json
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt
-from afresh.core.records import AttemptPlace, LinkPlace, LookPlace
-from afresh.core.views import NextLook
+from afresh.errors import UsageError
+from afresh.model.fetch import Outcome
+from afresh.model.filters import AttemptPlace, LinkPlace, LookPlace
+from afresh.model.records import Attempt
+from afresh.model.reports import NextLook
+from afresh.text.json_input import read_json
 
 LARGEST = 2**63 - 1
 HIGHEST = 1e9  # above every score; whole numbers beyond what a float holds fail at nothing but this

@@ -6,8 +6,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from afresh.core.json_input import count_values
 from afresh.faces.http.wire import Message, Receive, Refused, Scope, value
+from afresh.text.json_input import count_values
 
 MAX_FORM_FIELDS = 100
 MAX_FIELD_BYTES = 65_536  # of one field of a form, as it is sent

@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.model import PageId
-from afresh.core.records import LinkFilter, LinkRecord
 from afresh.faces.http.cursors import read_link
 from afresh.faces.http.listing import Listing, by_worth, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Address, Cursor, Id, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
+from afresh.model.filters import LinkFilter, LinkRecord
+from afresh.model.records import PageId
 
 router = APIRouter(tags=["links"], route_class=OnceRoute)
 Score = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]

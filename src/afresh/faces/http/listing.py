@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from afresh.core.records import LinkPlace, LinkRecord
 from afresh.faces.http.cursors import link_cursor, number_cursor
+from afresh.model.filters import LinkPlace, LinkRecord
 
 Item = TypeVar("Item")
 

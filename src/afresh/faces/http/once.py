@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import Header, Request, Response
 from fastapi.routing import APIRoute
 
-from afresh.core.answers import KeptAnswer
-from afresh.core.errors import RunBusy, UsageError
+from afresh.access.idempotency import KeptAnswer
+from afresh.errors import RunBusy, UsageError
 from afresh.faces.http.access import allowed_of
 from afresh.kb import KnowledgeBase
 

@@ -5,15 +5,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.model import PageStatus
-from afresh.core.sync_views import CopyView, PageCopy, SinkView, SyncReport
-from afresh.core.views import FoundVersion, StoreStatus
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import USUAL, Cursor, Id, Label, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
+from afresh.model.records import PageStatus
+from afresh.model.reports import FoundVersion, StoreStatus
+from afresh.sync.reports import CopyView, PageCopy, SinkView, SyncReport
 
 router = APIRouter(tags=["overview"], route_class=OnceRoute)
 

@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from afresh.core.errors import Unknown, UsageError
-from afresh.core.model import Attempt, PageStatus
-from afresh.core.overview import PassageView
-from afresh.core.records import PageFilter
-from afresh.core.views import OpenedPage, PageView, Why
+from afresh.errors import Unknown, UsageError
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import LARGEST, USUAL, Address, Cursor, Id, Limit
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.replies import made, reply
+from afresh.model.filters import PageFilter
+from afresh.model.overview import PassageView
+from afresh.model.records import Attempt, PageStatus
+from afresh.model.reports import OpenedPage, PageView, Why
 
 router = APIRouter(tags=["pages"], route_class=OnceRoute)
 Url = Annotated[str | None, Query(max_length=2_000, description="Just the page at this address.")]

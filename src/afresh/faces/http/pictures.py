@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.core.pictures import Calendar, LooksAhead, Politeness, Receipt, SiteMap
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import packed, reply
+from afresh.model.charts import Calendar, LooksAhead, Politeness, Receipt, SiteMap
 from afresh.services.charts import NODES, YEAR
 
 router = APIRouter(tags=["pictures"])

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from afresh.core.errors import (
+from afresh.errors import (
     AfreshError,
     AlreadyKept,
     ConfigError,
@@ -25,9 +25,9 @@ from afresh.core.errors import (
     Unknown,
     UsageError,
 )
-from afresh.core.masking import mask_secrets, one_line
 from afresh.faces.http.access import is_person
 from afresh.faces.http.replies import as_json
+from afresh.text.redact import mask_secrets, one_line
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from afresh.core.access import Allowed
-from afresh.core.model import Source
-from afresh.core.records import LinkRecord, Sources
-from afresh.core.views import PageView
+from afresh.access.permissions import Allowed
 from afresh.faces.http.access import allowed_of
 from afresh.kb import KnowledgeBase
+from afresh.model.filters import LinkRecord, Sources
+from afresh.model.records import Source
+from afresh.model.reports import PageView
 
 
 class Reach:

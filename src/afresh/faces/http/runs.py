@@ -10,12 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import StreamingResponse
 
 from afresh.aio import heard
-from afresh.core.errors import StoreError, Unknown
-from afresh.core.looks import Outcome
-from afresh.core.model import Attempt, RunMode, RunState
-from afresh.core.overview import Held
-from afresh.core.sync_views import DocumentOutcome, SyncedDocument
-from afresh.core.views import RunReport
+from afresh.errors import StoreError, Unknown
 from afresh.faces.http.cursors import attempt_cursor, number_cursor, read_attempt, read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
@@ -23,6 +18,11 @@ from afresh.faces.http.parts import LARGEST, USUAL, Cursor, Id, Limit
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.replies import as_json, made, reply
 from afresh.faces.http.streams import streamed
+from afresh.model.fetch import Outcome
+from afresh.model.overview import Held
+from afresh.model.records import Attempt, RunMode, RunState
+from afresh.model.reports import RunReport
+from afresh.sync.reports import DocumentOutcome, SyncedDocument
 
 router = APIRouter(tags=["runs"], route_class=OnceRoute)
 GOING = (RunState.QUEUED, RunState.RUNNING)

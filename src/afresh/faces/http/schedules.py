@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from afresh.core.views import NextLook, ScheduleView
 from afresh.faces.http.cursors import look_cursor, number_cursor, read_look, read_number
 from afresh.faces.http.listing import Listing, part
 from afresh.faces.http.parts import USUAL, Cursor, Id, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
+from afresh.model.reports import NextLook, ScheduleView
 
 router = APIRouter(tags=["schedules"])
 

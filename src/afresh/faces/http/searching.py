@@ -6,16 +6,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
-from afresh.core.asking import Mode
-from afresh.core.durations import read_duration
-from afresh.core.errors import UsageError
-from afresh.core.language import normalise_tag
-from afresh.core.views import Hit
+from afresh.errors import UsageError
 from afresh.faces.http.names import is_led_from_elsewhere
 from afresh.faces.http.parts import Cursor, Label, Text
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import reply
 from afresh.faces.search_parts import Parts
+from afresh.model.reports import Hit
+from afresh.search.request import Mode
+from afresh.text.durations import read_duration
+from afresh.text.language import normalise_tag
 
 router = APIRouter(tags=["search"])
 LED_HERE = (

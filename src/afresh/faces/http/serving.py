@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 from afresh.faces.http.app import stop
 from afresh.faces.http.slow import server_limits
 

@@ -6,15 +6,15 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from afresh.config.overlay import check_names
-from afresh.core.model import RunMode
-from afresh.core.overview import ChangedSourceView, Preview
-from afresh.core.views import Plan, SourceView
 from afresh.faces.http.cursors import read_number
 from afresh.faces.http.listing import Listing, by_id, part
 from afresh.faces.http.once import Key, OnceRoute
 from afresh.faces.http.parts import USUAL, Address, Cursor, Id, Limit
 from afresh.faces.http.reach import Reached
 from afresh.faces.http.replies import made, reply
+from afresh.model.overview import ChangedSourceView, Preview
+from afresh.model.records import RunMode
+from afresh.model.reports import Plan, SourceView
 
 router = APIRouter(tags=["sources"], route_class=OnceRoute)
 Settings = Annotated[

@@ -2,7 +2,7 @@
 
 from afresh.faces.http.metrics import METHODS
 from afresh.faces.http.wire import App, Message, Receive, Scope, Send, route_of
-from afresh.traces import Recorder
+from afresh.ops.tracing import Recorder
 
 
 class Traced:

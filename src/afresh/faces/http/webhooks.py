@@ -7,8 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from afresh.config.webhooks import GITHUB, WebhookSettings
-from afresh.core.errors import AfreshError, UsageError
-from afresh.core.hooks import (
+from afresh.errors import AfreshError, UsageError
+from afresh.faces.http.access import HOOKS
+from afresh.faces.http.problems import status_of
+from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse, value
+from afresh.notify.incoming import (
     BadMessage,
     Heard,
     github_signed,
@@ -18,13 +21,10 @@ from afresh.core.hooks import (
     read_urls,
     signed,
 )
-from afresh.core.json_input import BadJson, read_json
-from afresh.core.masking import mask_secrets
-from afresh.faces.http.access import HOOKS
-from afresh.faces.http.problems import status_of
-from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse, value
 from afresh.ports import Clock
 from afresh.services.webhooks import WebhookService
+from afresh.text.json_input import BadJson, read_json
+from afresh.text.redact import mask_secrets
 
 log = logging.getLogger(__name__)
 

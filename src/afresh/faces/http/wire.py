@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from http import HTTPStatus
 from typing import Any
 
-from afresh.core.masking import one_line
+from afresh.text.redact import one_line
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -4,8 +4,8 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 
-from afresh.core.errors import UsageError
-from afresh.core.json_input import read_json
+from afresh.errors import UsageError
+from afresh.text.json_input import read_json
 
 
 def make_cursor(place: int, *question: object) -> str:

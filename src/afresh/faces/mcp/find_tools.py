@@ -8,12 +8,7 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from afresh.core.durations import read_duration
-from afresh.core.errors import UsageError
-from afresh.core.model import ChangeKind
-from afresh.core.plain import dedent_lists
-from afresh.core.views import Answer, ChangeView, Hit, SourceView
-from afresh.core.wording import count
+from afresh.errors import UsageError
 from afresh.faces.mcp.answers import (
     BOTH,
     ROOM,
@@ -35,6 +30,11 @@ from afresh.faces.mcp.framing import beginning, framed, harmless, how_many, one_
 from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
 from afresh.faces.search_parts import LONGEST_CURSOR, Parts
+from afresh.model.records import ChangeKind
+from afresh.model.reports import Answer, ChangeView, Hit, SourceView
+from afresh.text.durations import read_duration
+from afresh.text.plain import dedent_lists
+from afresh.text.wording import count
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 PASSAGE = 6_000  # bytes of one passage

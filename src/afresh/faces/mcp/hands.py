@@ -4,8 +4,8 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from afresh.core.errors import AfreshError
-from afresh.core.events import Event, Notice, Progress
+from afresh.errors import AfreshError
+from afresh.events import Event, Notice, Progress
 from afresh.kb import KnowledgeBase
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from afresh.core.access import EVERYTHING, Allowed
+from afresh.access.permissions import EVERYTHING, Allowed
 from afresh.faces.mcp.reach import reach_of
 from afresh.faces.mcp.server import AfreshServer, make_server
 from afresh.kb import KnowledgeBase

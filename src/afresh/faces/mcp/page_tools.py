@@ -7,8 +7,8 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from afresh.core.access import Scope
-from afresh.core.glimpse import Glimpse
+from afresh.access.permissions import Scope
+from afresh.crawl.fetched_page import Glimpse
 from afresh.faces.mcp.answers import ROOM, PageText, answered, freshness
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import Cursor

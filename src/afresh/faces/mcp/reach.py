@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from afresh.core.access import EVERYTHING, Allowed
+from afresh.access.permissions import EVERYTHING, Allowed
 from afresh.kb import KnowledgeBase
 
 Reach = Callable[[], KnowledgeBase]  # as far as it is open to the request under way

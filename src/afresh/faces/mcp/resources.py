@@ -8,13 +8,13 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource
 
-from afresh.core.errors import AfreshError
-from afresh.core.wording import count
+from afresh.errors import AfreshError
 from afresh.faces.mcp.answers import freshness, when
 from afresh.faces.mcp.framing import NOTICE, one_line, weight
 from afresh.faces.mcp.page_tools import part
 from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import sentence
+from afresh.text.wording import count
 
 LIBRARY, PAGE = "afresh://library/", "afresh://page/"
 LISTED = 500  # pages of a library that are named

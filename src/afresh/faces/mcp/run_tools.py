@@ -10,9 +10,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
-from afresh.core.errors import UsageError
-from afresh.core.views import RunReport, SourceView
-from afresh.core.wording import count
+from afresh.errors import UsageError
 from afresh.faces.mcp.answers import BOTH, Job, Jobs, Removed, Told, answered, noted
 from afresh.faces.mcp.cursors import make_cursor, read_cursor
 from afresh.faces.mcp.find_tools import READS, Cursor, Name, label_of
@@ -20,6 +18,8 @@ from afresh.faces.mcp.framing import how_many, one_line
 from afresh.faces.mcp.hands import Hands
 from afresh.faces.mcp.reach import Reach
 from afresh.faces.mcp.trouble import told
+from afresh.model.reports import RunReport, SourceView
+from afresh.text.wording import count
 
 POLL = 0.25  # seconds between looks at a job that is waited for
 LISTED = 20

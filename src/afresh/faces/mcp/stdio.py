@@ -14,8 +14,8 @@ from typing import NoReturn
 
 import anyio
 
-from afresh.core.json_input import read_json
 from afresh.faces.mcp.server import AfreshServer
+from afresh.text.json_input import read_json
 
 Tell = Callable[[bytes | None], None]
 CHUNK = 65_536

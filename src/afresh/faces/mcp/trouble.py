@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import ValidationError
 
-from afresh.core.errors import AfreshError
-from afresh.core.masking import mask_secrets
+from afresh.errors import AfreshError
 from afresh.faces.mcp.framing import one_line
+from afresh.text.redact import mask_secrets
 
 _WORDS = {  # commands that the sentences of the use cases name, and the tools that do the same
     "`afresh sources`": "list_libraries",

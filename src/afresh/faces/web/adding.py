@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import AlreadyKept, Forbidden, RunBusy
-from afresh.core.model import RunMode
-from afresh.core.overview import Preview
+from afresh.errors import AlreadyKept, Forbidden, RunBusy
 from afresh.faces.http.names import is_led_from_elsewhere
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.fields import WRONG, Wrong, fields_for, read_settings, usual_values, wrong_with
 from afresh.faces.web.frame import PageRoute, form_of, show, to
+from afresh.model.overview import Preview
+from afresh.model.records import RunMode
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SCOPES = {

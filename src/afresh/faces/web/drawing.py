@@ -6,9 +6,9 @@ from math import log1p
 
 from markupsafe import Markup, escape
 
-from afresh.core.pictures import Calendar, ChangeDay, LooksAhead
-from afresh.core.views import RunReport
 from afresh.faces.cli.wording import count
+from afresh.model.charts import Calendar, ChangeDay, LooksAhead
+from afresh.model.reports import RunReport
 
 CELL = 13  # a day of the calendar, with the gap around it
 LEFT, TOP = 30, 18  # room for names of days and months

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from fastapi import Request
 
-from afresh.core.errors import ConfigError, SourceError, UsageError
-from afresh.core.link_score import KeywordError, parse_keywords
-from afresh.core.masking import mask_secrets
-from afresh.core.model import Source
+from afresh.errors import ConfigError, SourceError, UsageError
+from afresh.links.score import KeywordError, parse_keywords
+from afresh.model.records import Source
+from afresh.text.redact import mask_secrets
 
 WRONG = (UsageError, ConfigError, SourceError, KeywordError)  # with what somebody typed
 TARGET = "target"  # the field of what to add

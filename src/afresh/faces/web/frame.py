@@ -10,16 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from afresh.access.permissions import Allowed
 from afresh.app import utc_now
-from afresh.core.access import Allowed
-from afresh.core.errors import AfreshError, UsageError
-from afresh.core.masking import mask_secrets, one_line
+from afresh.errors import AfreshError, UsageError
 from afresh.faces.http.access import allowed_of
 from afresh.faces.http.problems import status_of, told_of_fields
 from afresh.faces.http.replies import packed
 from afresh.faces.web.assets import asset_url
 from afresh.faces.web.drawing import DRAWINGS
 from afresh.faces.web.words import FILTERS, moment
+from afresh.text.redact import mask_secrets, one_line
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

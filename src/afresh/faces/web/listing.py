@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import Query
 
-from afresh.core.errors import UsageError
+from afresh.errors import UsageError
 
 Item = TypeVar("Item")
 Word = TypeVar("Word", bound=StrEnum)

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import StreamingResponse
 
 from afresh.aio import heard
-from afresh.core.errors import StoreError
-from afresh.core.model import RunState, Source
-from afresh.core.views import RunReport
+from afresh.errors import StoreError
 from afresh.faces.http.parts import LARGEST
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.streams import streamed
 from afresh.faces.web.frame import PageRoute, drawn
+from afresh.model.records import RunState, Source
+from afresh.model.reports import RunReport
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 LOOK = 0.5  # seconds between looks at runs that are watched

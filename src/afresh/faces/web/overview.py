@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.model import Source
-from afresh.core.overview import SourceGlance
 from afresh.faces.http.cursors import number_cursor, read_number
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute, show
 from afresh.faces.web.listing import Cursor, Filter
+from afresh.model.overview import SourceGlance
+from afresh.model.records import Source
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 SHOWN = 24  # sources of one part: each is looked up by itself, and some kilobytes of page

@@ -6,10 +6,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.core.errors import Unknown, UsageError
-from afresh.core.model import Source
-from afresh.core.records import ALL_PAGES, LinkFilter
-from afresh.core.views import PageView
+from afresh.errors import Unknown, UsageError
 from afresh.faces.http.cursors import read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Address, Id, Label
@@ -18,6 +15,9 @@ from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, part
 from afresh.faces.web.rendered import rendered, safe_address
+from afresh.model.filters import ALL_PAGES, LinkFilter
+from afresh.model.records import Source
+from afresh.model.reports import PageView
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (

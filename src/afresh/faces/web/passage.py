@@ -5,9 +5,9 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from afresh.core.marking import CLOSE, OPEN
-from afresh.core.plain import dedent_lists
 from afresh.faces.web.rendered import Writer
+from afresh.search.highlight import CLOSE, OPEN
+from afresh.text.plain import dedent_lists
 
 LONGEST = 20_000  # characters; a page shows the first lines
 _RULE = frozenset("|-: \t")

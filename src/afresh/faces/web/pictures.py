@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.model import Source
-from afresh.core.views import RunReport
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.frame import PageRoute
 from afresh.faces.web.sources import show_tab
+from afresh.model.records import Source
+from afresh.model.reports import RunReport
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 RUNS = 40  # of the charts

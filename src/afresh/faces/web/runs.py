@@ -4,10 +4,7 @@ from contextlib import suppress
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import RunBusy, RunOver
-from afresh.core.looks import Outcome
-from afresh.core.model import ChangeKind
-from afresh.core.sync_views import DocumentOutcome
+from afresh.errors import RunBusy, RunOver
 from afresh.faces.http.cursors import attempt_cursor, read_attempt, read_number
 from afresh.faces.http.listing import by_id
 from afresh.faces.http.parts import Id
@@ -16,6 +13,9 @@ from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, one_of, part
 from afresh.faces.web.live import is_going
+from afresh.model.fetch import Outcome
+from afresh.model.records import ChangeKind
+from afresh.sync.reports import DocumentOutcome
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (("", "Changes"), ("attempts", "Attempts"))

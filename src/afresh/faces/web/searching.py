@@ -8,16 +8,16 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from afresh.core.asking import Mode
-from afresh.core.errors import UsageError
-from afresh.core.marking import UNMARKED
-from afresh.core.views import Answer, Hit
+from afresh.errors import UsageError
 from afresh.faces.cli.wording import label
 from afresh.faces.http.parts import Text
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.http.searching import read_language, read_length
 from afresh.faces.web.frame import PageRoute, show
 from afresh.faces.web.listing import Filter
+from afresh.model.reports import Answer, Hit
+from afresh.search.highlight import UNMARKED
+from afresh.search.request import Mode
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 HITS = 20

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.model import Source
 from afresh.faces.http.parts import Id
 from afresh.faces.http.reach import Reach, Reached
 from afresh.faces.web.fields import (
@@ -21,6 +20,7 @@ from afresh.faces.web.fields import (
 from afresh.faces.web.frame import PageRoute, form_of, to
 from afresh.faces.web.listing import Filter
 from afresh.faces.web.sources import show_tab
+from afresh.model.records import Source
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 NAME = "name"  # the field in which somebody types what to delete

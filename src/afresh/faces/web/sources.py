@@ -5,10 +5,7 @@ from collections.abc import Awaitable, Mapping
 
 from fastapi import APIRouter, Request, Response
 
-from afresh.core.errors import RunBusy, UsageError
-from afresh.core.model import ChangeKind, PageStatus, Source
-from afresh.core.records import LinkFilter, PageFilter, Sources
-from afresh.core.shown import CONTENT
+from afresh.errors import RunBusy, UsageError
 from afresh.faces.http.cursors import number_cursor, read_link, read_number
 from afresh.faces.http.listing import by_id, by_worth
 from afresh.faces.http.parts import Id
@@ -17,6 +14,9 @@ from afresh.faces.web.diffs import cut_for
 from afresh.faces.web.frame import PageRoute, show, to
 from afresh.faces.web.listing import CHANGES, SHOWN, Cursor, Filter, number_in, one_of, part
 from afresh.faces.web.live import is_going
+from afresh.model.filters import LinkFilter, PageFilter, Sources
+from afresh.model.records import ChangeKind, PageStatus, Source
+from afresh.sync.page_status import CONTENT
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 TABS = (

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from afresh.core.model import RunState
-from afresh.core.pictures import Receipt
-from afresh.core.sync_views import DocumentCounts
-from afresh.core.views import RunReport
 from afresh.faces.cli.wording import ago, count, due, duration, percent, size
 from afresh.faces.web.passage import passage
 from afresh.faces.web.rendered import safe_address
+from afresh.model.charts import Receipt
+from afresh.model.records import RunState
+from afresh.model.reports import RunReport
+from afresh.sync.reports import DocumentCounts
 
 STATES = {
     RunState.QUEUED: "waits for a worker",

@@ -1,1 +1,0 @@
-"""From a document to the pieces that are searched."""

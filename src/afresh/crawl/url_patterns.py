@@ -1,0 +1,100 @@
+"""Counts pages by pattern, so that what looks endless ends, in this run and over all runs (urls/traps.py)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+
+from afresh.model.fetch import Link
+from afresh.model.records import SourceId
+from afresh.store.store import Store
+from afresh.text.wording import count
+from afresh.urls.scope import Rules
+from afresh.urls.traps import ENDLESS, is_vouched_for, pattern_of, shown
+
+NOTES = 5  # traps that are named one by one
+
+
+class Patterns:
+    """What a source has of each pattern: read from the record once, when a link first has a pattern."""
+
+    def __init__(self, store: Store, source: SourceId, rules: Rules) -> None:
+        self._store = store
+        self._source = source
+        self._rules = rules
+        self._known: set[int] = set()  # hashes of addresses that are let in and have a pattern
+        self._counts: Counter[str] = Counter()
+        self._loading = asyncio.Lock()
+        self._loaded = False
+
+    async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
+        """Those of the links of a page that may become pages."""
+        if not self._rules.max_per_pattern:
+            return frozenset(link.url for link in links)
+        plain, open_ = set(), []
+        for link in links:
+            if pattern_of(link.url, self._rules.root) is None:
+                plain.add(link.url)
+            else:
+                open_.append(link)
+        if open_:
+            await self.load()
+            plain.update(link.url for link in open_ if self.admits(link.url, found_on, link.follow))
+        return frozenset(plain)
+
+    async def load(self) -> None:
+        """Count what is on record."""
+        async with self._loading:
+            if self._loaded:
+                return
+            for url, listed in await self._store.links.urls(self._source):
+                if pattern := pattern_of(url, self._rules.root):
+                    self._known.add(hash(url))
+                    self._counts[pattern] += not listed
+            self._loaded = True
+
+    def admits(self, url: str, found_on: str | None, follow: bool = True) -> bool:
+        """Whether an address may become a page, counting it if so; asking twice changes nothing."""
+        most = self._rules.max_per_pattern
+        pattern = pattern_of(url, self._rules.root) if most else None
+        if pattern is None or hash(url) in self._known:
+            return True
+        vouched = found_on is not None and is_vouched_for(url, found_on, self._rules.root)
+        if not follow or (self._counts[pattern] >= most and not vouched):
+            return False
+        self._known.add(hash(url))
+        self._counts[pattern] += 1
+        return True
+
+
+async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
+    """What was left out as endless, one sentence for each trap, with what lets it in."""
+    patterns: Counter[str] = Counter()
+    forms: dict[str, list[str]] = {}
+    for url in await store.links.left_out(source):
+        reason = rules.refusal(url, 0)
+        if reason is None and (pattern := pattern_of(url, rules.root)):
+            patterns[pattern] += 1
+        elif reason is not None and reason.startswith(ENDLESS):
+            forms.setdefault("path" if "path" in reason else "query", []).append(url)
+    notes = [_pattern_note(pattern, left, rules) for pattern, left in patterns.most_common(NOTES)]
+    if len(patterns) > NOTES:
+        notes.append(f"{len(patterns) - NOTES} more patterns look endless")
+    return notes + [_form_note(form, urls) for form, urls in forms.items()]
+
+
+def _pattern_note(pattern: str, left: int, rules: Rules) -> str:
+    most = rules.max_per_pattern
+    return (
+        f"stopped at {count(most, 'page')} like {shown(pattern)}: looks endless, {_links(left)} left out; "
+        f"`afresh crawl {rules.root} --max-per-pattern {most * 5}` lets more in"
+    )
+
+
+def _form_note(form: str, urls: list[str]) -> str:
+    why = "the path repeats itself" if form == "path" else "the parameters grow and grow"
+    example = shown(min(urls, key=len))[:100]
+    return f"{_links(len(urls))} left out, as {example}: {why}; `--max-per-pattern none` lets them in"
+
+
+def _links(number: int) -> str:
+    return f"{number:,} {'link' if number == 1 else 'links'}"

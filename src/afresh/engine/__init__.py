@@ -1,1 +1,0 @@
-"""The walk of a page and the runs around it."""

@@ -1,0 +1,135 @@
+"""Every link of a page, navigation included: where it leads and what a reader sees of it."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from afresh.model.fetch import Link
+from afresh.urls.canonical import MAX_LENGTH, canonical
+from afresh.urls.files import link_target
+
+MOST_LINKS = 5_000
+LONGEST_TEXT = 300
+MANY_TAGS = 200_000  # above this, nodes are walked one by one, so that memory stays bounded
+
+_TAGS = frozenset({"a", "area", "frame"})
+_NO_PAGES = ("data:", "javascript:", "mailto:", "blob:")
+
+
+class Links(NamedTuple):
+    """The links of a page, and how many were not kept."""
+
+    kept: tuple[Link, ...]
+    left_out: int = 0  # beyond `MOST_LINKS`
+    too_long: int = 0  # to addresses that are longer than any page needs
+    by_href: Mapping[str, tuple[str, bool]] = MappingProxyType({})  # text and follow, as they are written
+
+
+def collect_links(
+    tree: LexborHTMLParser, base: str, tag_count: int, refresh: str = "", twin: str | None = None
+) -> Links:
+    """The links of a page, one per target in document order, at most `MOST_LINKS`; `refresh` is one more.
+
+    Those to its `twin`, the same page as Markdown, do not count.
+    """
+    by_href, left_out = _by_href(tree, tag_count, refresh)
+    links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
+    if twin is None:
+        return links
+    return links._replace(kept=tuple(link for link in links.kept if link.url != twin))
+
+
+def with_hidden(
+    links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]
+) -> Links:
+    """The links, then hidden ones in the room that is left; `same` are addresses of the page itself.
+
+    What a visible link says holds: hidden ones only lend their words where it has none.
+    """
+    found = {link.url: link for link in links.kept}
+    left_out = set()
+    for raw_url, text in hidden:
+        url = canonical(raw_url, base)
+        if url is None or url in same:
+            continue
+        known = found.get(url)
+        if known is not None:
+            found[url] = known if known.text else known._replace(text=text)
+        elif len(found) < MOST_LINKS:
+            found[url] = Link(url, text)
+        else:
+            left_out.add(url)
+    return links._replace(kept=tuple(found.values()), left_out=links.left_out + len(left_out))
+
+
+def with_seen_words(links: Links, tree: LexborHTMLParser, base: str, tag_count: int) -> Links:
+    """The links with the words that are left of them now that hidden text is off the tree."""
+    left, _ = _by_href(tree, tag_count)
+    by_href = {href: (left.get(href, ("",))[0], follow) for href, (_, follow) in links.by_href.items()}
+    if by_href == links.by_href:
+        return links
+    words = {link.url: link.text for link in _by_target(by_href, base).kept}
+    return links._replace(kept=tuple([link._replace(text=words.get(link.url, "")) for link in links.kept]))
+
+
+def _by_href(
+    tree: LexborHTMLParser, tag_count: int, refresh: str = ""
+) -> tuple[dict[str, tuple[str, bool]], int]:
+    """Text and follow of the links as they are written, and how many were left out."""
+    by_href: dict[str, tuple[str, bool]] = {refresh: ("", True)} if refresh else {}
+    left_out = 0
+    for node in _anchors(tree, tag_count):
+        attributes = node.attributes
+        href = (attributes.get("href") or attributes.get("src") or "").partition("#")[0].strip()
+        if not href:
+            continue
+        known = by_href.get(href)
+        if known is None and len(by_href) >= MOST_LINKS:
+            left_out += 1
+            continue
+        follow = "nofollow" not in (attributes.get("rel") or "").lower()
+        if known is None:
+            by_href[href] = _visible_text(node, attributes), follow
+        elif not known[0] or follow > known[1]:
+            by_href[href] = known[0] or _visible_text(node, attributes), follow or known[1]
+    return by_href, left_out
+
+
+def _anchors(tree: LexborHTMLParser, tag_count: int) -> Iterable[LexborNode]:
+    if tag_count <= MANY_TAGS:
+        return tree.css("a[href], area[href], frame[src]")
+    return _walk(tree)
+
+
+def _walk(tree: LexborHTMLParser) -> Iterator[LexborNode]:
+    for node in tree.root.traverse() if tree.root is not None else ():
+        if node.tag in _TAGS:
+            yield node
+
+
+def _by_target(by_href: dict[str, tuple[str, bool]], base: str) -> Links:
+    """The links by canonical address: many spellings may lead to one page."""
+    found: dict[str, tuple[str, bool]] = {}
+    too_long = 0
+    for href, (text, follow) in by_href.items():
+        url = link_target(href, base)
+        if url is not None:
+            known = found.get(url)
+            found[url] = (text, follow) if known is None else (known[0] or text, known[1] or follow)
+        elif len(href) > MAX_LENGTH - len(base) and not href.startswith(_NO_PAGES):
+            too_long += 1
+    return Links(tuple([Link(url, text, follow) for url, (text, follow) in found.items()]), too_long=too_long)
+
+
+def _visible_text(node: LexborNode, attributes: dict[str, str | None]) -> str:
+    text = " ".join(node.text().split())
+    if not text:
+        picture = node.css_first("img[alt]")
+        alternative = picture.attributes.get("alt") if picture is not None else None
+        spoken = (
+            alternative or attributes.get("aria-label") or attributes.get("alt") or attributes.get("title")
+        )
+        text = " ".join((spoken or "").split())
+    return text[:LONGEST_TEXT].rstrip()

@@ -1,0 +1,158 @@
+"""The inline markup of reStructuredText as Markdown: literals, roles, links, substitutions."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from afresh.extract.markup.room import Room
+
+DEEPEST = 3  # substitutions in the texts of others
+
+_TARGET = re.compile(r"^[ \t]*\.\. _(`[^`\n]+`|[^\n:`]+(?:\\:[^\n:]+)*):[ \t]+(\S+)[ \t]*$", re.MULTILINE)
+_SUBSTITUTION = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\| (\w+)::[ \t]*([^\n]*)$", re.MULTILINE)
+_INLINE = re.compile(
+    r"``(?P<literal>(?:[^`]|`(?!`))+?)``"
+    r"|:(?P<role>[A-Za-z][\w.+-]*+(?::[\w.+-]++){0,4}+):`(?P<told>(?:\\.|[^`\\])++)`"
+    r"|`(?P<named>(?:\\.|[^`<\\])*+)<(?P<url>[^`<>]++)>`_{1,2}"
+    r"|`(?P<phrase>(?:\\.|[^`\\])++)`(?P<refers>_{0,2})(?::(?P<late>[A-Za-z][\w:.+-]*):)?"
+    r"|\[(?P<note>\#?[\w.+-]*|\*)\]_(?!\w)"
+    r"|\|(?P<mark>[^\s|](?:[^|\n]*[^\s|])?)\|_{0,2}"
+    r"|(?<![\w`])(?P<word>[A-Za-z0-9](?:[\w.+-]{0,100}[A-Za-z0-9])?)_{1,2}(?![\w`])"
+    r"|(?<!\w)(?P<plain>[A-Za-z0-9]\w*+(?:[.+-]++\w++)++)"  # else each of its parts is tried as a word
+    r"|\\(?P<escaped>[\s\S])"
+)
+_MARKED = re.compile(r"[`|\\_]")
+_TITLED = re.compile(r"([^<>]*(?<=\s)|)<([^<>]+)>\s*")
+_PROSE = frozenset((
+    "ref", "doc", "term", "dfn", "abbr", "guilabel", "menuselection", "sup", "sub", "superscript",
+    "subscript", "emphasis", "strong", "title", "numref", "any", "title-reference", "t", "keyword",
+    "download", "envvar", "index", "rfc", "pep", "eq", "raw", "lname", "issue", "user", "pr", "gh",
+    "author", "guide", "sup-ref",
+))  # fmt: skip
+_CALLS = frozenset({"func", "meth", "function", "method"})
+_KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
+
+
+class Names(NamedTuple):
+    """What a text defines for its inline markup: link targets, and texts that stand for others."""
+
+    targets: Mapping[str, str]
+    substitutions: Mapping[str, str]
+    room: Room  # for both, as they may be named any number of times
+
+    def target(self, name: str) -> str:
+        """The address that a name leads to; nothing for one that is unknown or has no room."""
+        url = self.targets.get(_normal(name), "")
+        return url if self.room.take(url) else ""
+
+    def text(self, name: str) -> str | None:
+        """The text that a name stands for."""
+        value = self.substitutions.get(_normal(name))
+        return value if value is not None and self.room.take(value) else None
+
+
+def names_of(text: str) -> Names:
+    """The targets with an address and the substitutions that a whole text defines."""
+    targets = {_normal(name.strip("`")): url for name, url in _TARGET.findall(text)}
+    marks = {}
+    for name, kind, value in _SUBSTITUTION.findall(text):
+        marks[_normal(name)] = value.strip() if kind in ("replace", "unicode") else ""
+    return Names(targets, marks, Room(len(text)))
+
+
+def inline(text: str, names: Names, depth: int = 0) -> str:
+    """A piece of prose with its markup in the forms of Markdown."""
+    return text if not _MARKED.search(text) else _INLINE.sub(lambda found: _shown(found, names, depth), text)
+
+
+def _shown(found: re.Match[str], names: Names, depth: int) -> str:
+    match found.lastgroup:
+        case "literal":
+            return code_span(found["literal"])
+        case "told":
+            return _role(found["role"], found["told"])
+        case "url":
+            return _link(found["named"], found["url"], names)
+        case "phrase" | "refers" | "late":
+            return _phrase(found, names)
+        case "note":
+            return f"[{found['note']}]"
+        case "mark":
+            value = names.text(found["mark"]) if depth < DEEPEST else None
+            return found[0] if value is None else inline(value, names, depth + 1)
+        case "plain":
+            return found[0]
+        case "word":
+            url = names.target(found["word"])
+            return f"[{found['word']}]({url})" if url else found[0]
+        case _:
+            return _escape(found["escaped"])
+
+
+def code_span(text: str) -> str:
+    """Text as code within a line, whatever backticks are in it."""
+    text = " ".join(text.split())
+    if "`" not in text:
+        return f"`{text}`"
+    return f"`` {text} ``"
+
+
+def _escape(character: str) -> str:
+    if character.isspace():
+        return ""
+    return "\\" + character if character in _KEPT_ESCAPES else character
+
+
+def _role(role: str, raw: str) -> str:
+    kind = role.rpartition(":")[2].lower()
+    text = re.sub(r"\\([\s\S])", lambda found: found[1].strip(), raw)
+    titled = _TITLED.fullmatch(text)
+    title, target = (titled[1].strip(), titled[2]) if titled else (text, text)
+    if kind == "doc":
+        return _document(title, target, titled is not None)
+    if kind in ("pep", "rfc"):
+        return f"{kind.upper()} {title.partition('#')[0]}" if titled is None else title
+    if kind in ("math", "m"):
+        return code_span(text)
+    if kind in _PROSE:
+        return " ".join(title.split())
+    return code_span(_symbol(kind, title, titled is not None))
+
+
+def _document(title: str, target: str, titled: bool) -> str:
+    name = target.strip()
+    shown = " ".join(title.split()) if titled else name.rpartition("/")[2]
+    if name.startswith("/") or "://" in name:
+        return shown
+    return f"[{shown}]({name if name.endswith('.rst') else name + '.rst'})"
+
+
+def _symbol(kind: str, title: str, titled: bool) -> str:
+    """The name of a symbol as readers see it: `~a.b.c` is `c`, a function is called."""
+    name = title.lstrip("!")
+    if name.startswith("~"):
+        name = name[1:].rpartition(".")[2]
+    calls = kind in _CALLS and not titled and not name.endswith(")")
+    return name + "()" if calls else name.lstrip(".")
+
+
+def _link(text: str, url: str, names: Names) -> str:
+    url = re.sub(r"\s+", "", url).replace("\\", "")
+    if url.endswith("_"):
+        url = names.target(url[:-1])
+    text = " ".join(text.split()) or url
+    return f"[{text}]({url})" if url else text
+
+
+def _phrase(found: re.Match[str], names: Names) -> str:
+    text = " ".join(found["phrase"].split())
+    if found["late"]:
+        return _role(found["late"], text)
+    if found["refers"]:
+        url = names.target(text)
+        return f"[{text}]({url})" if url else text
+    return code_span(text)
+
+
+def _normal(name: str) -> str:
+    return " ".join(name.replace("\\", "").lower().split())

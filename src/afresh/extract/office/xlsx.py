@@ -1,0 +1,198 @@
+"""XLSX to a document: a table for each sheet that is shown, within limits of rows and cells."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from afresh.errors import ExtractError
+from afresh.extract.office.package import Package
+from afresh.extract.written import file_name, heading, joined, linked, table, written
+from afresh.extract.xml_tree import attribute, elements, name_of
+from afresh.model import recipe
+from afresh.model.fetch import Body, Document
+
+MOST_ROWS = 2_000  # of one sheet
+MOST_COLUMNS = 64
+MOST_CELLS = 200_000  # of one file
+MOST_TEXTS = 500_000  # that sheets share
+LONGEST_CELL = 1_000
+
+_DATE_FORMATS = frozenset([*range(14, 23), *range(45, 48)])  # those that every reader knows by number
+_DATE_CODE = re.compile(r"[ymdhs]", re.IGNORECASE)
+MAX_FORMAT_CHARACTERS = 1_000  # Excel takes 255
+_NO_CODE = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet knows no zone
+_LATER_FIRST_DAY = datetime(1904, 1, 1)  # noqa: DTZ001
+
+
+class Book(NamedTuple):
+    """What all sheets of a file share."""
+
+    texts: list[str]
+    dates: frozenset[int]  # styles that show a number as a date
+    first_day: datetime
+
+
+class XlsxExtractor:
+    """Reads XLSX files."""
+
+    version = recipe.OFFICE
+
+    def extract(self, body: Body) -> Document:
+        """The document of an XLSX body."""
+        package = Package(body.data)
+        part = package.main("xl/workbook.xml")
+        root = package.read(part)
+        book = _book(package, part, root)
+        sections: list[str] = []
+        left = MOST_CELLS
+        for name, sheet in _sheets(package, part, root):
+            shown, used = _section(package, sheet, book, left)
+            left -= used
+            sections += [heading(2, name), shown] if shown else []
+            if left <= 0:
+                sections.append(f"(cut after {MOST_CELLS:,} cells)")
+                break
+        if not sections:
+            raise ExtractError("a workbook without anything in its sheets")
+        return written(body, joined(sections), package.title() or file_name(body))
+
+
+def _book(package: Package, part: str, root: Any) -> Book:
+    shared, styles = package.related(part, "sharedStrings"), package.related(part, "styles")
+    properties = root.find("{*}workbookPr")
+    later = properties is not None and attribute(properties, "date1904") in ("1", "true")
+    return Book(
+        _texts(package.zipped.read(shared)) if shared else [],
+        _dates(package.read(styles)) if styles else frozenset(),
+        _LATER_FIRST_DAY if later else _FIRST_DAY,
+    )
+
+
+def _texts(data: bytes) -> list[str]:
+    found: list[str] = []
+    for each in elements(data, "{*}si"):
+        found.append(_words(each))
+        if len(found) >= MOST_TEXTS:
+            break
+    return found
+
+
+def _words(element: Any) -> str:
+    """The text of a cell, without the readings that stand above it."""
+    runs = [each.text or "" for each in element.iter("{*}t") if name_of(each.getparent()) != "rPh"]
+    return "".join(runs)[:LONGEST_CELL]
+
+
+def _dates(root: Any) -> frozenset[int]:
+    codes = {
+        attribute(each, "numFmtId"): _NO_CODE.sub("", attribute(each, "formatCode")[:MAX_FORMAT_CHARACTERS])
+        for each in root.iterfind("{*}numFmts/{*}numFmt")
+    }
+    found = set()
+    for index, style in enumerate(root.iterfind("{*}cellXfs/{*}xf")):
+        number = attribute(style, "numFmtId")
+        known = number.isascii() and number.isdigit() and len(number) < 9 and int(number) in _DATE_FORMATS
+        if known or _DATE_CODE.search(codes.get(number, "")):
+            found.add(index)
+    return frozenset(found)
+
+
+def _sheets(package: Package, part: str, root: Any) -> Iterator[tuple[str, str]]:
+    relations = package.relations(part)
+    for each in root.iterfind("{*}sheets/{*}sheet"):
+        relation = relations.get(attribute(each, "id"))
+        hidden = attribute(each, "state") not in ("", "visible")
+        if relation is not None and relation.kind == "worksheet" and not hidden:
+            yield attribute(each, "name"), relation.target
+
+
+def _section(package: Package, part: str, book: Book, left: int) -> tuple[str, int]:
+    """The table of a sheet, and how many cells it holds."""
+    sheet = _Sheet(book)
+    links = package.relations(part)
+    for element in elements(package.zipped.read(part), "{*}row", "{*}hyperlink"):
+        if name_of(element) == "row":
+            sheet.add(element)
+            if len(sheet.rows) >= MOST_ROWS or sheet.used >= left:
+                return f"{sheet.shown()}\n\n(cut after {len(sheet.rows):,} rows)", sheet.used
+        elif (relation := links.get(attribute(element, "id"))) is not None:
+            sheet.link(attribute(element, "ref"), relation.target)
+    return sheet.shown(), sheet.used
+
+
+class _Sheet:
+    """The rows of one sheet that hold something, by their number and then by column."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self.rows: dict[int, dict[int, str]] = {}
+        self.used = 0
+
+    def add(self, row: Any) -> None:
+        found: dict[int, str] = {}
+        for place, cell in enumerate(row.iterfind("{*}c")):
+            reference = _REFERENCE.fullmatch(attribute(cell, "r"))
+            column = _column(reference[1]) if reference else place
+            text = self._value(cell)
+            if text and column < MOST_COLUMNS:
+                found[column] = text
+        if found:
+            number = attribute(row, "r")
+            known = number.isascii() and number.isdigit() and len(number) < 9
+            self.rows[int(number) if known else max(self.rows, default=0) + 1] = found
+            self.used += len(found)
+
+    def link(self, reference: str, url: str) -> None:
+        place = _REFERENCE.fullmatch(reference)
+        row = self.rows.get(int(place[2]), {}) if place else {}
+        column = _column(place[1]) if place else 0
+        if column in row:
+            row[column] = linked(row[column], url)
+
+    def shown(self) -> str:
+        """The table without the empty columns at its left; the first row is its head."""
+        columns = [column for row in self.rows.values() for column in row]
+        first, last = min(columns, default=0), max(columns, default=0)
+        return table([[row.get(at, "") for at in range(first, last + 1)] for row in self.rows.values()])
+
+    def _value(self, cell: Any) -> str:
+        kind = attribute(cell, "t")
+        if kind == "inlineStr":
+            return _words(cell)
+        told = cell.find("{*}v")
+        value = (told.text or "").strip()[:LONGEST_CELL] if told is not None else ""
+        if kind == "s":
+            return self._shared(value)
+        if kind == "b":
+            return {"1": "TRUE", "0": "FALSE"}.get(value, value)
+        style = attribute(cell, "s")
+        is_date = (
+            kind in ("", "n") and style.isascii() and style.isdigit() and int(style[:9]) in self._book.dates
+        )
+        return _date(value, self._book.first_day) if is_date else value
+
+    def _shared(self, value: str) -> str:
+        known = value.isascii() and value.isdigit() and int(value[:9]) < len(self._book.texts)
+        return self._book.texts[int(value[:9])] if known else ""
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _date(value: str, first_day: datetime) -> str:
+    try:
+        days = float(value)
+        moment = first_day + timedelta(days=days)
+    except (ValueError, OverflowError):
+        return value
+    if 0 <= days < 1:
+        return moment.strftime("%H:%M:%S")
+    rounded = moment + timedelta(milliseconds=500)
+    return rounded.strftime("%Y-%m-%d" if days == int(days) else "%Y-%m-%d %H:%M:%S")

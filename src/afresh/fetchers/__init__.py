@@ -1,1 +1,0 @@
-"""One look at an address."""

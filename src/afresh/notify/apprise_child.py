@@ -1,0 +1,96 @@
+"""The process that sends one message through apprise; run as a program, it reads its order from stdin."""
+
+import json
+import logging
+import re
+import sys
+from typing import Any
+
+from afresh.sources.web.guard import AddressPolicy, AddressRefused, asked_host
+
+_SENT = frozenset(("socket.connect", "socket.sendto", "socket.sendmsg"))
+_PROGRAMS = frozenset(("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork"))
+_STATUS = re.compile(r"error[=: ]+(\d{3})\b")
+
+
+class Wall:
+    """Hears of every connection before it is made, whoever makes it, and refuses those that may not be."""
+
+    def __init__(self, policy: AddressPolicy) -> None:
+        self._policy = policy
+        self.refused: tuple[str, str] | None = None
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        """Take part in an audit event of Python."""
+        if event == "socket.getaddrinfo":
+            host = args[0]
+            asked_host.set(host.decode() if isinstance(host, bytes) else str(host or ""))
+        elif event in _SENT:
+            self._check(args[1])
+        elif event in _PROGRAMS:
+            self._refuse("this service", "a program of this machine")
+
+    def _check(self, address: object) -> None:
+        if not isinstance(address, tuple):  # None: to where a socket is connected already
+            if address is not None:
+                self._refuse("this service", "a socket of this machine")
+            return
+        ip, port = str(address[0]), int(address[1])
+        host = asked_host.get() or ip
+        kind = self._policy.check(ip, host, port)
+        if kind:
+            self._refuse(host, kind)
+
+    def _refuse(self, host: str, kind: str) -> None:
+        self.refused = (host, kind)
+        raise AddressRefused(kind)
+
+
+class Heard(logging.Handler):
+    """What apprise complains of; its words may hold parts of the address, so only the gist is told."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.gist = "the service did not take the message"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line of apprise."""
+        line = record.getMessage()
+        if found := _STATUS.search(line):
+            self.gist = f"the service answered {found[1]}"
+        elif "onnection" in line:
+            self.gist = "the service cannot be reached"
+
+
+def send(order: dict[str, Any]) -> dict[str, object]:
+    """Why the message did not get there; nothing if it did."""
+    from apprise import Apprise, AppriseAsset, NotifyFormat
+
+    heard, wall = Heard(), Wall(AddressPolicy(order["allow"]))
+    logging.getLogger("apprise").addHandler(heard)
+    asset = AppriseAsset(http_redirects=False, async_mode=False, app_id="afresh", app_desc="afresh")
+    service = Apprise.instantiate(order["url"], asset=asset)
+    if not service:
+        return _told("apprise does not know this kind of address, or it lacks a part")
+    service.redirects = False  # whatever the address says
+    sys.addaudithook(wall)
+    if service.notify(title=order["title"], body=order["text"], body_format=NotifyFormat.TEXT):
+        return _told(None)
+    return _told(heard.gist, wall.refused)
+
+
+def _told(reason: str | None, refused: tuple[str, str] | None = None) -> dict[str, object]:
+    return {"reason": reason, "refused": refused}
+
+
+def main() -> None:
+    """Read one order, carry it out, tell how it went."""
+    try:
+        told = send(json.load(sys.stdin))
+    except Exception as error:  # a plugin may raise anything; its text may hold the address
+        told = _told(f"apprise failed ({type(error).__name__})")
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

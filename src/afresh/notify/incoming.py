@@ -1,0 +1,199 @@
+"""Webhooks that come in: whether they are signed, and what they ask to be looked at."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from afresh.access.permissions import same
+from afresh.model.records import SourceId
+from afresh.sources.git.address import GitAddress
+from afresh.sources.github.address import GithubAddress
+
+TOLERANCE_SECONDS = 300  # between the clocks of two machines
+MOST_URLS = 1_000  # of one message
+LONGEST = 2_000  # characters of an address, and of an id
+_HEX = re.compile(r"sha256=[0-9a-f]{64}")
+_BRANCH, _TAG = "refs/heads/", "refs/tags/"
+_REMOTE = re.compile(
+    r"(?:git\+)?(?:[a-z]+://)?(?:[^@/]*@)?(?P<host>[^/:]+)(?::\d+)?[:/]+(?P<path>.*?)(?:\.git)?/*"
+)
+
+
+class BadMessage(ValueError):
+    """A message that is not what its sender should send; the sentence says what is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """That a page, or with no address a whole source, is to be looked at."""
+
+    id: int
+    source_id: SourceId
+    url: str
+    times: int  # it was wished for: what is wished for again meanwhile is looked at again
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What became of a message."""
+
+    state: str  # taken, known (it came before), nothing (it changes nothing here)
+    sources: tuple[str, ...] = ()
+    pages: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """A push as GitHub tells it."""
+
+    web: str  # of the repository
+    remotes: tuple[str, ...]  # how else it is addressed
+    ref: str  # refs/heads/… or refs/tags/…
+    default: str  # the default branch
+    paths: frozenset[str] | None  # that changed; None: that cannot be told
+    wiki: bool = False
+
+
+def may_be_signed_by_github(header: str | None) -> bool:
+    """Whether a header has the form of GitHub's signatures, before the body is known."""
+    return header is not None and _HEX.fullmatch(header) is not None
+
+
+def github_signed(secret: str, body: bytes, header: str | None) -> bool:
+    """Whether GitHub signed a body; nothing is signed with a secret that is none."""
+    if not secret or header is None or not may_be_signed_by_github(header):
+        return False
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return same(f"sha256={digest}", header)
+
+
+def sign(secret: str, message: str, timestamp: int, body: bytes) -> str:
+    """The signature of a message, in the form of Standard Webhooks."""
+    told = f"{message}.{timestamp}.".encode() + body
+    digest = hmac.new(_key(secret), told, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def _key(secret: str) -> bytes:
+    if secret.startswith("whsec_"):
+        try:
+            return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        except binascii.Error:
+            pass
+    return secret.encode()
+
+
+def may_be_signed(message: str | None, timestamp: str | None, header: str | None, now: datetime) -> bool:
+    """Whether the headers of a message are there and not old, before the body is known."""
+    if not message or not header or not re.fullmatch(r"[0-9]{1,12}", timestamp or ""):
+        return False
+    return abs(now.timestamp() - int(timestamp or "")) <= TOLERANCE_SECONDS
+
+
+def signed(
+    secret: str, message: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
+) -> bool:
+    """Whether a message is signed, and not long ago; a header may hold several signatures."""
+    if not secret or not message or not header or not may_be_signed(message, timestamp, header, now):
+        return False
+    wanted = sign(secret, message, int(timestamp or ""), body)
+    return any([same(wanted, each) for each in header.split(" ")[:10]])  # noqa: C419 - all of them, always
+
+
+def read_push(told: Any, event: str) -> Push:
+    """The push, or the edit of a wiki, that a message of GitHub tells of."""
+    repository = told.get("repository") if isinstance(told, dict) else None
+    if not isinstance(repository, dict) or not isinstance(web := repository.get("html_url"), str):
+        raise BadMessage("repository.html_url is missing")
+    if not web.startswith(("http://", "https://")):
+        raise BadMessage("repository.html_url is no address of the web")
+    remotes = (repository.get(name) for name in ("clone_url", "ssh_url", "git_url"))
+    ref = "" if event == "gollum" else told.get("ref")
+    if not isinstance(ref, str):
+        raise BadMessage("ref is missing")
+    return Push(
+        web=web[:LONGEST],
+        remotes=tuple(each[:LONGEST] for each in remotes if isinstance(each, str)),
+        ref=ref,
+        default=str(repository.get("default_branch") or "main"),
+        paths=_paths(told),
+        wiki=event == "gollum",
+    )
+
+
+def _paths(told: Mapping[str, Any]) -> frozenset[str] | None:
+    """What changed; a push that adds no commits, or rewrites some, does not tell."""
+    commits = told.get("commits")
+    if told.get("forced") or told.get("created") or not isinstance(commits, list) or not commits:
+        return None
+    found: set[str] = set()
+    for commit in commits:
+        if not isinstance(commit, dict):
+            return None
+        for kind in ("added", "modified", "removed"):
+            names = commit.get(kind, [])
+            if not isinstance(names, list):
+                return None
+            found.update(name for name in names if isinstance(name, str))
+    return frozenset(found) or None
+
+
+def concerns_github(push: Push, address: GithubAddress) -> bool:
+    """Whether a push may change what is read of a repository."""
+    if push.wiki:
+        return address.has_wiki
+    branch = push.ref.removeprefix(_BRANCH) if push.ref.startswith(_BRANCH) else None
+    if address.rest:
+        rest = "/".join(address.rest)
+        name = branch or push.ref.removeprefix(_TAG)
+        return rest == name or (rest.startswith(f"{name}/") and _touches(push, rest.removeprefix(f"{name}/")))
+    if address.wiki_only:
+        return False
+    return _is_meant(push, address.ref)
+
+
+def concerns_git(push: Push, address: GitAddress) -> bool:
+    """Whether a push may change what is read of a repository through git."""
+    folder = address.folder.decode("utf-8", "replace")
+    meant = not push.wiki and _is_meant(push, address.ref)
+    return meant and is_pushed(push, address) and (not folder or _touches(push, folder))
+
+
+def is_pushed(push: Push, address: GitAddress) -> bool:
+    """Whether a push is one to the repository that is read, whatever branch and folder of it."""
+    ours = _place(address.remote)
+    return ours is not None and ours in {_place(each) for each in (push.web, *push.remotes)}
+
+
+def _is_meant(push: Push, ref: str | None) -> bool:
+    return push.ref in (_BRANCH + (ref or push.default), *((_TAG + ref,) if ref else ()))
+
+
+def _touches(push: Push, folder: str) -> bool:
+    """Whether something in a folder changed, or the one file that it is."""
+    if push.paths is None:
+        return True
+    return any(path == folder or path.startswith(f"{folder}/") for path in push.paths)
+
+
+def _place(remote: str) -> tuple[str, str] | None:
+    found = _REMOTE.fullmatch(remote.lower())
+    return (found["host"], found["path"]) if found else None
+
+
+def read_urls(told: Any) -> Sequence[str]:
+    """The addresses that a message lists."""
+    urls = told.get("urls") if isinstance(told, dict) else None
+    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
+        raise BadMessage('expected {"urls": ["https://…", …]}')
+    if len(urls) > MOST_URLS or any(len(url) > LONGEST for url in urls):
+        raise BadMessage(f"a message lists at most {MOST_URLS:,} addresses of {LONGEST:,} characters")
+    return list(dict.fromkeys(urls))

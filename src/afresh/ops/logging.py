@@ -1,0 +1,161 @@
+"""The log: one line per event, nothing unseen in it, no secrets, and never a reason for the work to stop."""
+
+import errno
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+
+from afresh.config import Config, secret_values
+from afresh.errors import ConfigError
+from afresh.files.private import open_private_log
+from afresh.text.redact import mask_secrets, one_line
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+LONGEST = 4_000  # characters of one value: a log is for reading
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+
+
+class Lines(logging.Formatter):
+    """Writes an event as one line of text or as one JSON object; `data` of a record are its named values."""
+
+    def __init__(self, *, as_json: bool = False, secrets: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._as_json = as_json
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its end."""
+        told = self._told(record)
+        if self._as_json:
+            return json.dumps(told)
+        at, level, event = told.pop("at"), told.pop("level"), told.pop("event")
+        return " ".join(
+            (at, level.upper(), event, *(f"{key}={_quoted(value)}" for key, value in told.items()))
+        )
+
+    def _told(self, record: logging.LogRecord) -> dict[str, str]:
+        moment = datetime.fromtimestamp(record.created, UTC)
+        data: Mapping[str, object] = getattr(record, "data", {})
+        told = {
+            "at": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "event": self._safe(_message(record)),
+        }
+        told |= {
+            f"its_{name}" if name in told else name: self._safe(str(value))
+            for name, value in data.items()
+            if value is not None
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            told["error"] = self._safe(f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}")
+            told["trace"] = self._safe(self.formatException(record.exc_info))
+        return told
+
+    def _safe(self, text: str) -> str:
+        """Escaped before it is masked: a line end must not hide the rest of a secret."""
+        line = mask_secrets(one_line(text), self._secrets)
+        return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError):  # a library that logs with the wrong number of values
+        return str(record.msg)
+
+
+def _quoted(value: str) -> str:
+    plain = value and not any(each in value for each in ' "=')
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+class Unstoppable(logging.Handler):
+    """Writes lines and swallows what goes wrong: the first time it says so on stderr."""
+
+    def __init__(self, place: str, write: Callable[[str], None], level: int, lines: Lines) -> None:
+        super().__init__(level)
+        self._place = place
+        self._write = write
+        self._complained = False
+        self.setFormatter(lines)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record, or leave it."""
+        try:
+            self._write(self.format(record) + "\n")
+        except (OSError, ValueError) as error:
+            self._complain(error)
+
+    def _complain(self, error: Exception) -> None:
+        if self._complained:
+            return
+        self._complained = True
+        why = getattr(error, "strerror", None) or error
+        with suppress(OSError, ValueError):
+            to_stderr(f"afresh: {self._place} cannot be written ({why}); the work goes on\n")
+
+
+def event_line(text: str, level: int = logging.INFO) -> str:
+    """A sentence as an event in JSON, for whoever reads stderr as a log."""
+    return Lines(as_json=True).format(logging.LogRecord("afresh", level, "", 0, text, None, None)) + "\n"
+
+
+def to_stderr(line: str) -> None:
+    """Print a line; stderr is looked up each time, because a live display takes its place for a while."""
+    if sys.stderr is not None:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+
+class LogFile:
+    """A file to which lines are appended, each at once; several processes may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: FileIO | None = None
+        try:
+            self._file = open_private_log(path)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise ConfigError(f"log.file: {path} cannot be written: {error.strerror}") from None
+
+    def write(self, line: str) -> None:
+        """Append a line."""
+        if self._file is None:
+            self._file = open_private_log(self.path)
+        self._file.write(line.encode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+@contextmanager
+def kept(config: Config, *, verbose: int = 0, quiet: bool = False, as_json: bool = False) -> Iterator[None]:
+    """Keep the log for a while: on stderr as loudly as asked, and in the file that the settings name."""
+    secrets = secret_values(config)
+    shown = logging.CRITICAL if quiet else (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    with ExitStack() as stack:
+        _hang(stack, Unstoppable("stderr", to_stderr, shown, Lines(as_json=as_json, secrets=secrets)))
+        level = shown
+        if config.log.file is not None:
+            file = stack.enter_context(closing(LogFile(Path(config.log.file).expanduser())))
+            lines = Lines(as_json=config.log.format == "json", secrets=secrets)
+            level = min(shown, LEVELS[config.log.level])
+            _hang(stack, Unstoppable(f"log.file {file.path}", file.write, LEVELS[config.log.level], lines))
+        ours = logging.getLogger("afresh")
+        stack.callback(ours.setLevel, ours.level)
+        ours.setLevel(level)
+        yield
+
+
+def _hang(stack: ExitStack, handler: logging.Handler) -> None:
+    """Let a handler hear everything, libraries too, until the stack unwinds."""
+    logging.getLogger().addHandler(handler)
+    stack.callback(logging.getLogger().removeHandler, handler)

@@ -1,1 +1,0 @@
-"""Where afresh writes what others read: whole files, one writer at a time."""

@@ -1,0 +1,59 @@
+"""Archives as folders: their entries, what they are called, and their addresses (`file:///a/docs.zip!/x.md`)."""
+
+import re
+from typing import NamedTuple
+
+from afresh.model.fetch import Validators
+from afresh.urls.canonical import MAX_LENGTH
+from afresh.urls.files import SCHEME, file_url, path_of
+
+INSIDE = "!/"  # stands between the address of an archive and the name of an entry
+ZIP_ENDINGS = (".zip",)
+TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
+
+NESTED = "an archive within an archive"
+OUTSIDE = "its name leads out of the archive"
+TOO_LONG = "its name is too long"
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SEPARATORS = re.compile(r"[/\\]")
+
+
+class Entry(NamedTuple):
+    """One file in an archive."""
+
+    name: str  # as in its address; bytes that are no UTF-8 are lone surrogates
+    size: int  # in bytes, unpacked
+    validators: Validators
+    place: int = 0  # where a reader finds it
+    refusal: str | None = None  # why it is not read
+
+
+def is_archive(name: str) -> bool:
+    """Whether a name is one of an archive that can be opened as a folder."""
+    return name.lower().endswith(ZIP_ENDINGS + TAR_ENDINGS)
+
+
+def entry_url(archive: str, name: str) -> str:
+    """The address of an entry in the archive at an address."""
+    return archive + INSIDE + file_url(name).removeprefix(SCHEME)
+
+
+def entry_name(archive: str, url: str) -> str | None:
+    """The name of the entry at an address, None if that is not in this archive."""
+    start = archive + INSIDE
+    return path_of(url[len(start) :]) if url.startswith(start) else None
+
+
+def plain_name(raw: str) -> str:
+    """A name without the parts that lead nowhere: `./a//b` is `a/b`."""
+    return "/".join(part for part in raw.split("/") if part not in ("", "."))
+
+
+def name_refusal(raw: str, archive: str) -> str | None:
+    """Why an entry with this name, as the archive holds it, is no page; None if it is one."""
+    if "\0" in raw or raw.startswith(("/", "\\")) or _DRIVE.match(raw) or ".." in _SEPARATORS.split(raw):
+        return OUTSIDE
+    if is_archive(raw):
+        return NESTED
+    return TOO_LONG if len(entry_url(archive, plain_name(raw))) > MAX_LENGTH else None

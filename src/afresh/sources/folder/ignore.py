@@ -1,0 +1,276 @@
+"""Globs of ignore files as regular expressions that cost no more than length times length.
+
+A star may end at the first place where what follows it fits: within one name all that comes after could
+fit from there, too. So each star forms an atomic group with what follows it, and no place is tried twice;
+the same holds for two stars and the folders that follow them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+STAR, SLASH = "*", "/"  # no text of a token that is a regular expression already
+DEEP, DEEP_SOME, REST = "**/", r"**\/", "**"  # any folders, at least one folder, all that follows
+_SPECIAL = re.compile(r"[*?\[\\]")
+END = r"\Z"
+
+
+def regex_of(glob: str) -> str | None:
+    """The expression for all of a path, up to its end; None if nothing matches the glob."""
+    first = _SPECIAL.search(glob)
+    tokens, place = [], 0
+    while place < len(glob):
+        token, place = _token(glob, place, first.start() if first else -1)
+        if token is None:
+            return None
+        tokens.append(token)
+    return _joined(tokens)
+
+
+def _joined(tokens: list[str]) -> str:
+    parts: list[str] = []
+    chunks = [""]  # of the name at hand, between its stars
+    within = ""  # closes the group of two stars
+    for token in tokens:
+        if token == STAR:
+            chunks.append("")
+            continue
+        if token == SLASH:
+            parts.append(_name(chunks, SLASH))
+        elif token in (DEEP, DEEP_SOME):
+            parts += [*chunks, within, "(?>(?:[^/]*/)", "*?" if token == DEEP else "+?"]
+            within = ")"
+        elif token == REST:
+            parts += [*chunks, within, ".*"]
+            within = ""
+        else:
+            chunks[-1] += token
+            continue
+        chunks = [""]
+    return "".join([*parts, _name(chunks, END), within])
+
+
+def _name(chunks: list[str], end: str) -> str:
+    """One name of a path, with what ends it."""
+    first, *others = chunks
+    if not others:
+        return first + end
+    *between, last = others
+    return "".join([first, *(f"(?>[^/]*?{chunk})" for chunk in between), f"(?>[^/]*{last}{end})"])
+
+
+def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
+    sign = glob[place]
+    if sign == "*":
+        return _stars(glob, place, first)
+    if sign == "?":
+        return "[^/]", place + 1
+    if sign == "[":
+        return _class(glob, place)
+    if sign == "\\":
+        place += 1
+        sign = glob[place : place + 1]
+    return (SLASH if sign == "/" else re.escape(sign)) if sign else None, place + 1
+
+
+def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
+    """Two stars or more between slashes cross folders; all others stay within one name.
+
+    Git compares what stands before the first special sign by itself, so there `a**/b` begins anew.
+    """
+    end = place
+    while glob[end : end + 1] == "*":
+        end += 1
+    if end - place > 1 and (place in (0, first) or glob[place - 1] == "/"):
+        if end == len(glob):
+            return REST, end
+        for token in (DEEP, DEEP_SOME):
+            if glob.startswith(token[2:], end):
+                return token, end + len(token) - 2
+    return STAR, end
+
+
+def _class(glob: str, place: int) -> tuple[str | None, int]:
+    """A class of signs, which never holds the slash."""
+    place += 1
+    negated = glob[place : place + 1] in ("!", "^")
+    place += negated
+    members, before, start = "", "", place
+    while place < len(glob) and (glob[place] != "]" or place == start):
+        found = _member(glob, place, before)
+        if found is None:
+            return None, place
+        member, before, place = found
+        members += member
+    if place >= len(glob):
+        return None, place
+    if not members:
+        return "[^/]" if negated else "(?!)", place + 1
+    return f"(?!/)[{'^' if negated else ''}{members}]", place + 1
+
+
+def _member(glob: str, place: int, before: str) -> tuple[str, str, int] | None:
+    """What a class holds next, the sign that a range may begin with, and where it goes on; None: broken."""
+    sign = glob[place]
+    if sign == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
+        place += 2 if glob[place + 1] == "\\" else 1
+        last = glob[place : place + 1]
+        if not last:
+            return None
+        return (f"{re.escape(before)}-{re.escape(last)}" if before <= last else ""), "", place + 1
+    if glob.startswith("[:", place):
+        close = glob.find("]", place + 2)
+        if close < 0:
+            return None
+        if close > place + 2 and glob[close - 1] == ":":
+            named = _NAMED.get(glob[place + 2 : close - 1])
+            return None if named is None else (named, "", close + 1)
+    if sign == "\\":
+        place += 1
+        sign = glob[place : place + 1]
+    return (re.escape(sign), sign, place + 1) if sign else None
+
+
+_NAMED = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r" \t\n\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+MOST_BYTES = 1_048_576  # of one file
+MOST_RULES = 10_000
+LONGEST = 4_096
+BLOCK = 100  # rules that are compiled at once, when they are first asked
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of an ignore file."""
+
+    text: str
+    regex: str
+    keeps: bool  # begins with an exclamation mark
+    folders_only: bool
+    by_name: bool  # of a file or folder at any depth, else of a whole path
+
+
+_Ranked = tuple[int, Rule]  # with its place in the file
+
+
+class IgnoreFile:
+    """The rules of one ignore file, for paths seen from the folder it stands in."""
+
+    def __init__(self, lines: Iterable[str], *, whole: bool = True) -> None:
+        self.whole = whole  # whether all its rules are obeyed
+        rules: list[_Ranked] = []
+        for line in lines:
+            if len(line) > LONGEST or len(rules) == MOST_RULES:
+                self.whole = self.whole and parse_rule(line[:LONGEST]) is None
+            elif (rule := parse_rule(line)) is not None:
+                rules.append((len(rules), rule))
+        self._by_name = _blocks([ranked for ranked in rules if ranked[1].by_name])
+        self._by_path = _blocks([ranked for ranked in rules if not ranked[1].by_name])
+
+    def verdict(self, path: str, is_folder: bool) -> Rule | None:
+        """The rule that decides about a path, or None if none does."""
+        name = _last(self._by_name, path, path.rfind("/") + 1, is_folder)
+        way = _last(self._by_path, path, 0, is_folder)
+        if name is None or way is None:
+            found = name or way
+            return found and found[1]
+        return max(name, way, key=_place)[1]
+
+
+def _place(ranked: _Ranked) -> int:
+    return ranked[0]
+
+
+class _Block:
+    """Some rules as one expression; it tells which of them matches, the last first."""
+
+    def __init__(self, rules: Sequence[_Ranked]) -> None:
+        self._rules = rules
+        self._for_files = [ranked for ranked in rules if not ranked[1].folders_only]
+
+    def last(self, path: str, place: int, is_folder: bool) -> _Ranked | None:
+        match = (self._of_folders if is_folder else self._of_files).match(path, place)
+        if match is None or match.lastindex is None:
+            return None
+        return (self._rules if is_folder else self._for_files)[match.lastindex - 1]
+
+    @cached_property
+    def _of_folders(self) -> re.Pattern[str]:
+        return _compiled(self._rules)
+
+    @cached_property
+    def _of_files(self) -> re.Pattern[str]:
+        return _compiled(self._for_files)
+
+
+def _blocks(rules: Sequence[_Ranked]) -> list[_Block]:
+    last_first = rules[::-1]
+    return [_Block(last_first[start : start + BLOCK]) for start in range(0, len(rules), BLOCK)]
+
+
+def _compiled(rules: Sequence[_Ranked]) -> re.Pattern[str]:
+    """The group that is closed behind a rule tells which one matched."""
+    return re.compile("|".join(f"{rule.regex}()" for _, rule in rules) or "(?!)", re.DOTALL)
+
+
+def _last(blocks: Sequence[_Block], path: str, place: int, is_folder: bool) -> _Ranked | None:
+    for block in blocks:
+        if (found := block.last(path, place, is_folder)) is not None:
+            return found
+    return None
+
+
+Level = tuple[str, IgnoreFile]  # the folder it stands in, as `` or `a/b/`
+
+
+def ignored_by(levels: Sequence[Level], path: str, is_folder: bool) -> str | None:
+    """The rule that leaves out a path whose folders are not left out; deeper files have the last word."""
+    for folder, rules in reversed(levels):
+        verdict = rules.verdict(path[len(folder) :], is_folder)
+        if verdict is not None:
+            return None if verdict.keeps else verdict.text
+    return None
+
+
+def parse_ignore_file(data: bytes) -> IgnoreFile:
+    """The rules in a file, of which no more than `MOST_BYTES` and a bit need be read."""
+    text = data[:MOST_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    lines, whole = text.split("\n"), len(data) <= MOST_BYTES
+    return IgnoreFile(lines if whole else lines[:-1], whole=whole)
+
+
+def parse_rule(line: str) -> Rule | None:
+    """The rule on a line; None for blank lines, comments and what can match nothing."""
+    text = _trimmed(line.removesuffix("\n").removesuffix("\r").partition("\0")[0])
+    if not text or text.startswith("#"):
+        return None
+    keeps = text.startswith("!")
+    body = text[1:] if keeps else text
+    folders_only = body.endswith("/")
+    body = body.removesuffix("/")
+    regex = regex_of(body.removeprefix("/"))
+    if not body or regex is None:
+        return None
+    return Rule(text, regex, keeps, folders_only, by_name="/" not in body)
+
+
+def _trimmed(line: str) -> str:
+    """Without spaces at the end, unless a backslash keeps the last one."""
+    bare = line.rstrip(" ")
+    slashes = len(bare) - len(bare.rstrip("\\"))
+    return bare + " " if slashes % 2 and bare != line else bare

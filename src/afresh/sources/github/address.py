@@ -1,0 +1,201 @@
+"""Addresses of GitHub: what people type for a repository, and where its files and its wiki are read.
+
+| typed                                              | means                                              |
+|----------------------------------------------------|----------------------------------------------------|
+| `owner/repo`, `https://github.com/owner/repo`      | the default branch, and the wiki                   |
+| `owner/repo@ref`                                   | a branch, a tag or a commit                        |
+| `https://github.com/owner/repo/tree/ref/path`      | a folder of it, or one file (`/blob/` is the same) |
+| `https://github.com/owner/repo/wiki`               | only the wiki                                      |
+
+A branch may have slashes in its name, so `tree/a/b/c` is told apart by asking: `a`, then `a/b`, then `a/b/c`.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from afresh.urls.canonical import MAX_LENGTH, canonical
+
+PUBLIC_WEB = "https://github.com"
+_OWNER = r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}"
+_REPO = r"(?!\.{1,2}(?:$|[/@]))[A-Za-z0-9._-]{1,100}"
+_SHORT = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+))?")
+_LONG = re.compile(rf"(?P<owner>{_OWNER})/(?P<repo>{_REPO})(?:@(?P<ref>[^@\s]+)|/(?P<rest>.*))?/?")
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|^[/.-]|[/.]$|\.lock$")  # git check-ref-format
+_SAFE = "-._~!$&'*+,=:@"  # of a part of a path; `;` and `(` could be taken for a session
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
+_LONGEST_PATH = 1_024
+_MOST_REF_PARTS = 6  # a branch whose name has more is given as `owner/repo@ref`
+_NO_OWNERS = frozenset(
+    (
+        *("about", "apps", "collections", "contact", "customer-stories", "enterprise", "events", "explore"),
+        *(
+            "features",
+            "issues",
+            "localhost",
+            "login",
+            "logout",
+            "marketplace",
+            "new",
+            "notifications",
+            "organizations",
+        ),
+        *("orgs", "pricing", "pulls", "readme", "search", "security", "sessions", "settings", "signup"),
+        *("site", "sponsors", "stars", "team", "topics", "trending", "users"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GithubAddress:
+    """What a person named: a repository, and how much of it."""
+
+    web: str  # of the server, without a slash at the end
+    owner: str
+    repo: str
+    ref: str | None = None  # None: the default branch
+    rest: tuple[str, ...] = ()  # a ref and a path that only the server can tell apart
+    wiki_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """`owner/repo`."""
+        return f"{self.owner}/{self.repo}"
+
+    @property
+    def has_wiki(self) -> bool:
+        """Whether the wiki is meant as well: it has no versions, so a ref or a folder leaves it out."""
+        return self.ref is None and not self.rest
+
+    @property
+    def url(self) -> str:
+        """The one address that stands for the source; reading it gives this again."""
+        base = f"{self.web}/{self.name}"
+        if self.ref is not None:
+            return f"{base}@{quoted(self.ref)}" if "/" in self.ref else f"{base}/tree/{quoted(self.ref)}"
+        if self.rest:
+            return f"{base}/tree/{quoted('/'.join(self.rest))}"
+        return f"{base}/wiki" if self.wiki_only else base
+
+    def readings(self) -> list[tuple[str, str]]:
+        """What ref and path may be meant, in the order in which they are tried."""
+        if not self.rest:
+            return [(self.ref or "HEAD", "")]
+        most = min(len(self.rest), _MOST_REF_PARTS)
+        cuts = (("/".join(self.rest[:at]), "/".join(self.rest[at:])) for at in range(1, most + 1))
+        return [(ref, path) for ref, path in cuts if is_ref(ref)]
+
+
+def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
+    """The repository that a text names on one of these servers, or None if it names none.
+
+    `owner/repo` alone means the first server.
+    """
+    text = text.strip()
+    if "://" not in text and not text.lower().startswith(("github.com/", "www.github.com/")):
+        found = _SHORT.fullmatch(text)
+        return _of(found, web_urls[0]) if found else None
+    typed = text if "://" in text else f"https://{text}"
+    for web in web_urls:
+        below = _below(typed, web)
+        found = _LONG.fullmatch(below) if below else None
+        if found:
+            return _of(found, web.rstrip("/"))
+    return None
+
+
+def _below(typed: str, web: str) -> str | None:
+    """What follows the address of the server, query and fragment left off."""
+    plain = re.split(r"[?#]", typed, maxsplit=1)[0]
+    scheme, _, rest = plain.partition("://")
+    if scheme.lower() not in ("http", "https"):
+        return None
+    place = web.partition("://")[2].rstrip("/").lower()
+    for host in (place, f"www.{place}"):
+        if rest.lower().startswith(f"{host}/"):
+            return rest[len(host) + 1 :].rstrip("/")
+    return None
+
+
+def _of(found: re.Match[str], web: str) -> GithubAddress | None:
+    named = found.groupdict()
+    owner, repo = named["owner"], named["repo"]
+    repo = repo.removesuffix(".git") or repo
+    if owner.lower() in _NO_OWNERS:
+        return None
+    plain = GithubAddress(web=web, owner=owner, repo=repo)
+    if named["ref"] is not None:
+        ref = unquote(named["ref"])
+        return GithubAddress(web=web, owner=owner, repo=repo, ref=ref) if is_ref(ref) else None
+    kind, _, below = (named.get("rest") or "").strip("/").partition("/")
+    parts = tuple(unquote(part) for part in below.split("/") if part)
+    if not kind:
+        return plain
+    if kind == "wiki":
+        return GithubAddress(web=web, owner=owner, repo=repo, wiki_only=True)
+    if kind not in ("tree", "blob") or not parts or not is_ref(parts[0]):
+        return None
+    if len(parts) == 1:
+        return GithubAddress(web=web, owner=owner, repo=repo, ref=parts[0])
+    return GithubAddress(web=web, owner=owner, repo=repo, rest=parts)
+
+
+def is_ref(name: str) -> bool:
+    """Whether git would take this as the name of a branch, a tag or a commit."""
+    return 0 < len(name) <= 255 and name.isprintable() and not _NO_REF.search(name)
+
+
+def odd_path(path: str) -> str | None:
+    """Why a path that a server names is not one of a file in a repository, or None if it is."""
+    if not path or len(path) > _LONGEST_PATH:
+        return "no path" if not path else "longer than any path"
+    if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
+        return "a path that leads elsewhere"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "a name that is not UTF-8"
+    return None
+
+
+def blob_start(web: str, name: str, branch: str) -> str:
+    """What the addresses of all files of a branch begin with."""
+    return f"{web}/{name}/blob/{quoted(branch)}/"
+
+
+def blob_url(start: str, path: str) -> str | None:
+    """The page of a file that people can open; None where it is too long to be an address."""
+    if _PLAIN.fullmatch(path) and len(start) + len(path) <= MAX_LENGTH:
+        return start + path
+    url = start + quoted(path)
+    return url if canonical(url) == url else None
+
+
+def wiki_root(web: str, name: str) -> str:
+    """The first page of a wiki."""
+    return f"{web}/{name}/wiki"
+
+
+def odd_wiki_page(url: str, root: str) -> str | None:
+    """Why an address is not a page of this wiki, or None if it is one."""
+    if url.lower() == root.lower():
+        return None
+    if not url.lower().startswith(f"{root.lower()}/"):
+        return "outside the wiki"
+    page = url[len(root) + 1 :]
+    if "?" in page or "/" in page or page.startswith("_") or not page:
+        return "not a page of the wiki, but a tool for one"
+    return None
+
+
+def quoted(path: str) -> str:
+    """A path as it stands in an address."""
+    return quote(path, safe=_SAFE + "/")
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """The id that git gives to a content, in the kind of hash that `like` is."""
+    kind = hashlib.sha256 if len(like) == 64 else hashlib.sha1  # a name that git gives, no safeguard
+    return kind(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

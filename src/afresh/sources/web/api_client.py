@@ -1,0 +1,172 @@
+"""The client for APIs that the settings name: guarded like the crawler, and open to nothing else."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+from yarl import URL
+
+from afresh.errors import ApiError, ApiLate, ApiTooLarge
+from afresh.ports import Reply
+from afresh.ports.calls import Answer
+from afresh.sources.web.client import AbstractResolver, aiohttp
+from afresh.sources.web.codings import OFFERED, CodingError, TooLarge, coding_of, gather
+from afresh.sources.web.guard import AddressPolicy, asked_host
+from afresh.sources.web.tls import trusted
+from afresh.sources.web.trouble import RAISED, trouble
+from afresh.text.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
+
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+_BYTES_PER_VALUE = 16  # of JSON, at least: a number of a vector has twenty
+_IN_PIECES = 512 * 1024  # larger bodies are sent piece by piece, so that other work goes on
+
+
+class ApiClient:
+    """Fulfils `ports.Caller` and `calls.Asker`: no redirects, no cookies, no more read than it must.
+
+    `addresses` are what the operator configured. Their hosts may be private, and nothing else is asked;
+    with `allow` only those may be private that it names.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        user_agent: str = "afresh",
+        connect_seconds: float = 10.0,
+        largest_answer: int = MAX_ANSWER_BYTES,
+        connections: int = 8,
+        resolver: AbstractResolver | None = None,
+        allow: Sequence[str] | None = None,
+    ) -> None:
+        origins = [origin for address in addresses if (origin := _origin(address))]
+        self._origins = frozenset(origins)
+        named = [f"{each.host_subcomponent}:{each.port}" for each in origins]
+        self._policy = AddressPolicy(named if allow is None else allow)
+        self._agent = user_agent
+        self._connect_seconds = connect_seconds
+        self._largest = largest_answer
+        self._connections = connections
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post_json(self, url: str, headers: Mapping[str, str], body: object, timeout: float) -> Reply:
+        """The answer to a JSON body; `timeout` is for all of it, from the connection to the last byte."""
+        data = json.dumps(body).encode()
+        typed = {"Content-Type": "application/json", **headers}
+        status, found, answer = await self.ask("POST", url, typed, data, timeout)
+        return Reply(status, found, await as_json(answer, self._largest, self._largest // _BYTES_PER_VALUE))
+
+    async def get(
+        self, url: str, headers: Mapping[str, str], timeout: float, *, largest: int | None = None
+    ) -> Answer:
+        """What stands at an address, as bytes; more than `largest` of them is an ApiTooLarge."""
+        return await self._ask("GET", url, headers, None, timeout, largest or self._largest)
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None, timeout: float
+    ) -> Answer:
+        """The answer to a request of any kind, as bytes."""
+        return await self._ask(method, url, headers, data, timeout, self._largest)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        data: bytes | None,
+        timeout: float,
+        largest: int,
+    ) -> Answer:
+        origin = _origin(url)
+        host = (origin and origin.raw_host) or ""
+        if not host or origin not in self._origins:
+            raise ApiError(f"{host or 'this address'} is not an API that the settings name")
+        target = URL(url, encoded=True)
+        asked_host.set(host)
+        try:
+            async with asyncio.timeout(timeout) as deadline:
+                return await self._exchange(method, target, headers, data, largest)
+        except RAISED as error:
+            if deadline.expired():
+                raise ApiLate(f"{host} gave no answer within {timeout:g} s") from None
+            raise ApiError(trouble(error, host, self._connect_seconds).reason) from None
+
+    async def _exchange(
+        self, method: str, target: URL, headers: Mapping[str, str], data: bytes | None, largest: int
+    ) -> Answer:
+        session = self._session or self._open()
+        tls = trusted() if target.scheme == "https" else True
+        sent = BytesIO(data) if data and len(data) > _IN_PIECES else data
+        response = await session.request(
+            method, target, data=sent, headers=headers, allow_redirects=False, ssl=tls
+        )
+        try:
+            found = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, found, bytes(await self._read(response, largest)))
+        finally:
+            response.release()
+
+    async def _read(self, response: aiohttp.ClientResponse, largest: int) -> bytearray:
+        host = response.url.raw_host
+        coding = coding_of(response.headers.getall("Content-Encoding", []))
+        if coding is None:
+            raise ApiError(f"{host} answered in a content coding that was not asked for")
+        try:
+            data = await gather(response.content, coding, largest, _unheard)
+        except CodingError as error:
+            raise ApiError(f"the answer of {host} cannot be read: {error}") from None
+        except TooLarge:
+            data = bytearray(largest + 1)
+        if len(data) > largest:
+            raise ApiTooLarge(f"the answer of {host} is larger than {largest // 1024} KB")
+        return data
+
+    def _open(self) -> aiohttp.ClientSession:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                socket_factory=self._policy.open_socket,
+                resolver=self._resolver,
+                limit_per_host=self._connections,
+            ),
+            headers={
+                "User-Agent": self._agent,
+                "Accept": "application/json",
+                "Accept-Encoding": OFFERED,
+            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
+            auto_decompress=False,
+            trust_env=False,
+        )
+        return self._session
+
+
+def _origin(address: str) -> URL | None:
+    """Scheme, host and port of an address that has them."""
+    try:
+        return URL(address, encoded=True).origin()
+    except ValueError:
+        return None
+
+
+def _unheard() -> None:
+    """The deadline is for the whole call, so no piece extends it."""
+
+
+async def as_json(data: bytes, max_bytes: int, max_values: int) -> Any:
+    """The JSON of a body, or None; what is too large, too deep or too much counts as no JSON."""
+    try:
+        if len(data) <= MAX_JSON_BYTES:
+            return read_json(data)
+        return await asyncio.to_thread(read_large_json, data, max_bytes=max_bytes, max_values=max_values)
+    except BadJson:
+        return None

@@ -1,0 +1,186 @@
+"""Starting a browser through Playwright: which program, with which doors shut."""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from afresh.errors import ConfigError
+from afresh.sources.web.guard import AddressPolicy
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Playwright
+
+MISSING = "pages that need a browser need Playwright: pip install 'afresh[browser]'"
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_OFF = (
+    *("AutofillServerCommunication", "CertificateTransparencyComponentUpdater", "MediaRouter"),
+    *("OptimizationHints", "Translate", "WebRtcHideLocalIpsWithMdns", "DialMediaRouteProvider"),
+)
+# Names are resolved by the proxy alone; pictures and fonts are never asked for; nothing speaks UDP.
+_CHROMIUM = (
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--blink-settings=imagesEnabled=false",
+    "--disable-remote-fonts",
+    "--dns-prefetch-disable",
+    "--no-pings",
+    "--disable-quic",
+    "--disable-gpu",
+    "--disable-3d-apis",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--disable-notifications",
+    "--disable-dev-shm-usage",
+    "--mute-audio",
+    f"--disable-features={','.join(_OFF)}",
+)
+_SANDBOX = re.compile(r"(?<![-\w])sandbox|without --no-sandbox", re.IGNORECASE)  # not in a command line
+_FIREFOX = {
+    "media.peerconnection.enabled": False,
+    "network.http.http3.enable": False,
+    "network.dns.disablePrefetch": True,
+    "network.proxy.allow_hijacking_localhost": True,
+    "permissions.default.image": 2,
+    "dom.webnotifications.enabled": False,
+}
+
+
+class NoBrowser(Exception):
+    """A browser cannot be started; the message names the fix."""
+
+
+def must_be_installed() -> None:
+    """ConfigError that names the fix where every page is to be shown in a browser and none can be."""
+    if find_spec("playwright") is None or find_spec("psutil") is None:
+        raise ConfigError(f"crawl.render is always, but {MISSING}")
+
+
+def why_no_browser(engines: Sequence[str], executable_path: str | None, channel: str | None) -> str | None:
+    """How to get a browser where none of the engines is there, told without starting one; None if one is."""
+    try:
+        must_be_installed()
+    except ConfigError:
+        return MISSING
+    if "chromium" in engines and channel is None and executable_path is not None:
+        lack = (
+            None
+            if shutil.which(executable_path)
+            else f"browser.executable_path: no program at {executable_path}"
+        )
+    elif "chromium" in engines and (channel or _installed()):
+        lack = None
+    else:
+        lack = f"playwright install {engines[0]}" if engines else "browser.engines names none"
+    others = [engine for engine in engines if engine != "chromium" or not executable_path]
+    return None if lack is None or any(map(_is_downloaded, others)) else lack
+
+
+def _is_downloaded(engine: str) -> bool:
+    """Whether Playwright has fetched an engine to where it keeps them."""
+    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
+    folder = Path(named) if named and named != "0" else Path(usual).expanduser() / "ms-playwright"
+    return any(folder.glob(f"{engine}*-*"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserOptions:
+    """How pages are shown, and the bounds of that."""
+
+    executable_path: str | None = None
+    channel: str | None = None
+    sandbox: str = "auto"
+    pages: int = 2
+    timeout_seconds: float = 30.0
+    settle_seconds: float = 5.0
+    memory_mb: int = 2048
+    max_page_bytes: int = 50 * 1024 * 1024
+    recycle_pages: int = 100
+    max_body_bytes: int = 10 * 1024 * 1024
+    connect_seconds: float = 10.0
+    user_agent: str = "afresh/0.1"
+    policy: AddressPolicy = field(default_factory=AddressPolicy)
+
+
+async def launch(
+    playwright: "Playwright",
+    engine: str,
+    options: BrowserOptions,
+    token: str,
+    proxy: str,
+    environment: Mapping[str, str],
+) -> "Browser":
+    """A running browser; `token` stands in the command line of its first process (Chromium)."""
+    from playwright.async_api import Error
+
+    kind = getattr(playwright, engine)
+    given: dict[str, Any] = {
+        "headless": True,
+        "proxy": {"server": proxy},
+        "env": dict(environment),
+        "handle_sigint": False,
+        "handle_sigterm": False,
+        "handle_sighup": False,
+        "timeout": options.timeout_seconds * 1000,
+    }
+    if engine == "chromium":
+        path = options.executable_path
+        if path and not options.channel and shutil.which(path) is None:
+            raise NoBrowser(f"browser.executable_path: no program at {path}")
+        given |= _chromium(options, kind.executable_path, token)
+    elif engine == "firefox":
+        given["firefox_user_prefs"] = _FIREFOX
+    try:
+        return await kind.launch(**given)  # type: ignore[no-any-return]
+    except Error as error:
+        raise NoBrowser(_why(engine, str(error))) from error
+
+
+def _chromium(options: BrowserOptions, downloaded: str, token: str) -> dict[str, Any]:
+    heap = f"--js-flags=--max-old-space-size={max(128, options.memory_mb // 2)}"
+    given: dict[str, Any] = {
+        "args": [*_CHROMIUM, heap, f"--afresh-token={token}"],
+        "chromium_sandbox": _sandboxed(options.sandbox),
+    }
+    if options.channel:
+        return given | {"channel": options.channel}
+    program = options.executable_path or (None if os.path.exists(downloaded) else _installed())
+    return given | ({"executable_path": program} if program else {})
+
+
+def _sandboxed(wish: str) -> bool:
+    """Chromium's sandbox does not work for root, so `auto` does without it there."""
+    return os.geteuid() != 0 if wish == "auto" and hasattr(os, "geteuid") else wish != "off"
+
+
+def why_unsandboxed(wish: str) -> str | None:
+    """What to know where Chromium runs without its sandbox although nobody asked for that."""
+    if wish != "auto" or _sandboxed(wish):
+        return None
+    return (
+        "Chromium shows pages without its sandbox, because afresh runs as root: run it as another user, or "
+        "set browser.sandbox: off to say that it is meant"
+    )
+
+
+def _installed() -> str | None:
+    """A Chromium of the system's own, such as Debian's."""
+    return next((path for name in _PROGRAMS if (path := shutil.which(name))), None)
+
+
+def _why(engine: str, said: str) -> str:
+    first = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
+    if "Executable doesn't exist" in said or "is not found at" in said or "ENOENT" in said:
+        return f"{engine} is not installed: playwright install {engine}"
+    if _SANDBOX.search(said):
+        return f"{engine} cannot start its sandbox here; browser.sandbox: off does without it"
+    return f"{engine} does not start: {first[:200]}"

@@ -1,0 +1,250 @@
+"""Which network addresses may be connected to: public ones, and those the operator names."""
+
+import ipaddress
+import socket
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from afresh.errors import ConfigError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+SERVICE = "a cloud provider's service address"
+OWN = "an address of this machine"
+ELSEWHERE = ", open only to sources that start there (network.allow)"
+
+# Our own list: the flags of the standard library call several of these global. The first entry that fits
+# names the kind, so single addresses stand before the networks around them.
+_DENIED: tuple[tuple[Network, str], ...] = tuple(
+    (ipaddress.ip_network(cidr), kind)
+    for kind, cidrs in {
+        SERVICE: (
+            "169.254.169.254/32", "169.254.170.2/32", "168.63.129.16/32", "100.100.100.200/32",
+            "192.0.0.192/32", "fd00:ec2::254/128", "fd20:ce::254/128",
+        ),
+        "a loopback address": ("127.0.0.0/8", "::1/128"),
+        "part of a private network": (
+            "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "64:ff9b:1::/48",
+        ),
+        "part of a carrier's shared network": ("100.64.0.0/10",),
+        "a link-local address": ("169.254.0.0/16", "fe80::/10", "fec0::/10"),
+        "a multicast address": ("224.0.0.0/4", "ff00::/8"),
+        "an unspecified address": ("0.0.0.0/8", "::/128"),
+        "part of a documentation or test network": (
+            "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15",
+            "2001:db8::/32", "3fff::/20", "2001:2::/48",
+        ),
+        "part of a reserved network": (
+            "240.0.0.0/4", "192.0.0.0/24", "192.88.99.0/24",
+            "100::/64", "2001:10::/28", "2001:20::/28", "5f00::/16",
+        ),
+    }.items()
+    for cidr in cidrs
+)  # fmt: skip
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+_TEREDO = ipaddress.IPv6Network("2001::/32")
+_SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")
+# IPv4 in the last 32 bits: mapped, translated, compatible, NAT64
+_LAST_32 = tuple(
+    ipaddress.IPv6Network(cidr) for cidr in ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")
+)
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+asked_host: ContextVar[str] = ContextVar("asked_host", default="")
+"""The host name of the request under way, for rules that allow by name."""
+
+
+class AddressRefused(OSError):
+    """A connection was about to be made to an address that is not allowed."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__("address not allowed")
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """One entry of `network.allow`."""
+
+    host: str | None = None
+    network: Network | None = None
+    port: int | None = None
+
+    def covers(self, address: Address, host: str, port: int) -> bool:
+        if self.port is not None and port != self.port:
+            return False
+        if self.network is not None:
+            return address.version == self.network.version and address in self.network
+        return host == self.host
+
+
+class AddressPolicy:
+    """Says which addresses may be connected to; `allow` holds networks, addresses and host names.
+
+    A name opens what its owner's DNS says, so it never opens a cloud provider's service address: whoever
+    wants to read one names the address itself.
+    """
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        self._allowed = tuple(_entry(text) for text in allow)
+        self._elsewhere: tuple[_Allowed, ...] = ()  # open to sources that start in other places
+        self._home = ""  # a name that may only lead to what is allowed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AddressPolicy) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self._allowed, self._home
+
+    @property
+    def needs_addresses(self) -> bool:
+        """Whether it takes the addresses of a name to say which entries cover it."""
+        return any(entry.network is not None for entry in self._allowed)
+
+    def at(self, host: str, ips: Sequence[str], *, pins: bool = True) -> "AddressPolicy":
+        """The policy for what starts at a host, which has these addresses: only the entries that cover it.
+
+        A block covers a name only if every address that may be connected to is allowed: a name that also
+        leads to the public network is public. With `pins` a name that a block covers stays in it.
+        """
+        name = _usual(host)
+        free = [replace(entry, port=None) for entry in self._allowed]  # the other ports of a host are its own
+        anywhere = AddressPolicy()
+        anywhere._allowed = tuple(free)
+        reached = [ip for ip in ips if anywhere.check(ip, name, 0) is None]
+        is_inside = bool(reached) and all(anywhere.names(ip, name, 0) for ip in reached)
+        found = [_address(ip) for ip in reached] if is_inside else []
+        made = AddressPolicy()
+        made._allowed = tuple(
+            entry
+            for entry, each in zip(self._allowed, free, strict=True)
+            if each.host == name or any(each.network and each.covers(ip, "", 0) for ip in found)
+        )
+        made._elsewhere = tuple(entry for entry in self._allowed if entry not in made._allowed)
+        by_name = any(entry.host == name for entry in made._allowed)
+        made._home = name if pins and made._allowed and not by_name else ""
+        return made
+
+    def also(self, place: str) -> "AddressPolicy":
+        """The same policy with one more place that is allowed."""
+        made = AddressPolicy()
+        made._allowed = (*self._allowed, _entry(place))
+        made._elsewhere, made._home = self._elsewhere, self._home
+        return made
+
+    def check(self, ip: str, host: str, port: int) -> str | None:
+        """What kind of forbidden address this is, or None if it may be connected to."""
+        try:
+            outer = _address(ip)
+        except ValueError:
+            return "no address"
+        name = _usual(host)
+        kinds = (self._kind(address, name, port) for address in _unwrapped(outer))
+        kind = next((kind for kind in kinds if kind), None)
+        if kind is None and name == self._home and not self.names(ip, name, port):
+            return "no longer in the network where the source starts"
+        return kind
+
+    def names(self, ip: str, host: str, port: int) -> bool:
+        """Whether the operator named this place, in whatever network it is."""
+        return any(entry.covers(_address(ip), _usual(host), port) for entry in self._allowed)
+
+    def _kind(self, address: Address, host: str, port: int) -> str | None:
+        kind = _denied(address) or (OWN if is_own_address(address) else None)
+        name = "" if kind is SERVICE else host
+        if kind and any(entry.covers(address, name, port) for entry in self._allowed):
+            return None
+        if kind and any(entry.covers(address, name, port) for entry in self._elsewhere):
+            return kind + ELSEWHERE
+        return kind
+
+    def open_socket(
+        self, info: tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
+    ) -> socket.socket:
+        """A socket for the address about to be connected, or AddressRefused: what is checked is connected."""
+        family, kind, protocol, _, address = info
+        refusal = self.check(address[0], asked_host.get(), address[1])
+        if refusal:
+            raise AddressRefused(refusal)
+        return socket.socket(family, kind, protocol)
+
+
+def _usual(host: str) -> str:
+    return host.rstrip(".").lower()
+
+
+def _address(ip: str) -> Address:
+    return ipaddress.ip_address(ip.partition("%")[0])
+
+
+def _unwrapped(address: Address) -> Iterator[Address]:
+    """The address itself and every IPv4 address it carries inside."""
+    yield address
+    if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
+        return
+    number = int(address)
+    if any(address in network for network in _LAST_32) or (number >> 32) & 0xFFFFFFFF in _ISATAP:
+        yield ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    elif address in _SIX_TO_FOUR:
+        yield ipaddress.IPv4Address(number >> 80 & 0xFFFFFFFF)
+    elif address in _TEREDO:
+        yield ipaddress.IPv4Address(number >> 64 & 0xFFFFFFFF)
+        yield ipaddress.IPv4Address(~number & 0xFFFFFFFF)
+
+
+def is_own_address(address: Address) -> bool:
+    """Whether an interface of this machine has an address, asked of the kernel each time: they come and go.
+
+    Connecting a datagram socket sends nothing: it picks a route, and that to an own address starts at it.
+    """
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(address), 9))
+            return ipaddress.ip_address(probe.getsockname()[0].partition("%")[0]) == address
+    except OSError:  # no way there, or none of this family
+        return False
+
+
+def _denied(address: Address) -> str | None:
+    for network, kind in _DENIED:
+        if address.version == network.version and address in network:
+            return kind
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
+        if any(address in network for network in _LAST_32):
+            return None  # the IPv4 address inside decides
+        return "part of a reserved network"
+    return None
+
+
+def _entry(text: str) -> _Allowed:
+    """Read one entry: `10.0.0.0/8`, `::1`, `docs.internal`, each but a network with an optional `:port`."""
+    host, port = _split_port(text.strip())
+    try:
+        return _Allowed(network=ipaddress.ip_network(host, strict=False), port=port)
+    except ValueError:
+        name = _usual(host)
+    if not name or not all(c.isalnum() or c in "-._" for c in name):
+        raise ConfigError(
+            f'network.allow: "{text}" is neither a network (10.0.0.0/8), an address nor a host name'
+        )
+    return _Allowed(host=name, port=port)
+
+
+def _split_port(text: str) -> tuple[str, int | None]:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    else:
+        return text, None
+    if port and not (port.isascii() and port.isdigit()):
+        raise ConfigError(f'network.allow: "{text}" does not end in a port number')
+    return host, int(port) if port else None

@@ -1,0 +1,259 @@
+"""Gemini File Search as a sink, by Google's own SDK."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+from afresh.config.sinks import SinkSettings
+from afresh.errors import ConfigError, SinkBusy, SinkError, SinkRefused
+from afresh.ports import Clock
+from afresh.ports.calls import Asker
+from afresh.ports.sinks import Remote, RemoteState, Upload
+from afresh.sync.sinks.calls import Absent, Calls, utc_now, variable
+from afresh.sync.sinks.owner_tag import LONGEST, content, mark_in, metadata, shown_name, url_in
+
+BASE_URL = "https://generativelanguage.googleapis.com"
+API_VERSION = "v1beta"
+AT_ONCE = 10  # with 50 to 100 uploads side by side Google lets documents fail
+PAGE_SIZE = 20  # the most that the API gives at once
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between looks for the document of an upload
+_CODES = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}  # gRPC → HTTP
+_STATES = {
+    "STATE_ACTIVE": RemoteState.ACTIVE,
+    "STATE_FAILED": RemoteState.FAILED,
+}  # all else is being processed
+_ODD = (ValueError, KeyError, TypeError, AttributeError)  # what the SDK stumbles over
+Sleep = Callable[[float], Awaitable[None]]
+
+
+def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "GeminiSink":
+    """The store that settings name; `asker` is closed with it."""
+    if not settings.api_key:
+        raise ConfigError(
+            f"sinks.{name}.api_key is missing: set {variable(name)} to a key of Google AI Studio"
+        )
+    return GeminiSink(
+        name,
+        asker,
+        api_key=settings.api_key,
+        store=settings.store or name,
+        base_url=settings.base_url or BASE_URL,
+        api_version=settings.api_version or API_VERSION,
+        at_once=settings.at_once,
+    )
+
+
+class _Ended(Exception):
+    """An upload that came to nothing, for sure."""
+
+    def __init__(self, error: SinkError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class GeminiSink:
+    """Fulfils `ports.Sink`; `store` is a resource name, or a display name that is found or made once."""
+
+    def __init__(
+        self,
+        name: str,
+        asker: Asker,
+        *,
+        api_key: str,
+        store: str,
+        base_url: str = BASE_URL,
+        api_version: str = API_VERSION,
+        at_once: int = AT_ONCE,
+        timeout_seconds: float = 60.0,
+        sleep: Sleep = asyncio.sleep,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.name = name
+        self.at_once = at_once
+        self._asker = asker
+        self._key = api_key
+        self._wanted = store
+        self._base_url = base_url
+        self._version = api_version
+        self._sleep = sleep
+        self._calls = Calls(
+            asker, name, base_url, secrets=(api_key,), timeout_seconds=timeout_seconds, clock=clock
+        )
+        self._sdk: Any = None  # google.genai.Client, from the first call on
+        self._store: str | None = None
+        self._opening, self._finding = asyncio.Lock(), asyncio.Lock()
+
+    async def put(self, upload: Upload) -> Remote:
+        """Upload a document and tell what became of it so far."""
+        store = await self._found_store()
+        config = {
+            "display_name": shown_name(upload),
+            "mime_type": "text/markdown",
+            "custom_metadata": [
+                {"key": key, "string_value": value} for key, value in metadata(upload).items()
+            ],
+        }
+        with self._understood():
+            operation = await self._stores.upload_to_file_search_store(
+                file_search_store_name=store, file=BytesIO(content(upload)), config=config
+            )
+            try:
+                return await self._made_by(operation, store)
+            except _Ended as ended:
+                raise ended.error from None
+            except SinkError as trouble:
+                raise self._calls.doubt(trouble) from None
+
+    async def drop(self, remote_id: str) -> None:
+        """Delete a document with its chunks."""
+        await self._open()
+        with self._understood():
+            try:
+                await self._stores.documents.delete(name=remote_id, config={"force": True})
+            except Absent:
+                await self._check_store()
+
+    async def look(self, remote_id: str) -> Remote | None:
+        """A document as it is now; None if it is absent."""
+        await self._open()
+        with self._understood():
+            found = await self._get(remote_id)
+            if found is None:
+                await self._check_store()
+            return found
+
+    async def all(self) -> AsyncIterator[Remote]:
+        """Every document of the store, page by page."""
+        store = await self._found_store()
+        with self._understood():
+            listed = await self._stores.documents.list(parent=store, config={"page_size": PAGE_SIZE})
+            async for each in listed:
+                yield _remote(each)
+
+    async def close(self) -> None:
+        """End the connections."""
+        sdk, self._sdk = self._sdk, None
+        if sdk is not None:
+            await sdk.aio.aclose()
+            sdk.close()
+        await self._asker.close()
+
+    # ---- the store ---------------------------------------------------------------------------
+
+    async def _found_store(self) -> str:
+        """The resource name of the store; a second caller waits for the first, so that only one is made."""
+        await self._open()
+        async with self._finding:
+            if self._store is None:
+                with self._understood():
+                    self._store = await self._find_store()
+            return self._store
+
+    async def _find_store(self) -> str:
+        if self._wanted.startswith("fileSearchStores/"):
+            return _name(await self._stores.get(name=self._wanted))
+        listed = await self._stores.list(config={"page_size": PAGE_SIZE})
+        names = [_name(each) async for each in listed if each.display_name == self._wanted]
+        if len(names) > 1:
+            raise SinkRefused(
+                f'{len(names)} stores are called "{self._wanted}": set {self._calls.section}.store to one of '
+                f"{', '.join(sorted(names))}"
+            )
+        if names:
+            return names[0]
+        return _name(await self._stores.create(config={"display_name": self._wanted[:LONGEST]}))
+
+    async def _check_store(self) -> None:
+        """SinkGone where not only a document is missing."""
+        if self._store is None:
+            await self._found_store()
+        else:
+            await self._stores.get(name=self._store)
+
+    # ---- documents ---------------------------------------------------------------------------
+
+    async def _made_by(self, operation: Any, store: str) -> Remote:
+        """The document of an upload, as soon as it can be named.
+
+        Operations have been seen that never say they are done; their documents bear the same id.
+        """
+        for wait in (*WAITS, None):
+            name = getattr(operation.response, "document_name", None) or ""
+            if not name.startswith(f"{store}/documents/"):
+                name = f"{store}/documents/{_name(operation).rpartition('/')[2]}"
+            if found := await self._get(name):
+                return found
+            if wait is None:
+                break
+            operation = await self._sdk.aio.operations.get(operation)
+            if operation.error:
+                code = _CODES.get(int(operation.error.get("code", 13)), 400)
+                raise _Ended(self._calls.refusal(code, operation.error))
+            if not operation.done:
+                await self._sleep(wait)
+        raise SinkBusy(f"{self._calls.host} does not name the document")
+
+    async def _get(self, remote_id: str) -> Remote | None:
+        try:
+            return _remote(await self._stores.documents.get(name=remote_id))
+        except Absent:
+            return None
+
+    # ---- the SDK -----------------------------------------------------------------------------
+
+    @property
+    def _stores(self) -> Any:
+        return self._sdk.aio.file_search_stores
+
+    async def _open(self) -> None:
+        """Load the SDK once, aside: its import takes seconds."""
+        async with self._opening:
+            self._sdk = self._sdk or await asyncio.to_thread(self._load)
+
+    def _load(self) -> Any:
+        try:
+            from afresh.sync.sinks.gemini_sdk import open_client
+
+            return open_client(
+                self._calls, api_key=self._key, base_url=self._base_url, api_version=self._version
+            )
+        except ImportError:
+            raise SinkRefused(
+                f"{self._calls.section}: kind gemini needs Google's SDK: pip install 'afresh[gemini]'"
+            ) from None
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """What the SDK raises, told as what a sink raises; our own errors come through it unchanged."""
+        from google.genai.errors import APIError
+        from httpx2 import HTTPError, InvalidURL
+
+        try:
+            yield
+        except SinkError:
+            raise
+        except (APIError, HTTPError, InvalidURL, *_ODD) as error:
+            raise self._calls.odd(error) from error
+
+
+def _name(resource: Any) -> str:
+    if not resource.name:
+        raise ValueError("a resource without a name")
+    return str(resource.name)
+
+
+def _remote(document: Any) -> Remote:
+    """A document of the SDK as the port tells of it."""
+    told = {each.key: each.string_value for each in document.custom_metadata or ()}
+    state = _STATES.get(getattr(document.state, "value", ""), RemoteState.PROCESSING)
+    return Remote(
+        id=_name(document),
+        name=document.display_name or "",
+        state=state,
+        mark=mark_in(told),
+        url=url_in(told),
+        size=document.size_bytes or 0,
+        reason="Gemini could not index it" if state is RemoteState.FAILED else None,
+    )

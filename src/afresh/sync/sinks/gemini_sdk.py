@@ -1,0 +1,57 @@
+"""The client of Google's SDK on our own guarded connections; imported only when a Gemini sink is used."""
+
+import httpx2
+from google import genai
+from google.genai import types
+
+from afresh.sync.sinks.calls import Calls
+from afresh.text.json_input import count_values
+
+MAX_PARSED_BYTES = 1024 * 1024  # the SDK parses on the event loop; a page of twenty documents has far less
+MAX_PARSED_VALUES = 10_000
+_OURS = frozenset(
+    {"host", "user-agent", "connection", "content-length", "accept-encoding", "transfer-encoding"}
+)
+_SPENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+class Guarded(httpx2.AsyncBaseTransport):
+    """Hands each request of the SDK to `Calls`, so that it opens no connection of its own.
+
+    Errors are raised here and not left to the SDK, which would block the event loop to try uploads again.
+    """
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer to one request."""
+        data = await request.aread()
+        headers = {name: value for name, value in request.headers.items() if name not in _OURS}
+        uploads = "upload" in (command := headers.get("x-goog-upload-command", ""))
+        adds = "finalize" in command
+        answer = await self._calls.send(request.method, str(request.url), headers, data or None, adds=adds)
+        if uploads and "x-goog-upload-status" not in answer.headers:
+            raise self._calls.odd("an upload without a status")
+        if len(answer.data) > MAX_PARSED_BYTES or count_values(answer.data) > MAX_PARSED_VALUES:
+            raise self._calls.odd("more than a page of a listing holds")
+        kept = {name: value for name, value in answer.headers.items() if name not in _SPENT}
+        return httpx2.Response(answer.status, headers=kept, content=answer.data, request=request)
+
+
+class _Nobody(httpx2.BaseTransport):
+    """The way out of the SDK's blocking half, which is not used."""
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.UnsupportedProtocol("only the async client is used", request=request)
+
+
+def open_client(calls: Calls, *, api_key: str, base_url: str, api_version: str) -> genai.Client:
+    """A client that asks only through `calls`, whatever the environment says."""
+    options = types.HttpOptions(
+        base_url=base_url,
+        api_version=api_version,
+        httpx_client=httpx2.Client(transport=_Nobody(), trust_env=False),
+        httpx_async_client=httpx2.AsyncClient(transport=Guarded(calls), trust_env=False),
+    )
+    return genai.Client(vertexai=False, api_key=api_key, http_options=options)

@@ -1,0 +1,233 @@
+"""A vector store in OpenAI's form as a sink: files, and their places in the store with attributes."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from afresh.config.sinks import SinkSettings
+from afresh.errors import ConfigError, SinkError, SinkGone, SinkRefused
+from afresh.ports import Clock
+from afresh.ports.calls import Asker
+from afresh.ports.sinks import Remote, RemoteState, Upload
+from afresh.sync.sinks.calls import Absent, Calls, as_object, utc_now, variable
+from afresh.sync.sinks.owner_tag import LONGEST, content, mark_in, metadata, shown_name, url_in
+
+BASE_URL = "https://api.openai.com/v1"
+AT_ONCE = 5
+PAGE_SIZE = 100  # the most that the API gives at once
+_NAME = "name"  # of the attributes: the store itself tells only the id of a file
+_STATES = {
+    "completed": RemoteState.ACTIVE,
+    "failed": RemoteState.FAILED,
+    "cancelled": RemoteState.FAILED,
+}  # all else is being processed
+
+
+def open_sink(name: str, settings: SinkSettings, asker: Asker) -> "OpenAISink":
+    """The store that settings name; `asker` is closed with it."""
+    if not settings.api_key and settings.base_url is None:  # a server of your own may want none
+        raise ConfigError(f"sinks.{name}.api_key is missing: set {variable(name)} to a key of OpenAI")
+    return OpenAISink(
+        name,
+        asker,
+        api_key=settings.api_key,
+        store=settings.store or name,
+        base_url=settings.base_url or BASE_URL,
+        at_once=settings.at_once,
+    )
+
+
+class OpenAISink:
+    """Fulfils `ports.Sink`; `store` is an id (`vs_…`), or a name that is found or made once."""
+
+    def __init__(
+        self,
+        name: str,
+        asker: Asker,
+        *,
+        api_key: str | None,
+        store: str,
+        base_url: str = BASE_URL,
+        at_once: int = AT_ONCE,
+        timeout_seconds: float = 60.0,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.name = name
+        self.at_once = at_once
+        self.page_size = PAGE_SIZE
+        self._asker = asker
+        self._wanted = store
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._calls = Calls(
+            asker,
+            name,
+            base_url,
+            secrets=(api_key,) if api_key else (),
+            timeout_seconds=timeout_seconds,
+            clock=clock,
+        )
+        self._store: str | None = None
+        self._finding = asyncio.Lock()
+
+    async def put(self, upload: Upload) -> Remote:
+        """Upload a file and give it a place in the store; what gets no place is removed again."""
+        store = await self._found_store()
+        file = self._text(await self._upload(upload), "id")
+        attributes = {_NAME: shown_name(upload), **metadata(upload)}
+        try:
+            body = {"file_id": file, "attributes": attributes}
+            placed = await self._json("POST", f"/vector_stores/{store}/files", body, adds=True)
+        except SinkError:
+            with suppress(SinkError):
+                await self._forget(file, store)
+            raise
+        return self._remote(placed)
+
+    async def drop(self, remote_id: str) -> None:
+        """Remove a file from the store and the file itself."""
+        store = await self._found_store()
+        if not await self._forget(remote_id, store):
+            await self._json("GET", f"/vector_stores/{store}")  # is only the file missing?
+
+    async def look(self, remote_id: str) -> Remote | None:
+        """A document as it is now; None if it is absent."""
+        store = await self._found_store()
+        try:
+            return self._remote(await self._json("GET", _place(store, remote_id)))
+        except Absent:
+            await self._json("GET", f"/vector_stores/{store}")
+            return None
+
+    async def all(self) -> AsyncIterator[Remote]:
+        """Every file of the store, page by page."""
+        store = await self._found_store()
+        async for each in self._listed(f"/vector_stores/{store}/files"):
+            yield self._remote(each)
+
+    async def close(self) -> None:
+        """End the connections."""
+        await self._asker.close()
+
+    # ---- the store ---------------------------------------------------------------------------
+
+    async def _found_store(self) -> str:
+        """The id of the store; a second caller waits for the first, so that only one is made."""
+        async with self._finding:
+            if self._store is None:
+                self._store = await self._find_store()
+            return self._store
+
+    async def _find_store(self) -> str:
+        if self._wanted.startswith("vs_"):
+            found = [await self._json("GET", f"/vector_stores/{quote(self._wanted, safe='')}")]
+        else:
+            stores = self._listed("/vector_stores")
+            found = [each async for each in stores if each.get("name") == self._wanted]
+        ids = sorted(self._text(each, "id") for each in found)
+        if len(ids) > 1:
+            raise SinkRefused(
+                f'{len(ids)} stores are called "{self._wanted}": set {self._calls.section}.store to one of '
+                f"{', '.join(ids)}"
+            )
+        if not found:
+            made = await self._json("POST", "/vector_stores", {"name": self._wanted[:LONGEST]})
+            return self._text(made, "id")
+        if found[0].get("status") == "expired":
+            raise SinkGone(f'the store "{self._wanted}" has expired: set {self._calls.section}.store anew')
+        return ids[0]
+
+    # ---- documents ---------------------------------------------------------------------------
+
+    async def _upload(self, upload: Upload) -> dict[str, Any]:
+        border = f"afresh-{secrets.token_hex(16)}"
+        head = {"Content-Type": f"multipart/form-data; boundary={border}"}
+        data = _form(border, f"{shown_name(upload)}.md", content(upload))
+        return await self._send("POST", "/files", head, data)
+
+    async def _forget(self, file: str, store: str) -> bool:
+        """Remove a file, then its place, so that the place leads back here if this is cut short."""
+        gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
+        return any(gone)
+
+    async def _delete(self, path: str) -> bool:
+        try:
+            await self._json("DELETE", path)
+        except Absent:
+            return False
+        return True
+
+    def _remote(self, file: Mapping[str, Any]) -> Remote:
+        attributes, error = file.get("attributes") or {}, file.get("last_error") or {}
+        if not isinstance(attributes, dict) or not isinstance(error, dict):
+            raise self._calls.odd("attributes")
+        identity, state = self._text(file, "id"), _STATES.get(str(file.get("status")), RemoteState.PROCESSING)
+        failed = state is RemoteState.FAILED
+        size = file.get("usage_bytes")
+        return Remote(
+            id=identity,
+            name=str(attributes.get(_NAME) or identity),
+            state=state,
+            mark=mark_in(attributes),
+            url=url_in(attributes),
+            size=size if isinstance(size, int) else 0,
+            reason=str(error.get("message") or file.get("status")) if failed else None,
+        )
+
+    # ---- the API -----------------------------------------------------------------------------
+
+    async def _listed(self, path: str) -> AsyncIterator[dict[str, Any]]:
+        after = ""
+        while True:
+            query = {"limit": self.page_size, "order": "asc"} | ({"after": after} if after else {})
+            page = await self._json("GET", f"{path}?{urlencode(query)}")
+            shown = page.get("data")
+            if not isinstance(shown, list) or not all(isinstance(each, dict) for each in shown):
+                raise self._calls.odd("no list")
+            for each in shown:
+                yield each
+            last = str(shown[-1].get("id")) if shown else after
+            if not page.get("has_more") or last == after:
+                return
+            after = last
+
+    async def _json(
+        self, method: str, path: str, body: object = None, *, adds: bool = False
+    ) -> dict[str, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        head = {"Content-Type": "application/json"} if data else {}
+        return await self._send(method, path, head, data, adds=adds)
+
+    async def _send(
+        self, method: str, path: str, headers: Mapping[str, str], data: bytes | None, *, adds: bool = False
+    ) -> dict[str, Any]:
+        head = {**self._headers, **headers}
+        answer = await self._calls.send(method, self._base_url + path, head, data, adds=adds)
+        found = await as_object(answer.data)
+        if not found:
+            raise self._calls.odd("no JSON")
+        return found
+
+    def _text(self, found: Mapping[str, Any], key: str) -> str:
+        value = found.get(key)
+        if not isinstance(value, str) or not value:
+            raise self._calls.odd(f"no {key}")
+        return value
+
+
+def _place(store: str, file: str) -> str:
+    return f"/vector_stores/{store}/files/{quote(file, safe='')}"
+
+
+def _form(border: str, name: str, data: bytes) -> bytes:
+    """The body of an upload; the file's name is quoted as browsers do."""
+    quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
+    file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'
+    kind = "\r\nContent-Type: text/markdown\r\n\r\n"
+    head = f"--{border}{purpose}--{border}{file}{kind}".encode()
+    return head + data + f"\r\n--{border}--\r\n".encode()

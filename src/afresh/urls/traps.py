@@ -1,0 +1,127 @@
+"""Traps: addresses that a site could go on making for ever, told by their form.
+
+Some addresses give themselves away and are refused one by one (`trap_in`):
+
+| form                                    | example                                    |
+|-----------------------------------------|--------------------------------------------|
+| a part of the path stands 3 times       | `/a/a/a`, `/x/a/b/a/b/a/b`                 |
+| a parameter stands 3 times              | `?tag=1&tag=2&tag=3`                       |
+| more than 12 parameters                 | `?a=1&b=2&c=3…`                            |
+
+Others look well one by one and are endless together. They share a *pattern*: the address with what a program
+counts left open, which is whole path components that are a number, a date, a long hexadecimal id or a UUID,
+and digits in the query. `/cal/2024/05` and `/cal/2031/11` are both `/cal/{n}/{n}`. Names are not counters:
+`pep-0484`, `chapter3.html` and versions like `4.2` stay as they are, and so does the address of the root.
+
+Only pages that might have been made to order are counted. A page is *vouched for*, and let in whatever its
+pattern, when a page without numbers in its address links to it (a table of contents), or when it lies below
+the page that links to it, unless number follows number as in `/2024/` → `/2024/05/`. Sitemaps vouch for what
+they list.
+"""
+
+import re
+from collections import Counter
+
+from afresh.urls.canonical import directory_of
+
+ENDLESS = "looks endless: "  # how the reason of every trap begins
+REPEATS = 3
+MOST_PARAMS = 12
+_LONGEST_UNIT = 5  # components that are tried as one repeating unit
+
+_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
+_NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # dots are for versions, which are names
+_ID = re.compile(
+    r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+)
+_TOKEN = re.compile(r"(?=\w*\d)[A-Za-z0-9_]{16,}")  # in a query, where no names are that long
+_OPEN = frozenset({"{n}", "{id}"})
+
+
+def trap_in(url: str) -> str | None:
+    """Why a canonical address looks like one of an endless row, or None."""
+    path, _, query = url.partition("?")
+    if path.count("/") > REPEATS + 1 and (unit := _repeated(path.split("/")[3:])):
+        return f"{ENDLESS}the path repeats /{unit}"
+    return _params_trap(query) if "&" in query else None
+
+
+def _repeated(parts: list[str]) -> str | None:
+    """The components that stand three times in a row."""
+    for size in range(1, min(_LONGEST_UNIT, len(parts) // REPEATS) + 1):
+        same = 0  # components in a row that equal the one `size` before them
+        for at in range(size, len(parts)):
+            same = same + 1 if parts[at] == parts[at - size] and parts[at] else 0
+            if same == size * (REPEATS - 1):
+                return "/".join(parts[at - size + 1 : at + 1])
+    return None
+
+
+def _params_trap(query: str) -> str | None:
+    names = [part.partition("=")[0] for part in query.split("&") if part]
+    if len(names) > MOST_PARAMS:
+        return f"{ENDLESS}{len(names)} parameters"
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    return f"{ENDLESS}the parameter {name} stands {times} times" if times >= REPEATS else None
+
+
+def pattern_of(url: str, root: str) -> str | None:
+    """The address with its counters left open, or None if it has none; the root's are part of its name."""
+    home = directory_of(root)
+    start = len(home) if url.startswith(home) else url.find("/", 8) + 1
+    if not _DIGIT.search(url, start):
+        return None
+    path, _, query = url[start:].partition("?")
+    parts = [_part(part) for part in path.split("/")]
+    open_query = _query(query)
+    if open_query == query and _OPEN.isdisjoint(map(_stem, parts)):
+        return None
+    return url[:start] + "/".join(parts) + (f"?{open_query}" if query else "")
+
+
+def _stem(part: str) -> str:
+    return _SUFFIX.sub("", part)
+
+
+def _part(part: str) -> str:
+    stem = _stem(part)
+    if _NUMBER.fullmatch(stem):
+        return "{n}" + part[len(stem) :]
+    return "{id}" + part[len(stem) :] if _ID.fullmatch(stem) else part
+
+
+def _query(query: str) -> str:
+    """The parameters with digits left open; if that changes them, each once and in one order."""
+    parts = [_param(part) for part in query.split("&")]
+    opened = "&".join(parts)
+    return opened if opened == query else "&".join(sorted(set(parts)))
+
+
+def _param(part: str) -> str:
+    name, mark, value = part.partition("=")
+    return (
+        name
+        + mark
+        + ("{id}" if _ID.fullmatch(value) or _TOKEN.fullmatch(value) else _DIGITS.sub("{n}", value))
+    )
+
+
+def is_vouched_for(url: str, found_on: str, root: str) -> bool:
+    """Whether the page that links to an address shows that it is no link made to order."""
+    if pattern_of(found_on, root) is None:
+        return True
+    above = found_on.partition("?")[0].removesuffix("/") + "/"
+    if "?" in found_on or not url.startswith(above) or url == above:
+        return False
+    return _part(above.rsplit("/", 2)[1]) not in _OPEN or _part(_next(url, above)) not in _OPEN
+
+
+def _next(url: str, above: str) -> str:
+    return _stem(url[len(above) :].partition("?")[0].partition("/")[0])
+
+
+def shown(pattern: str) -> str:
+    """A pattern as people read it: without scheme and host."""
+    return "/" + pattern.split("/", 3)[3]
