@@ -125,8 +125,8 @@ async def test_U4_an_agent_that_waits_for_a_job_is_answered_when_the_server_ends
 
 
 POLLS = [
-    "engine.crew.POLL",
-    "engine.scheduler.POLL",
+    "crawl.worker_pool.POLL",
+    "schedule.scheduler.POLL",
     "services.webhooks.POLL",
     "services.sinks.LOOK",
     "faces.http.runs.LOOK",

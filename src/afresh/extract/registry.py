@@ -37,7 +37,7 @@ _ZIP = b"PK\x03\x04"
 _PDF = b"%PDF-"  # somewhere in the first bytes: some writers put a line before it
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _HTML = Format(
-    "HTML", "html:HtmlExtractor", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml")
+    "HTML", "html.html:HtmlExtractor", ("text/html", "application/xhtml+xml"), (".html", ".htm", ".xhtml")
 )
 _TEXT = Format("text", "text:TextExtractor", (), (".txt", ".text"))
 
@@ -53,16 +53,16 @@ FORMATS = (
     Format("MDX", "mdx:MdxExtractor", ("text/mdx",), (".mdx",)),
     Format(
         "reStructuredText",
-        "rst:RstExtractor",
+        "markup.rst:RstExtractor",
         ("text/x-rst", "text/prs.fallenstein.rst"),
         (".rst", ".rest"),
     ),
-    Format("AsciiDoc", "asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
+    Format("AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
     _TEXT,
-    Format("PDF", "pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
+    Format("PDF", "office.pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
     Format(
         "DOCX",
-        "docx:DocxExtractor",
+        "office.docx:DocxExtractor",
         (f"{_OFFICE}.wordprocessingml.document", "application/vnd.ms-word.document.macroenabled.12"),
         (".docx", ".docm", ".dotx"),
         _ZIP,
@@ -70,7 +70,7 @@ FORMATS = (
     ),
     Format(
         "PPTX",
-        "pptx:PptxExtractor",
+        "office.pptx:PptxExtractor",
         (f"{_OFFICE}.presentationml.presentation", f"{_OFFICE}.presentationml.slideshow"),
         (".pptx", ".pptm", ".ppsx"),
         _ZIP,
@@ -78,24 +78,24 @@ FORMATS = (
     ),
     Format(
         "XLSX",
-        "xlsx:XlsxExtractor",
+        "office.xlsx:XlsxExtractor",
         (f"{_OFFICE}.spreadsheetml.sheet", "application/vnd.ms-excel.sheet.macroenabled.12"),
         (".xlsx", ".xlsm"),
         _ZIP,
         "xl/",
     ),
     Format(
-        "EPUB", "epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP, "META-INF/container.xml"
+        "EPUB", "office.epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP, "META-INF/container.xml"
     ),
-    Format("notebook", "notebook:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
-    Format("JSON", "data:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
+    Format("notebook", "data.notebook:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
+    Format("JSON", "data.data:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),
     Format(
         "YAML",
-        "data:YamlExtractor",
+        "data.data:YamlExtractor",
         ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml"),
         (".yaml", ".yml"),
     ),
-    Format("code", "code:CodeExtractor", (), ENDINGS),
+    Format("code", "code.code:CodeExtractor", (), ENDINGS),
 )
 
 # What says nothing, or just what a server calls everything it does not know.

@@ -26,7 +26,7 @@ _LONGEST_POINTER = 1_024
 
 
 class GithubFetcher:
-    """Fulfils `engine.kit.Web` for one repository and its wiki."""
+    """Fulfils `crawl.tools.Web` for one repository and its wiki."""
 
     def __init__(self, repository: GithubRepository, api: GithubApi, web: RobotsGate) -> None:
         self._repository = repository
