@@ -22,7 +22,7 @@ from afresh.crawl.plausibility import PROBE
 from afresh.crawl.politeness import Hosts
 from afresh.crawl.run_log import unfailing
 from afresh.crawl.soft_404 import Probe
-from afresh.crawl.tools import Kit, Pace, RunOptions, Web
+from afresh.crawl.tools import Kit, Pace, RunOptions
 from afresh.crawl.url_patterns import Patterns
 from afresh.digest.records import FILES as FILES_OF_KB
 from afresh.digest.records import LINKS as LINKS_OF_KB
@@ -40,11 +40,13 @@ from afresh.model.overview import Contents
 from afresh.model.records import Policy, Source, Worker
 from afresh.model.retention import Retention
 from afresh.model.store_reports import Finding
-from afresh.models.provider import Modelling
 from afresh.ops.failpoints import arm
 from afresh.ports import Access, Clock, Lister, Lookout
+from afresh.ports.web import Web
 from afresh.schedule.plan import with_plan
 from afresh.services.context import Context
+from afresh.services.model_provider import Modelling
+from afresh.services.sink_registry import Outlets
 from afresh.services.targets import Naming
 from afresh.site_tools import aim, fit
 from afresh.sources.linklist.parse import LINKS
@@ -52,7 +54,6 @@ from afresh.sources.registry import Looking, lookout_for
 from afresh.store.open import open_store
 from afresh.store.retry import FOREVER, RetryPolicy
 from afresh.store.store import Store
-from afresh.sync.registry import Outlets
 from afresh.urls.files import file_url, is_file_url, path_of
 from afresh.urls.scope import Rules
 
@@ -151,7 +152,7 @@ class Workshop(Outlets, Naming):
 
     async def examine(self) -> list[Finding]:
         """What is well and what is not."""
-        from afresh.ops.doctor import examine
+        from afresh.services.doctor import examine
 
         return await examine(self.config, self.store, *self.identity(), self.clock())
 

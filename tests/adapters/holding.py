@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from afresh.files.lock import one_writer
+from afresh.digest.lock import one_writer
 
 
 def clock() -> datetime:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from afresh.config import Config
-from afresh.ops import requirements
+from afresh.services import doctor_requirements
 from afresh.sources.web.browser.driver import Driver
 from afresh.sources.web.browser.launch import (
     BrowserOptions,
@@ -69,9 +69,9 @@ def test_S8_who_runs_as_root_is_told_that_there_is_no_sandbox(monkeypatch: pytes
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert _sandboxed("auto")
     assert why_unsandboxed("auto") is None
-    assert "root" not in requirements.browser(Config()).detail
+    assert "root" not in doctor_requirements.browser(Config()).detail
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(requirements, "why_no_browser", lambda *given: None)
+    monkeypatch.setattr(doctor_requirements, "why_no_browser", lambda *given: None)
     assert "another user" in (why_unsandboxed("auto") or "")
-    assert "without its sandbox" in requirements.browser(Config()).detail
+    assert "without its sandbox" in doctor_requirements.browser(Config()).detail
     assert [why_unsandboxed(wish) for wish in ("off", "on")] == [None, None]  # it is meant; it is there

@@ -9,10 +9,10 @@ import pytest
 
 from afresh.model.records import Listed
 from afresh.ports import Sifted
+from afresh.sources.folder.change_feed import POLLING, FileEvents
 from afresh.sources.folder.filter import FolderRules, Sieve
 from afresh.urls.files import file_url
 from afresh.urls.scope import Globs
-from afresh.watch.change_feed import POLLING, FileEvents
 
 PATIENCE = 30  # seconds until what should be heard counts as lost
 

@@ -81,14 +81,14 @@ def test_importing_the_extractors_brings_no_heavy_modules() -> None:
     [
         ("a.md", "", "markdown:MarkdownExtractor"),
         ("A.MD?raw=1", "application/octet-stream", "markdown:MarkdownExtractor"),
-        ("a.html", "", "html:HtmlExtractor"),
+        ("a.html", "", "html.html:HtmlExtractor"),
         ("a.txt", "", "text:TextExtractor"),
-        ("a.json", "text/plain", "data:JsonExtractor"),
-        ("a.ipynb", "text/plain", "notebook:NotebookExtractor"),
-        ("a.json", "text/html", "html:HtmlExtractor"),
-        ("a", "application/problem+json", "data:JsonExtractor"),
-        ("a", "application/yaml", "data:YamlExtractor"),
-        ("a.pdf", "application/x-download", "pdf:PdfExtractor"),
+        ("a.json", "text/plain", "data.data:JsonExtractor"),
+        ("a.ipynb", "text/plain", "data.notebook:NotebookExtractor"),
+        ("a.json", "text/html", "html.html:HtmlExtractor"),
+        ("a", "application/problem+json", "data.data:JsonExtractor"),
+        ("a", "application/yaml", "data.data:YamlExtractor"),
+        ("a.pdf", "application/x-download", "office.pdf:PdfExtractor"),
         ("a.pdf", "text/markdown", "markdown:MarkdownExtractor"),
         ("v1.2", "text/plain", "text:TextExtractor"),
         ("", "", "text:TextExtractor"),
@@ -103,7 +103,7 @@ def test_the_type_that_is_told_counts_then_the_name_then_the_look(
 def test_a_pdf_is_told_by_its_first_bytes() -> None:
     for media_type in ("", "application/octet-stream", "text/plain"):
         body = Body(url="https://x.org/download", data=b"%PDF-1.7\n", media_type=media_type)
-        assert choose(body).reader == "pdf:PdfExtractor"
+        assert choose(body).reader == "office.pdf:PdfExtractor"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from afresh.digest import lock as locking
+from afresh.digest.lock import one_writer
 from afresh.errors import KbBusy, KbError
-from afresh.files import lock as locking
-from afresh.files.lock import one_writer
 from afresh.testing import FrozenClock
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -21,9 +21,9 @@ from afresh.errors import SchemaTooNew, StoreBusy, StoreDown, StoreError, StoreM
 from afresh.events import Notice
 from afresh.model.fetch import Gone
 from afresh.model.records import Source
-from afresh.models.provider import Modelling
 from afresh.ports import Access
 from afresh.search.request import Mode, Narrowed
+from afresh.services.model_provider import Modelling
 from afresh.store import postgres_news, postgres_schema
 from afresh.store.open import open_store
 from afresh.store.postgres import PostgresDatabase, PostgresSession

@@ -15,11 +15,12 @@ import pytest
 from tests.contract.asking import search
 from tests.contract.desk import Desk, at, read
 
+from afresh.config.store_url import sqlite_path
 from afresh.errors import ConfigError, SchemaTooNew, StoreError
 from afresh.model.fetch import NotModified, Seen
 from afresh.ports import Access
 from afresh.store.dialect import Session
-from afresh.store.open import open_store, sqlite_path
+from afresh.store.open import open_store
 from afresh.store.sql import migrations
 from afresh.store.sqlite import SqliteDatabase
 from afresh.store.store import Store

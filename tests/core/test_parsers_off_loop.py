@@ -52,7 +52,7 @@ PARSERS = frozenset(
 # Functions that may be called on the loop although they parse → what bounds them.
 BOUNDED = {
     "afresh.text.json_input.read_json": "50,000 values, counted before it parses; more is WIDE",
-    "afresh.sources.web.lister_state.mark_from": "what afresh itself wrote into its store, 1,000,000 characters at most",
+    "afresh.sources.web.lister_state.mark_from": "what afresh itself wrote, at most 1,000,000 characters",
     "afresh.sources.web.sitemaps._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
     "afresh.sources.web.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
     "afresh.extract.pool.wire._decoder": "an answer of our own parser process, 64 MB at most",

@@ -18,7 +18,7 @@ from tests.forking import forking
 
 import afresh.app
 import afresh.crawl.worker
-import afresh.models.provider
+import afresh.services.model_provider
 from afresh.faces.cli import main
 from afresh.ops.failpoints import VARIABLE
 
@@ -67,7 +67,7 @@ def ended(process: BaseProcess) -> int:
 
 def _live(store: Path, url: str, mode: str, failpoints: str, flags: dict[str, object], at: int) -> None:
     os.environ[VARIABLE] = failpoints
-    vars(afresh.app)["Offload"] = vars(afresh.models.provider)["Offload"] = InProcess
+    vars(afresh.app)["Offload"] = vars(afresh.services.model_provider)["Offload"] = InProcess
     sys.exit(asyncio.run(_run(store, url, mode, flags, at)))
 
 

@@ -20,7 +20,7 @@ from afresh.events import Event, Remaking
 from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
-from afresh.store.copy_command import copy_store
+from afresh.services.copy_store import copy_store
 from afresh.store.migrate import migrate_store
 from afresh.store.sql import migrations
 from afresh.store.tables import tables

@@ -17,8 +17,8 @@ from tests.e2e.sites import lay, star
 from afresh.app import build
 from afresh.errors import StoreDamaged, StoreMissing
 from afresh.model.store_reports import Finding
-from afresh.ops.doctor import without_store
 from afresh.ports import Access
+from afresh.services.doctor import without_store
 from afresh.testing import TinySite
 
 CHECKS = [

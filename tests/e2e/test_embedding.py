@@ -341,7 +341,7 @@ async def test_P7_one_edited_paragraph_on_each_of_ten_pages_embeds_at_most_two_c
 async def test_a_store_without_vectors_answers_by_words_and_reindex_completes_it(
     store: Path, tiny: TinySite, work: type[InProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
     lay(tiny, star(5))
     async with opened(store, {"embedding.provider": "none"}) as kb:
         first = await kb.runs.crawl(tiny.url, name="docs")

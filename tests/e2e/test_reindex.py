@@ -30,7 +30,7 @@ MODELS = "select name, serving from models order by serving desc"
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
     """Cutting anew in this process too."""
-    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
 
 
 @pytest.fixture
@@ -337,7 +337,7 @@ def other_chunker(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         for place in (
             "afresh.model.recipe.CHUNKER",
             "afresh.bounds.CHUNKER",
-            "afresh.models.provider.CHUNKER",
+            "afresh.services.model_provider.CHUNKER",
         ):
             monkeypatch.setattr(place, "sentences-1")
         monkeypatch.setattr("afresh.extract.chunk.markdown.chunk", by_sentence)

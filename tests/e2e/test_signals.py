@@ -59,7 +59,7 @@ def found_of(said: set[str], folder: Path) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch, work: type[InProcess]) -> None:
-    monkeypatch.setattr("afresh.models.provider.Offload", InProcess)
+    monkeypatch.setattr("afresh.services.model_provider.Offload", InProcess)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from afresh.events import Event, Remaking
 from afresh.faces.cli.progress import remaking
 from afresh.faces.cli.store_commands import _drawn
 from afresh.model.fetch import Gone
-from afresh.store.copy_command import copy_store
+from afresh.services.copy_store import copy_store
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 

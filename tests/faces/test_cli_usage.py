@@ -509,5 +509,5 @@ def test_U4_config_check_names_the_extra_that_is_missing(
     afresh: Afresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AFRESH_NOTIFY__TEAM__URL", "slack://a/b/c")
-    monkeypatch.setattr("afresh.sync.registry.find_spec", lambda name: None)
+    monkeypatch.setattr("afresh.services.sink_registry.find_spec", lambda name: None)
     assert "pip install 'afresh[notify]'" in afresh("config", "check").err

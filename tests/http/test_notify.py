@@ -118,7 +118,7 @@ def test_what_sends_is_named_where_it_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("afresh.sync.registry.find_spec", lambda name: None)
+    monkeypatch.setattr("afresh.services.sink_registry.find_spec", lambda name: None)
     monkeypatch.setenv("AFRESH_NOTIFY__OPS__URL", f"slack://{KEY}")
     assert main(["serve", "--port", "0", "--store", f"sqlite:///{tmp_path / 'kb.db'}"]) == 2
     assert "afresh[notify]" in capsys.readouterr().err

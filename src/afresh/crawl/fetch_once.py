@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from afresh.crawl.fetched_page import Glimpse
 from afresh.crawl.politeness import Hosts
-from afresh.crawl.tools import Web
 from afresh.errors import SourceError
 from afresh.model.fetch import Body, Document, Failed, Gone, Moved, NotModified, Refused, Request
 from afresh.ports import Clock
+from afresh.ports.web import Web
 from afresh.urls.canonical import domain_of
 
 _MAX_MOVES = 5

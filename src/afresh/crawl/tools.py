@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from afresh.crawl.detect_walls import Crowd
 from afresh.crawl.heartbeat import Vigil
@@ -14,32 +13,15 @@ from afresh.digest.summaries import Telling
 from afresh.events import Listener, ignore
 from afresh.extract.pool.pool import Offload
 from afresh.links.scoring import LinkScoring
-from afresh.model.fetch import Body, Chunk, Document, Failed, Fetched, Refused, Request
+from afresh.model.fetch import Body, Chunk, Document, Fetched
 from afresh.model.records import Listed, Policy, RunMode
 from afresh.model.retention import Retention
 from afresh.notify.outbox import Target
 from afresh.ports import Clock, Lister
+from afresh.ports.web import Web
 from afresh.search.embedding import Embedding
 from afresh.store.store import Store
 from afresh.urls.scope import Rules
-
-
-class Web(Protocol):
-    """Looks at addresses, obeying robots.txt."""
-
-    async def fetch(self, request: Request) -> Fetched: ...
-
-    async def refusal(self, url: str) -> Refused | Failed | None:
-        """Why robots.txt keeps us from a page, or None if it does not."""
-        ...
-
-    async def crawl_delay(self, url: str) -> float | None:
-        """Seconds between requests that a site asks for; None while nobody can know."""
-        ...
-
-    def state(self, origin: str) -> str:
-        """What is known of the robots.txt of an origin; "unreachable" stops a run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from afresh.digest.cache import Cache, format_cache
 from afresh.digest.cache_schema import parse_cache
 from afresh.digest.index_txt import index_text
-from afresh.files.lock import one_writer
+from afresh.digest.lock import one_writer
 from afresh.files.whole_file import read_whole, write_whole
 from afresh.ops.failpoints import failpoint
 from afresh.ports import Clock

@@ -57,7 +57,9 @@ FORMATS = (
         ("text/x-rst", "text/prs.fallenstein.rst"),
         (".rst", ".rest"),
     ),
-    Format("AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")),
+    Format(
+        "AsciiDoc", "markup.asciidoc:AsciidocExtractor", ("text/asciidoc",), (".adoc", ".asciidoc", ".asc")
+    ),
     _TEXT,
     Format("PDF", "office.pdf:PdfExtractor", ("application/pdf", "application/x-pdf"), (".pdf",), _PDF),
     Format(
@@ -85,7 +87,12 @@ FORMATS = (
         "xl/",
     ),
     Format(
-        "EPUB", "office.epub:EpubExtractor", ("application/epub+zip",), (".epub",), _ZIP, "META-INF/container.xml"
+        "EPUB",
+        "office.epub:EpubExtractor",
+        ("application/epub+zip",),
+        (".epub",),
+        _ZIP,
+        "META-INF/container.xml",
     ),
     Format("notebook", "data.notebook:NotebookExtractor", ("application/x-ipynb+json",), (".ipynb",)),
     Format("JSON", "data.data:JsonExtractor", ("application/json", "text/json"), (".json", ".webmanifest")),

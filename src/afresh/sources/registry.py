@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from afresh.config import Config, kb_paths
-from afresh.crawl.tools import Web
 from afresh.errors import SourceError
 from afresh.extract.pool.lazy import Named
 from afresh.extract.pool.pool import Offload
 from afresh.model.fetch import Failed, Outcome, Refused
 from afresh.ports import Clock, Fetcher, Lister, Lookout
+from afresh.ports.web import Web
 from afresh.urls.files import path_of
 from afresh.urls.scope import OTHER_SITE, Globs, Rules
 
@@ -374,7 +374,7 @@ def why_left_out(own: Config, rules: Rules, kind: str, url: str) -> str | None:
 
 def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
     """What hears of changes at the root of a source; single files tell something only of a folder."""
-    from afresh.watch.change_feed import FileEvents
+    from afresh.sources.folder.change_feed import FileEvents
 
     path = path_of(rules.root)
     sieve = sieve_for(own, rules, path) if kind == "folder" else None
@@ -383,7 +383,7 @@ def lookout_for(own: Config, rules: Rules, kind: str) -> Lookout:
 
 def _written_below(root: str, own: Config) -> list[str]:
     """Patterns for what afresh keeps of its own, where it stands inside a folder."""
-    from afresh.store.open import file_of
+    from afresh.config.store_url import file_of
 
     ways = [(own.log.file, ".*")] if own.log.file else []
     if (store := file_of(own.store.url)) is not None:

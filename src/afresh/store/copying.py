@@ -5,13 +5,13 @@ import hashlib
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
+from afresh.config.store_url import is_postgres, sqlite_path
 from afresh.errors import CopyStopped, StoreError
 from afresh.events import Listener, Notice, Remaking
 from afresh.model.store_reports import CopiedTable
 from afresh.ops.failpoints import failpoint
 from afresh.store.copy_ends import End, Origin, Record, Target, Unfinished
 from afresh.store.copy_sqlite import SqliteEnd
-from afresh.store.open import is_postgres, sqlite_path
 from afresh.store.tables import Table, tables
 
 BATCH = 500  # rows of one transaction

@@ -1,35 +1,10 @@
 """From a store URL to an open store."""
 
-from pathlib import Path
-
+from afresh.config.store_url import is_postgres, sqlite_path
 from afresh.errors import ConfigError, StoreMissing, StoreUnfinished
 from afresh.ports import Access
 from afresh.store.sqlite import BUSY_SECONDS, SqliteDatabase
 from afresh.store.store import Store
-from afresh.text.redact import mask_secrets
-
-PREFIX = "sqlite:///"
-POSTGRES = ("postgresql://", "postgres://")
-
-
-def is_postgres(url: str) -> bool:
-    """Whether a store is a PostgreSQL database."""
-    return url.startswith(POSTGRES)
-
-
-def sqlite_path(url: str) -> Path:
-    """The file behind `sqlite:///path`; three slashes are relative, four absolute."""
-    if not url.startswith(PREFIX) or len(url) == len(PREFIX):
-        raise ConfigError(
-            "store.url must look like sqlite:///path/to/afresh.db or postgresql://host/database, "
-            f"not {mask_secrets(url)!r}"
-        )
-    return Path(url.removeprefix(PREFIX)).expanduser()
-
-
-def file_of(url: str) -> Path | None:
-    """The file that a store is, or None where it is a database elsewhere."""
-    return None if is_postgres(url) else sqlite_path(url)
 
 
 async def open_store(

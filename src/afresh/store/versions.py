@@ -5,9 +5,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from afresh.config.store_url import is_postgres, sqlite_path
 from afresh.errors import StoreMissing
 from afresh.ports import Access
-from afresh.store.open import is_postgres, sqlite_path
 from afresh.store.sql import migrations
 from afresh.store.sqlite_schema import check_owner
 from afresh.store.sqlite_trouble import explain

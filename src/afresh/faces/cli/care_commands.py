@@ -70,7 +70,7 @@ def _examine(session: Session) -> list[Finding]:
     try:
         return session.ask(lambda kb: kb.status.doctor())
     except StoreError as wrong:
-        from afresh.ops.doctor import without_store
+        from afresh.services.doctor import without_store
 
         return without_store(found, wrong)
 
@@ -103,7 +103,7 @@ def config_check(session: Session) -> None:
     Places that messages are sent to (webhooks, notify) are checked by the rules that hold when they are sent:
     private addresses are refused unless network.allow names them.
     """
-    from afresh.sync.registry import check_targets
+    from afresh.services.sink_registry import check_targets
 
     found = session.config
     check_targets(found)

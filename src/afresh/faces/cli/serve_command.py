@@ -54,7 +54,7 @@ async def _serve(
     from afresh.faces.cli.running import Brake, signals, when_up
     from afresh.faces.http.app import make_app
     from afresh.faces.http.serving import Server
-    from afresh.sync.registry import check_notify
+    from afresh.services.sink_registry import check_notify
 
     check_notify(session.config)
     settings = session.config.server

@@ -83,7 +83,7 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
 
     from afresh.faces.cli.progress import watching
     from afresh.faces.cli.running import Brake, signals
-    from afresh.store.copy_command import copy_store
+    from afresh.services.copy_store import copy_store
 
     async def work() -> "Copied":
         stopping = asyncio.Event()

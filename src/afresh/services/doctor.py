@@ -11,13 +11,13 @@ from pathlib import Path
 
 from afresh.config import Config
 from afresh.config.sinks import SinkSettings
+from afresh.config.store_url import file_of
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
 from afresh.errors import ConfigError, EmbedderDown, StoreDamaged, StoreError, StoreMissing
 from afresh.model.records import PageStatus, Run, RunState, Source, Worker
 from afresh.model.store_reports import Finding
 from afresh.models.choose import check_installed, fingerprint, wanted_model
-from afresh.ops import requirements
-from afresh.store.open import file_of
+from afresh.services import doctor_requirements
 from afresh.store.store import Store
 from afresh.sync.sync import is_attached
 from afresh.text.redact import mask_secrets
@@ -66,8 +66,8 @@ def _surroundings(config: Config, sources: Sequence[Source] = ()) -> list[Findin
         *_wrong(config, sources),
         _network(config),
         *([_room(file)] if (file := file_of(config.store.url)) is not None else []),
-        requirements.browser(config, always=always),
-        requirements.model(config),
+        doctor_requirements.browser(config, always=always),
+        doctor_requirements.model(config),
     ]
 
 

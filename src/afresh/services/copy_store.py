@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from afresh.config.store_url import file_of
 from afresh.errors import ConfigError, StoreError, UsageError
 from afresh.events import Listener, ignore
 from afresh.model.store_reports import Copied
@@ -12,7 +13,7 @@ from afresh.ports import Access
 from afresh.services.resolve import exact_sources
 from afresh.store.copy_ends import Unfinished
 from afresh.store.copying import copy, end_of, prepare
-from afresh.store.open import file_of, is_unfinished, open_store
+from afresh.store.open import is_unfinished, open_store
 from afresh.text.redact import mask_secrets
 
 
