@@ -21,12 +21,12 @@ test: $(STAMP) ## Run every test
 	@$(BIN)/python -m compileall -q -j 0 src
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-check: $(STAMP) ## Lint, formatting, types, import contracts, size of files, table of faults
+check: $(STAMP) ## Lint, formatting, types, import contracts, table of faults; report the shape of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python scripts/check_size.py
+	$(BIN)/python scripts/report_shape.py
 	$(BIN)/python scripts/fault_table.py --check
 
 format: $(STAMP) ## Format the code and repair what lint can repair
