@@ -24,9 +24,9 @@ def peak():
 
 async def main():
     async with opened(Path(sys.argv[1]), {BOUNDS!r}) as kb:
-        await kb.crawl(sys.argv[2] + "small", name="small")
+        await kb.runs.crawl(sys.argv[2] + "small", name="small")
         level = peak()
-        report = await kb.crawl(sys.argv[2], name="docs")
+        report = await kb.runs.crawl(sys.argv[2], name="docs")
     print(json.dumps([report.state, report.new, level, peak()]))
 
 asyncio.run(main())

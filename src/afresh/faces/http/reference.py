@@ -5,8 +5,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from afresh.app import utc_now
 from afresh.config import Config
 from afresh.faces.http.app import make_app
+from afresh.kb import KnowledgeBase
+from afresh.services.context import Context
 
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "api.md"
 BEGIN = "<!-- routes, written from the code by python -m afresh.faces.http.reference -->"
@@ -15,7 +18,8 @@ END = "<!-- end of what is written from the code -->"
 
 def table() -> str:
     """Every route on a line: what it is, what it does, and what it takes."""
-    app = make_app(None, Config(), works=False)  # type: ignore[arg-type]  # nothing is asked
+    unopened = KnowledgeBase(Context(store=None, tools=None, models=None, clock=utc_now))  # type: ignore[arg-type]
+    app = make_app(unopened, Config(), works=False)  # nothing is asked
     lines = ["| | route | what it does | takes |", "|---|---|---|---|", *_rows(app.openapi())]
     return "\n".join(lines)
 
