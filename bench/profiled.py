@@ -27,7 +27,7 @@ def _in_thread(_frame: FrameType, _event: str, _argument: object) -> None:
 
 def main() -> int:
     """Run afresh with the remaining arguments and write the profile when it ends."""
-    from afresh.faces.cli import main as afresh
+    from afresh.cli import main as afresh
 
     out, *arguments = sys.argv[1:]
     threading.setprofile(_in_thread)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import afresh
-from afresh.faces.cli import main as run_command
+from afresh.cli import main as run_command
 from afresh.testing import TinySite
 
 PACKAGE = Path(afresh.__file__).parent

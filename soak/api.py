@@ -24,8 +24,8 @@ from tests.postgres import running
 
 from afresh.app import build
 from afresh.config import Config, load
-from afresh.faces.http.app import make_app
-from afresh.faces.http.serving import Server
+from afresh.server.app import make_app
+from afresh.server.serving import Server
 from afresh.testing import TinySite
 
 NAUGHTY = Path(__file__).resolve().parents[2] / "shared" / "data" / "naughty" / "blns.json"

@@ -20,7 +20,7 @@ from soak.site import folder, generated
 
 PAGES = 1_200
 SETTINGS = 'store: {{url: "sqlite:///{store}"}}\nnetwork: {{allow: ["127.0.0.1/32"]}}\n'
-AFRESH = [sys.executable, "-c", "from afresh.faces.cli import main; raise SystemExit(main())"]
+AFRESH = [sys.executable, "-c", "from afresh.cli import main; raise SystemExit(main())"]
 
 
 class Life:

@@ -18,9 +18,9 @@ import aiohttp
 
 from afresh.app import build
 from afresh.config import load
-from afresh.faces.http.app import make_app
-from afresh.faces.http.serving import Server
 from afresh.model.records import RunMode
+from afresh.server.app import make_app
+from afresh.server.serving import Server
 from afresh.testing import TinySite
 
 WORDS = ("retry", "harbor install", "how to configure", "timeout", "release notes", "webhook", "queue")

@@ -20,8 +20,8 @@ from tests.postgres import mortal
 
 from afresh.app import build
 from afresh.config import load
-from afresh.faces.http.app import make_app
-from afresh.faces.http.serving import Server
+from afresh.server.app import make_app
+from afresh.server.serving import Server
 from afresh.store import cached_stats
 from soak.large import Size, fill
 

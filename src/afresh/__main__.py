@@ -1,6 +1,6 @@
 """`python -m afresh`: the same as the command."""
 
-from afresh.faces.cli import main
+from afresh.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -5,8 +5,8 @@ import socket
 import asyncpg
 import pytest
 
+from afresh.cli import main
 from afresh.errors import StoreError
-from afresh.faces.cli import main
 from afresh.store.open import open_store
 from afresh.store.postgres_trouble import explain
 

@@ -56,7 +56,7 @@ BOUNDED = {
     "afresh.sources.web.sitemaps._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
     "afresh.sources.web.codings.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
     "afresh.extract.pool.wire._decoder": "an answer of our own parser process, 64 MB at most",
-    "afresh.faces.http.docs_page.asset": "a file that is shipped with afresh",
+    "afresh.server.docs_page.asset": "a file that is shipped with afresh",
 }
 OWN = ("afresh.store.",)  # rows of our own store, in JSON that afresh wrote, each bounded when it was written
 
@@ -221,7 +221,7 @@ def test_S2_the_search_for_parsers_finds_what_it_should(monkeypatch: pytest.Monk
     known = {
         "afresh.sources.web.api_client.as_json": "json.loads",
         "afresh.sources.web.codings.gather": "zlib.decompressobj",
-        "afresh.faces.http.webhooks.WebhookDoor._taken": "json.loads",
+        "afresh.server.webhooks.WebhookDoor._taken": "json.loads",
         "afresh.sync.sinks.calls.Calls.send": "json.loads",
     }
     for name, parser in known.items():

@@ -14,7 +14,7 @@ from tests.e2e.library import url_of
 from tests.e2e.program import Program
 from tests.fakes.chat_server import ChatServer
 
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.testing import TinySite
 from afresh.text.normalize import content_hash
 

@@ -19,7 +19,7 @@ from tests.forking import forking
 import afresh.app
 import afresh.crawl.worker
 import afresh.services.model_provider
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.ops.failpoints import VARIABLE
 
 PATIENCE = 60  # seconds until a life that should end is taken for hung

@@ -6,7 +6,7 @@ import subprocess
 from tests.e2e.inprocess import InProcess
 
 import afresh.app
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.model.reports import FoundVersion
 from afresh.services.sources import SourceService
 

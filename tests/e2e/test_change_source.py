@@ -12,9 +12,9 @@ from tests.http.asking import Answered, ask
 
 from afresh.access.permissions import Scope
 from afresh.errors import AlreadyKept
-from afresh.faces.http.app import make_app
-from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
+from afresh.server.app import make_app
+from afresh.server.asgi import App
 from afresh.testing import TinySite
 
 JSON = {"content-type": "application/json"}

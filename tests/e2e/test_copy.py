@@ -15,9 +15,9 @@ from tests.e2e.library import assert_sound, opened, rows
 from tests.e2e.program import Program
 from tests.postgres import Postgres
 
+from afresh.cli.demo import SEARCHES, change
 from afresh.errors import CopyStopped, SchemaTooNew, StoreError, StoreUnfinished, UsageError
 from afresh.events import Event, Remaking
-from afresh.faces.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
 from afresh.services.copy_store import copy_store

@@ -14,8 +14,8 @@ from tests.e2e.library import EVERY_STORE, assert_sound, counts, found, index_of
 from tests.http.asking import ask
 
 from afresh.errors import UsageError
-from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
+from afresh.server.app import make_app
 from afresh.testing import FrozenClock
 from afresh.urls.files import file_url
 

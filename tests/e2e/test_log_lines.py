@@ -9,7 +9,7 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import rows
 from tests.e2e.sites import lay, page, star
 
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.testing import TinySite
 
 HUSH = "hush9f3a"

@@ -10,8 +10,8 @@ from tests.adapters.servers import answer, serving
 from tests.e2e.inprocess import InProcess
 from tests.http.served import served
 
+from afresh.cli import main
 from afresh.config import load
-from afresh.faces.cli import main
 from afresh.ops.logging import kept
 from afresh.testing import TinySite
 

@@ -12,8 +12,8 @@ from tests.e2e.library import assert_sound, opened, rows
 from tests.e2e.program import Program, ended
 from tests.e2e.sites import lay, looks, page, star, word
 
+from afresh.cli import main
 from afresh.events import Event
-from afresh.faces.cli import main
 from afresh.kb import KnowledgeBase
 from afresh.testing import FrozenClock, TinySite
 

@@ -19,9 +19,9 @@ from tests.e2e.library import opened
 from tests.e2e.sites import lay, page, star
 
 from afresh.access.permissions import EVERYTHING, Allowed
-from afresh.faces.mcp.http import McpApp, asgi_app
-from afresh.faces.mcp.server import make_server
 from afresh.kb import KnowledgeBase
+from afresh.server.mcp.http import McpApp, asgi_app
+from afresh.server.mcp.server import make_server
 from afresh.testing import TinySite
 
 READS = {

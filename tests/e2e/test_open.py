@@ -8,10 +8,10 @@ from tests.e2e.sites import lay, page, star
 from tests.http.asking import ask
 
 from afresh.errors import UsageError
-from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
 from afresh.model.versions import Match
+from afresh.server.app import make_app
 from afresh.testing import TinySite
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.library import EVERY_STORE, opened
 from tests.e2e.sites import lay, star
 
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.kb import KnowledgeBase
 from afresh.model.reports import PageView
 from afresh.testing import FrozenClock, TinySite

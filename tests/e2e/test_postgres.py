@@ -11,7 +11,7 @@ from tests.e2e.program import Program
 from tests.e2e.sites import lay, star, word
 from tests.postgres import Postgres
 
-from afresh.faces.cli.demo import SEARCHES, change
+from afresh.cli.demo import SEARCHES, change
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
 from afresh.testing import TinySite

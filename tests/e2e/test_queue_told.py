@@ -7,7 +7,7 @@ import pytest
 from tests.contract.desk import Desk
 from tests.e2e.library import EVERY_STORE, settings, url_of
 
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.store.open import open_store
 from afresh.testing import FrozenClock
 

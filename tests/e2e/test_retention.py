@@ -9,8 +9,8 @@ import pytest
 from tests.e2e.library import EVERY_STORE, assert_sound, opened, rows, settings
 from tests.e2e.sites import lay, page, star
 
+from afresh.cli import main
 from afresh.events import Event, Remaking
-from afresh.faces.cli import main
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
 from afresh.model.filters import ALL_PAGES
@@ -183,6 +183,6 @@ async def test_R2_the_scheduler_prunes_by_itself(
 
 
 async def test_R2_what_serve_does_by_itself_includes_retention(kb: KnowledgeBase, store: Path) -> None:
-    from afresh.faces.http.by_itself import tasks
+    from afresh.server.background import tasks
 
     assert dict(tasks(kb, settings(store), works=False, schedules=True))["retention"] == kb.status.keep_pruned

@@ -11,10 +11,10 @@ from tests.e2e.library import settings, url_of
 from tests.e2e.sites import lay
 from tests.http.asking import ask
 
+from afresh.cli import main
 from afresh.errors import AlreadyKept
-from afresh.faces.cli import main
-from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
+from afresh.server.app import make_app
 from afresh.testing import TinySite
 
 JSON = {"content-type": "application/json"}

@@ -9,8 +9,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.e2e.sites import lay, star
 
+from afresh.cli import main
 from afresh.events import Event, Notice
-from afresh.faces.cli import main
 from afresh.testing import FrozenClock, TinySite
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

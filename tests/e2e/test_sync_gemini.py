@@ -12,8 +12,8 @@ from tests.fakes.faults import HttpFault
 from tests.fakes.gemini_hosted import FAILS, NEVER, after
 from tests.fakes.gemini_server import KEY, GeminiServer
 
+from afresh.cli.sync_command import exit_code
 from afresh.errors import UsageError
-from afresh.faces.cli.sync_command import exit_code
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageStatus

@@ -8,8 +8,8 @@ from tests.e2e.library import EVERY_STORE, opened, rows, settings
 from tests.e2e.sites import lay
 from tests.http.asking import ask
 
-from afresh.faces.http.app import make_app
 from afresh.kb import KnowledgeBase
+from afresh.server.app import make_app
 from afresh.testing import TinySite
 
 JSON = {"content-type": "application/json"}

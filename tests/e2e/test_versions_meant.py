@@ -8,10 +8,10 @@ from mcp import Client
 from tests.e2e.inprocess import InProcess
 from tests.e2e.sites import lay
 
+from afresh.cli import main
 from afresh.errors import UsageError
-from afresh.faces.cli import main
-from afresh.faces.mcp.server import make_server
 from afresh.kb import KnowledgeBase
+from afresh.server.mcp.server import make_server
 from afresh.testing import TinySite
 
 

@@ -16,11 +16,11 @@ from tests.contract.desk import Desk, read
 from tests.faces.records import NOW, report
 
 from afresh.app import build
+from afresh.cli import main, opening
+from afresh.cli.session import Session
 from afresh.config import Config
 from afresh.config.tree import default_store_url
 from afresh.events import Listener, Notice, Progress
-from afresh.faces.cli import main, opening
-from afresh.faces.cli.session import Session
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import NotModified, Seen
 from afresh.model.records import RunId, RunMode

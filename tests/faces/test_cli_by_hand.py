@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.sites import page
 
-from afresh.faces.cli import main
+from afresh.cli import main
 from afresh.testing import TinySite
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tests.contract.desk import Desk, read
 
+from afresh.cli.progress import remaking
+from afresh.cli.store_commands import _drawn
 from afresh.events import Event, Remaking
-from afresh.faces.cli.progress import remaking
-from afresh.faces.cli.store_commands import _drawn
 from afresh.model.fetch import Gone
 from afresh.services.copy_store import copy_store
 from afresh.store.open import open_store

@@ -10,10 +10,11 @@ import pytest
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import found, hit, page, source
 
-from afresh.faces.cli import as_csv, as_json
+from afresh.cli import as_csv
 from afresh.model.history import HistoryEntry
 from afresh.model.records import Attempt
 from afresh.model.reports import ChangeView, Hit, LinkView, PageView, SourceView
+from afresh.present import as_json
 
 LISTS = {
     "search retried": Hit,

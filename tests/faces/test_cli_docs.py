@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from afresh.faces.cli import main
-from afresh.faces.cli.reference import BLOCKS, helps, renewed
+from afresh.cli import main
+from afresh.cli.reference import BLOCKS, helps, renewed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 COMMANDS = """crawl refresh search open find-version sources show pages links history attempts changes
@@ -15,7 +15,7 @@ why status plan remove confirm doctor config demo"""
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_the_page_is_what_the_code_says(name: str) -> None:
-    """If this fails: python -m afresh.faces.cli.reference"""
+    """If this fails: python -m afresh.cli.reference"""
     page = (DOCS / name).read_text(encoding="utf-8")
     assert page == renewed(page, BLOCKS[name]())
 

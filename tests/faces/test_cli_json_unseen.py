@@ -3,7 +3,7 @@
 import io
 import json
 
-from afresh.faces.cli.as_json import write
+from afresh.present.as_json import write
 
 
 def test_unseen_characters_are_escaped_and_come_back() -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import URL, page, source
 
-from afresh.faces.cli import session
+from afresh.cli import session
 
 LONG = "https://docs.example.org/reference/" + "/".join(f"chapter-{number}" for number in range(12)) + "/"
 TITLE = "A long title about retries that never seems to end"

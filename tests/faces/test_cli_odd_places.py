@@ -15,7 +15,7 @@ from afresh.errors import ConfigError
 from afresh.store.open import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = "import sys; from afresh.faces.cli import main; sys.exit(main())"
+CODE = "import sys; from afresh.cli import main; sys.exit(main())"
 CRASH = ("Traceback", "something went wrong", "Exception ignored")
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.faces.conftest import Afresh, Opened
 from tests.faces.records import report
 
-from afresh.faces.cli import running
-from afresh.faces.cli.progress import Silence
+from afresh.cli import running
+from afresh.cli.progress import Silence
 from afresh.model.reports import RunReport
 
 

@@ -14,13 +14,13 @@ AWAY = "the store postgresql://host/kb does not answer"
 def test_F19_P10_a_service_waits_for_a_store_that_is_away_when_it_starts(
     afresh: Afresh, kb: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.faces.cli.running.UP_PAUSE", 0.0)
+    monkeypatch.setattr("afresh.cli.running.UP_PAUSE", 0.0)
     kb.away = [StoreDown(AWAY)] * 3
     ended = afresh("watch", "python-docs")
     assert (ended.code, kb.away) == (0, [])
     assert ended.err.splitlines() == [f"afresh: {AWAY} (waiting)", "python-docs is watched"]
 
-    monkeypatch.setattr("afresh.faces.cli.running.UP_SECONDS", 0.0)
+    monkeypatch.setattr("afresh.cli.running.UP_SECONDS", 0.0)
     kb.away = [StoreDown(AWAY)] * 2
     assert (afresh("watch").code, len(kb.away)) == (2, 1), "not for ever"
 
@@ -40,7 +40,7 @@ def test_what_waiting_cannot_mend_and_what_only_asks_is_told_at_once(
 def test_U4_a_command_ends_without_a_last_look_through_all_objects() -> None:
     code = (
         "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
-        "from afresh.faces.cli import main; main(['--version'])"
+        "from afresh.cli import main; main(['--version'])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == "True"

@@ -7,8 +7,8 @@ import pytest
 from tests.fakes.state import rows
 
 from afresh.access.permissions import digest_of
-from afresh.faces.cli import main
-from afresh.faces.cli.serve_command import exposure
+from afresh.cli import main
+from afresh.cli.serve_command import exposure
 
 
 def test_F102_a_token_is_shown_once_kept_as_a_hash_and_can_be_revoked(

@@ -419,7 +419,7 @@ def test_doctor_tells_when_the_store_cannot_be_opened(afresh: Afresh, kb: Opened
 def test_help_needs_neither_rich_nor_yaml_nor_the_engine() -> None:
     """Start-up stays small: what a command does not need is not imported."""
     code = (
-        "import sys; from afresh.faces.cli import main; main(['search', '--help']); "
+        "import sys; from afresh.cli import main; main(['search', '--help']); "
         "heavy = {'rich', 'yaml', 'aiohttp', 'asyncio', 'typer', 'pydantic', 'sqlite3', 'afresh.app'}; "
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
@@ -430,7 +430,7 @@ def test_help_needs_neither_rich_nor_yaml_nor_the_engine() -> None:
 
 
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
-    code = "from afresh.faces.cli import main; raise SystemExit(main(['config', 'show']))"
+    code = "from afresh.cli import main; raise SystemExit(main(['config', 'show']))"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
     ) as process:
@@ -441,7 +441,7 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
 
 
 def test_json_is_valid_when_stdout_is_not_utf8(tmp_path: Path) -> None:
-    code = "from afresh.faces.cli import main; raise SystemExit(main(['--json', 'config', 'show']))"
+    code = "from afresh.cli import main; raise SystemExit(main(['--json', 'config', 'show']))"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "AFRESH_CRAWL__INCLUDE": "*/ä/*"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True
@@ -450,9 +450,7 @@ def test_json_is_valid_when_stdout_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_knows_only_ascii_is_no_error(tmp_path: Path) -> None:
-    code = (
-        "from afresh.faces.cli import main; raise SystemExit(main(['doctor', '--store', 'sqlite:///kb.db']))"
-    )
+    code = "from afresh.cli import main; raise SystemExit(main(['doctor', '--store', 'sqlite:///kb.db']))"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, env=environment, cwd=tmp_path, check=True

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.records import NOW
 
+from afresh.cli.hits import passage, readable
+from afresh.cli.lists import diff
+from afresh.cli.progress import Lines, Live, Silence, watch_for
+from afresh.cli.session import Session
 from afresh.events import Event, Notice, Progress, Step
-from afresh.faces.cli.clean import clean, whole_text
-from afresh.faces.cli.hits import passage, readable
-from afresh.faces.cli.lists import diff
-from afresh.faces.cli.progress import Lines, Live, Silence, watch_for
-from afresh.faces.cli.session import Session
-from afresh.faces.cli.wording import ago, count, due, duration, percent, shortened, size
 from afresh.model.records import RunId
+from afresh.present.safe_text import clean, whole_text
+from afresh.present.wording import ago, count, due, duration, percent, shortened, size
 
 
 def steers(text: str) -> bool:

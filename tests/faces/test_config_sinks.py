@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from afresh.cli.sync_command import draw, exit_code
 from afresh.config import Config, describe, load, secret_values
 from afresh.errors import ConfigError
-from afresh.faces.cli.sync_command import draw, exit_code
 from afresh.sync.reports import AuditView, SyncFailure, SyncReport
 
 FILE = """\

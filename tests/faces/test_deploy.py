@@ -19,8 +19,8 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from afresh.cli.program import program
 from afresh.config import load
-from afresh.faces.cli.program import program
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 INSTRUCTIONS = frozenset(

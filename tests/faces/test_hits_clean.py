@@ -4,10 +4,10 @@ import pytest
 from rich.console import Console
 from tests.faces.records import NOW, hit
 
-from afresh.faces.cli.hits import MARK, draw
-from afresh.faces.cli.hits import passage as passage_on_terminal
-from afresh.faces.mcp.find_tools import passage_of
-from afresh.faces.web.passage import passage
+from afresh.cli.hits import MARK, draw
+from afresh.cli.hits import passage as passage_on_terminal
+from afresh.server.mcp.find_tools import passage_of
+from afresh.server.web.passage import passage
 from afresh.text.plain import dedent_lists
 
 NESTED = (

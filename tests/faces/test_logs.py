@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from afresh.cli import main
 from afresh.config import Config, load
 from afresh.errors import ConfigError
-from afresh.faces.cli import main
 from afresh.ops.logging import Lines, kept
 
 log = logging.getLogger("afresh.test")

@@ -2,7 +2,7 @@
 
 from tests.faces.records import report
 
-from afresh.faces.mcp.run_tools import job_of, line_of
+from afresh.server.mcp.run_tools import job_of, line_of
 from afresh.sync.reports import DocumentCounts
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.faces.records import report
 
+from afresh.cli.report import savings
 from afresh.crawl.url_patterns import _pattern_note
-from afresh.faces.cli.report import savings
-from afresh.faces.web.words import receipt, saved
 from afresh.model.charts import Receipt
 from afresh.notify.message import plain_text
+from afresh.server.web.words import receipt, saved
 from afresh.urls.scope import Rules
 from afresh.urls.traps import pattern_of
 

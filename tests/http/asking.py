@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afresh.faces.http.wire import App, Message
+from afresh.server.asgi import App, Message
 
 LOOPBACK = ("127.0.0.1", 50_000)
 REMOTE = ("203.0.113.9", 50_000)

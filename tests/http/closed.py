@@ -10,8 +10,8 @@ from typing import Any
 
 from tests.http.asking import LOOPBACK, REMOTE, ask
 
-from afresh.faces.http.access import HOOKS, JUDGES_ITSELF, SAFE
-from afresh.faces.http.wire import OPEN, App
+from afresh.server.asgi import OPEN, App
+from afresh.server.auth import HOOKS, JUDGES_ITSELF, SAFE
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 FOREIGN: tuple[tuple[int, Mapping[str, str]], ...] = (

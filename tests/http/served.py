@@ -12,8 +12,8 @@ from tests.e2e.library import settings
 
 from afresh.app import build
 from afresh.config import Config
-from afresh.faces.http.app import make_app
-from afresh.faces.http.serving import Server
+from afresh.server.app import make_app
+from afresh.server.serving import Server
 
 GOING = ("queued", "running")
 

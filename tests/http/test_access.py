@@ -15,11 +15,11 @@ from tests.stores import new_store
 
 from afresh.access.permissions import Scope as Reach
 from afresh.config.access import AccessSettings
-from afresh.faces.http.access import Door, allowed_of
-from afresh.faces.http.limits import Buckets, caller
-from afresh.faces.http.peers import Peers
-from afresh.faces.http.slow import server_limits
-from afresh.faces.http.wire import Receive, Scope, Send, answer_json
+from afresh.server.asgi import Receive, Scope, Send, answer_json
+from afresh.server.auth import Door, allowed_of
+from afresh.server.limits import Buckets, caller
+from afresh.server.peers import Peers
+from afresh.server.slow_headers import server_limits
 from afresh.services.tokens import TokenService
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
@@ -320,7 +320,7 @@ async def test_S8_F127_a_body_in_crumbs_is_not_taken(keeper: Keeper, piece: byte
 async def test_S8_F127_an_answer_before_the_end_of_a_body_ends_the_connection(
     keeper: Keeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.faces.http.slow.LINGER_SECONDS", 0.05)
+    monkeypatch.setattr("afresh.server.slow_headers.LINGER_SECONDS", 0.05)
     async with served(door(keeper), AccessSettings()) as port, asyncio.timeout(30):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST /x HTTP/1.1\r\nhost: evil.example\r\ntransfer-encoding: chunked\r\n\r\n")

@@ -15,9 +15,9 @@ from tests.http.closed import Tokens, prove_closed
 
 from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.faces.http.app import make_app
-from afresh.faces.http.wire import App
-from afresh.faces.web import site as web
+from afresh.server.app import make_app
+from afresh.server.asgi import App
+from afresh.server.web import site as web
 from afresh.testing import FrozenClock, TinySite
 
 EACH = 3  # requests of each operation

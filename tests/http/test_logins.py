@@ -10,9 +10,9 @@ from tests.http.served import served
 
 from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.faces.http.app import make_app
-from afresh.faces.http.failures import IN_ALL, PER_PEER, FailedLogins
-from afresh.faces.http.wire import App
+from afresh.server.app import make_app
+from afresh.server.asgi import App
+from afresh.server.failures import IN_ALL, PER_PEER, FailedLogins
 
 HTML = {"accept": "text/html"}
 FORM = {"content-type": "application/x-www-form-urlencoded", "origin": "http://127.0.0.1:8000"}
@@ -65,8 +65,8 @@ async def test_F102_a_login_is_worth_as_much_as_its_token_and_no_longer(tmp_path
 async def test_F102_a_stream_of_events_ends_with_the_token_that_opened_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.faces.http.streams.AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr("afresh.faces.http.runs.LOOK", 0.001)
+    monkeypatch.setattr("afresh.server.streams.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("afresh.server.api.runs.LOOK", 0.001)
     config = settings(tmp_path / "kb.db")
     async with served(tmp_path / "kb.db", works=False, config=config) as client:
         kb = await build(config)

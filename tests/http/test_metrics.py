@@ -9,8 +9,8 @@ from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 from tests.http.asking import ask
 
-from afresh.faces.http.metrics import Meter, exposition
-from afresh.faces.http.wire import Receive, Refused, Scope, Send, answer_json, refuse
+from afresh.server.asgi import Receive, Refused, Scope, Send, answer_json, refuse
+from afresh.server.metrics import Meter, exposition
 from afresh.testing import TinySite
 
 LINE = re.compile(

@@ -12,9 +12,9 @@ from tests.adapters.servers import Wire, answer, redirect, serving
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import opened
 
+from afresh.cli import main
 from afresh.config import describe, load, secret_values
 from afresh.errors import ConfigError
-from afresh.faces.cli import main
 from afresh.notify.apprise_child import Wall
 from afresh.notify.message import plain_text
 from afresh.sources.web.guard import AddressPolicy, AddressRefused

@@ -14,11 +14,11 @@ from tests.http.asking import REMOTE, Answered, ask
 from afresh.access.permissions import Scope
 from afresh.app import build
 from afresh.errors import StoreBusy
-from afresh.faces.http.access import SURPRISE
-from afresh.faces.http.app import make_app
-from afresh.faces.http.wire import App
 from afresh.model.records import RunMode
 from afresh.model.reports import Answer
+from afresh.server.app import make_app
+from afresh.server.asgi import App
+from afresh.server.auth import SURPRISE
 from afresh.services.sources import SourceService
 from afresh.services.status import StatusService
 

@@ -9,7 +9,7 @@ import pytest
 from tests.http.served import served
 
 import afresh
-from afresh.faces.http.streams import MOST
+from afresh.server.streams import MOST
 from afresh.testing import TinySite
 
 API = "/api/v1"
@@ -224,7 +224,7 @@ async def test_F106_F110_what_cannot_be_done_is_a_problem_that_names_field_and_f
 async def test_a_read_is_told_by_its_tag_and_a_request_with_a_key_is_done_once(
     tmp_path: Path, site: TinySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("afresh.faces.http.streams.MOST", 1)
+    monkeypatch.setattr("afresh.server.streams.MOST", 1)
     async with served(tmp_path / "kb.db", works=False) as client:
         new = {"target": site.url, "run": False}
         key = {"idempotency-key": "first"}

@@ -13,10 +13,10 @@ from tests.http.test_people import FORM, HTML, assert_page
 
 from afresh.access.permissions import Scope
 from afresh.app import build
-from afresh.faces.http.app import make_app
-from afresh.faces.http.wire import App
 from afresh.kb import KnowledgeBase
 from afresh.model.filters import ALL_PAGES
+from afresh.server.app import make_app
+from afresh.server.asgi import App
 
 LONG = "Every harbour has a keeper who writes down which ship came and which one left. " * 60
 BUTTON = "Restore previous text"

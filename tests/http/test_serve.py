@@ -16,8 +16,8 @@ from tests.e2e.sites import lay, star
 from tests.http.served import served
 
 from afresh.errors import UsageError
-from afresh.faces.http.serving import listening
 from afresh.model.reports import RunReport
+from afresh.server.serving import listening
 from afresh.services.runs import RunService
 from afresh.testing import TinySite
 

@@ -22,7 +22,7 @@ from afresh.testing import TinySite
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 COMMAND = """
 import sys
-from afresh.faces.cli import main
+from afresh.cli import main
 code = main(sys.argv[1:])
 print(code, any(name.startswith("opentelemetry") for name in sys.modules))
 """

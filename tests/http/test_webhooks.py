@@ -20,13 +20,13 @@ from tests.http.asking import REMOTE, Answered, ask
 from afresh.config.access import AccessSettings
 from afresh.config.webhooks import WebhookSettings
 from afresh.errors import ConfigError, StoreDamaged, UsageError
-from afresh.faces.http.access import Door
-from afresh.faces.http.app import make_app
-from afresh.faces.http.webhooks import WebhookDoor
-from afresh.faces.http.wire import App, Receive, Scope, Send
 from afresh.kb import KnowledgeBase
 from afresh.model.records import Policy, RunMode, Source
 from afresh.notify.incoming import sign
+from afresh.server.app import make_app
+from afresh.server.asgi import App, Receive, Scope, Send
+from afresh.server.auth import Door
+from afresh.server.webhooks import WebhookDoor
 from afresh.services.webhooks import PutOff
 from afresh.testing import FrozenClock, TinySite
 from afresh.urls.scope import Rules

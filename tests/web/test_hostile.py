@@ -13,13 +13,6 @@ from selectolax.lexbor import LexborHTMLParser
 from tests.web.showroom import Stand, standing
 from tests.web.watching import Watched, watched
 
-from afresh.faces.web.adding import SCOPES
-from afresh.faces.web.diffs import inline, split
-from afresh.faces.web.fields import FIELDS, Wrong
-from afresh.faces.web.frame import templates
-from afresh.faces.web.passage import passage
-from afresh.faces.web.rendered import rendered, safe_address
-from afresh.faces.web.words import moment
 from afresh.kb import KnowledgeBase
 from afresh.model.charts import Receipt
 from afresh.model.fetch import Outcome
@@ -27,6 +20,13 @@ from afresh.model.filters import LinkedPage, LinkRecord
 from afresh.model.overview import Held, HeldPage, PassageView, Preview
 from afresh.model.records import Attempt, ChangeKind, CrawlId, PageId, PageStatus, RunId, Source, SourceId
 from afresh.model.reports import Answer, ChangeView, Hit, OpenedPage, PageView, RunReport, Why
+from afresh.server.web.adding import SCOPES
+from afresh.server.web.diffs import inline, split
+from afresh.server.web.fields import FIELDS, Wrong
+from afresh.server.web.frame import templates
+from afresh.server.web.passage import passage
+from afresh.server.web.rendered import rendered, safe_address
+from afresh.server.web.words import moment
 from afresh.urls.scope import Rules
 
 if TYPE_CHECKING:

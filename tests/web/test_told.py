@@ -3,13 +3,13 @@
 import re
 from dataclasses import replace
 
-from afresh.faces.web.drawing import _short, ahead, paces, runs
-from afresh.faces.web.fields import _text
-from afresh.faces.web.rendered import LARGEST, rendered
 from afresh.links.score import parse_keywords
 from afresh.model.charts import LooksAhead
 from afresh.model.records import RunId
 from afresh.model.reports import RunReport
+from afresh.server.web.drawing import _short, ahead, paces, runs
+from afresh.server.web.fields import _text
+from afresh.server.web.rendered import LARGEST, rendered
 
 RUN = RunReport(
     run=RunId(3), source="docs", version=None, mode="refresh", state="completed", seconds=60.0, checked=1

@@ -1,0 +1,202 @@
+"""The report of a run: what happened, what it saved, what to do next."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from afresh.cli.pieces import STATE_STYLES
+from afresh.cli.sinks import states
+from afresh.digest.records import FILES, LINKS
+from afresh.model.records import RunState
+from afresh.model.reports import RunReport
+from afresh.present.safe_text import clean
+from afresh.present.wording import count, duration, label, percent, size
+
+MEANINGS = (
+    ("new", "green", "read for the first time"),
+    ("changed", "yellow", "content replaced"),
+    ("not_modified", "", "the source says so (304, the same file): not read"),
+    ("unchanged", "", "read, same content: nothing indexed anew"),
+    ("moved", "cyan", "redirected for good"),
+    ("deleted", "red", "gone from the index"),
+    ("missing", "", "not reached this time, kept"),
+    ("held", "yellow", "deletions that wait for your word"),
+    ("refused", "magenta", "not read: robots.txt, 401/403, not text, or outside the rules"),
+    ("doubtful", "yellow", "an error page, a wall or nothing: kept as they were"),
+    ("failed", "bold red", "kept as they were, tried again later"),
+)
+COUNTED = (
+    *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
+    *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused"),
+    *("summaries", "links_scored", "links_unscored", "links_saved", "link_calls", "link_calls_saved"),
+    *("ai_calls", "ai_tokens"),
+)
+NEEDS_CONFIRMATION = 3  # the exit code
+_WORST_FIRST = (
+    *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
+    *(RunState.QUEUED, RunState.RUNNING, RunState.COMPLETED),
+)
+
+
+def draw(report: RunReport, *, again: str = "", verbose: int = 0, quiet: bool = False) -> RenderableType:
+    """The whole report, or its headline and what went wrong; `again` is the command that goes on with it."""
+    if quiet:
+        return Group(headline(report), *_trouble(report, again))
+    parts: list[RenderableType] = [headline(report), Padding(_counts(report), (0, 0, 0, 2), expand=False)]
+    if saved := savings(report):
+        parts.append(Text(f"  {saved}", style="bold" if report.state == RunState.COMPLETED else ""))
+    if scores := link_scores(report):
+        parts.append(Text(f"  {scores}"))
+    parts += [Text(f"  {clean(each.sink)}: {states(each)}") for each in report.sinks or ()]
+    if verbose:
+        parts.append(Text(f"  {_work(report)}", style="dim"))
+    return Group(*parts, *_trouble(report, again, _new_notes(report)))
+
+
+def _trouble(report: RunReport, again: str, notes: Sequence[str] = ()) -> list[Text]:
+    """Why a run is not completed and what to type; nothing for one that went well and has no notes."""
+    wrong = [Text(f"  {clean(report.error)}", style="red")] if report.error else []
+    said = [Text(f"  note: {clean(note)}") for note in notes]
+    return wrong + said + [Text.assemble("  ", line) for line in next_steps(report, again)]
+
+
+def _new_notes(report: RunReport) -> list[str]:
+    """The notes, each once, without those whose reason the error already gives."""
+    return [note for note in dict.fromkeys(report.notes) if _reason(note) not in clean(report.error or "")]
+
+
+def _reason(note: str) -> str:
+    """What a note says after the address it is about, if it names one."""
+    words = clean(note).rstrip(".")
+    return words.partition(": ")[2] or words
+
+
+def draw_all(reports: Sequence[RunReport], *, verbose: int = 0, quiet: bool = False) -> RenderableType:
+    """The reports of several runs, one below the other."""
+    parts: list[RenderableType] = []
+    for number, report in enumerate(reports):
+        parts += [Text()] if number and not quiet else []
+        parts.append(draw(report, verbose=verbose, quiet=quiet))
+    return Group(*parts)
+
+
+def headline(report: RunReport) -> Text:
+    """`python-docs · refresh completed in 0.4 s`."""
+    words = {"needs_confirmation": "waits for a confirmation", "partial": "is partly done"}
+    named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
+    if report.state == RunState.QUEUED:
+        return named.append("queued", STATE_STYLES["queued"]).append(f" as run {report.run}")
+    return named + Text.assemble(
+        (words.get(report.state, report.state), STATE_STYLES.get(report.state, "")),
+        f" {'after' if report.state in words or report.state == RunState.CANCELLED else 'in'} ",
+        duration(report.seconds),
+    )
+
+
+def savings(report: RunReport) -> str:
+    """`30 checked: 23 skipped as unchanged, 4 processed; 85 % of the downloads saved`."""
+    if not report.checked:
+        return ""
+    processed = report.new + report.changed
+    parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
+    parts += [f"{count(report.unchanged)} read with the same content"] if report.unchanged else []
+    line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
+    if not report.known:  # a first crawl has nothing to save
+        return line
+    share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
+    return f"{line}; {share} % of the downloads saved" if share else line
+
+
+def link_scores(report: RunReport) -> str:
+    """`links: 40 scored, 3 unscored, 1 call, 2,100 tokens; 5,000 known: 100 calls saved`."""
+    if not (report.links_scored or report.links_unscored or report.links_saved):
+        return ""
+    parts = [f"{count(report.links_scored)} scored"]
+    parts += [f"{count(report.links_unscored)} unscored"] if report.links_unscored else []
+    parts += [count(report.link_calls, "call")] if report.link_calls else []
+    parts += [count(report.ai_tokens, "token")] if report.ai_tokens else []
+    line = f"links: {', '.join(parts)}"
+    if not report.links_saved:
+        return line
+    saved = f": {count(report.link_calls_saved, 'call')} saved" if report.link_calls_saved else ""
+    return f"{line}; {count(report.links_saved)} known{saved}"
+
+
+def next_steps(report: RunReport, again: str = "") -> list[Text]:
+    """What the user may want to type now."""
+    name = label(report.source, report.version)
+    of_kb = report.source in (FILES, LINKS)
+    verb = "sync" if report.documents is not None else "refresh"
+    refresh = again or ("afresh init-kb" if of_kb else f"afresh {verb} {clean(name)}")
+    match report.state:
+        case RunState.NEEDS_CONFIRMATION:
+            return [
+                Text(
+                    f"{count(report.held, 'page')} would be deleted, more than the brake allows: nothing was."
+                ),
+                Text.assemble(
+                    "If that is right, type ",
+                    (f"afresh confirm {report.run}", "bold"),
+                    *((" and then ", (refresh, "bold")) if of_kb else ()),
+                ),
+            ]
+        case RunState.QUEUED:
+            return [Text.assemble("It waits for a worker: ", ("afresh worker", "bold"), " works on it.")]
+        case RunState.CANCELLED:
+            return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
+        case RunState.PARTIAL | RunState.FAILED if report.kept:
+            return [Text.assemble((refresh, "bold"), " tries again what is left.")]
+    return []
+
+
+def _counts(report: RunReport) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right")
+    grid.add_column(no_wrap=True)
+    grid.add_column(style="dim")
+    for name, style, meaning in MEANINGS:
+        number: int = getattr(report, name)
+        if number:
+            grid.add_row(Text(count(number), style=style), Text(name.replace("_", " "), style=style), meaning)
+    return grid
+
+
+def _work(report: RunReport) -> str:
+    parts = [f"run {report.run}", f"{size(report.bytes)} read"]
+    if report.chunks_embedded or report.chunks_reused:
+        parts.append(f"{count(report.chunks_embedded, 'chunk')} made, {count(report.chunks_reused)} reused")
+    return " · ".join(parts)
+
+
+def totals(reports: Sequence[RunReport]) -> dict[str, object]:
+    """Several reports as one object: sums, the worst state, and each run by itself under `runs`."""
+    alone = reports[0] if len(reports) == 1 else None
+    return {
+        "run": alone.run if alone else None,
+        "source": alone.source if alone else None,
+        "version": alone.version if alone else None,
+        "mode": reports[0].mode if reports else "refresh",
+        "state": worst(reports),
+        **{name: sum(getattr(report, name) for report in reports) for name in COUNTED},
+        "seconds": sum(report.seconds for report in reports),
+        "error": next((report.error for report in reports if report.error), None),
+        "notes": [note for report in reports for note in report.notes],
+        "runs": list(reports),
+    }
+
+
+def worst(reports: Sequence[RunReport]) -> str:
+    """The state of several runs together: that of the one which needs most attention."""
+    states = {report.state for report in reports}
+    return next((str(state) for state in _WORST_FIRST if state in states), str(RunState.COMPLETED))
+
+
+def exit_code(reports: Sequence[RunReport]) -> int:
+    """0 when every run is completed, 3 when the only trouble is that one waits for a confirmation, else 1."""
+    states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
+    if not states:
+        return 0
+    return NEEDS_CONFIRMATION if states == {RunState.NEEDS_CONFIRMATION} else 1

@@ -1,1 +1,0 @@
-"""How people and programs reach the knowledge base."""

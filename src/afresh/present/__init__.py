@@ -1,0 +1,1 @@
+"""Wording, JSON and numbers that all faces share."""
