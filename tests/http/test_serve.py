@@ -129,9 +129,9 @@ POLLS = [
     "schedule.scheduler.POLL",
     "services.webhooks.POLL",
     "services.sinks.LOOK",
-    "faces.http.runs.LOOK",
-    "faces.web.live.LOOK",
-    "faces.web.live.IDLE",
+    "server.api.runs.LOOK",
+    "server.web.live.LOOK",
+    "server.web.live.IDLE",
 ]
 
 

@@ -1,11 +1,6 @@
-from typing import TYPE_CHECKING
-
 from afresh.present.safe_text import clean
 from afresh.present.wording import count, duration
 from afresh.sync.reports import SyncReport
-
-if TYPE_CHECKING:
-    pass
 
 
 def line(report: SyncReport) -> str:
