@@ -220,6 +220,15 @@ async def test_F102_one_caller_too_many_is_told_when_to_come_again(keeper: Keepe
     assert caller("2001:db8::1") == caller("2001:db8::ffff") != caller("2001:db8:0:1::1")
 
 
+async def test_S8_F189_a_flood_of_logins_leaves_health_to_its_peer(keeper: Keeper) -> None:
+    opens = Door(echo, keeper, AccessSettings(burst=5, requests_per_second=0.01), logins=True)
+    logins = [(await ask(opens, "POST", "/login", client=REMOTE)).status for _ in range(6)]
+    assert logins[-1] == 429
+    assert (await ask(opens, "GET", "/assets/x.css", client=REMOTE)).status == 429
+    health = [(await ask(opens, "GET", "/health", client=REMOTE)).status for _ in range(6)]
+    assert health == [200] * 5 + [429], "a bucket of its own, which is bounded too"
+
+
 async def test_F103_there_are_no_websockets(keeper: Keeper) -> None:
     sent: list[dict[str, object]] = []
 

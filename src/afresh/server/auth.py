@@ -167,7 +167,7 @@ class Door:
     async def _allowed(self, scope: Scope, *, has_tokens: bool) -> Allowed:
         peer = caller(peer_of(scope))
         if self._is_open(scope):
-            self._take(peer)
+            self._take(f"health for {peer}" if scope["path"] == OPEN else peer)
             return Allowed(who=peer, sources=frozenset())
         text = _bearer(scope)
         if text is None and is_local(scope) and (not has_tokens or self._settings.loopback_open):
