@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.contract.desk import ROOT, Desk, at, read
 
 from afresh.model.fetch import NotModified, Outcome
@@ -309,3 +310,19 @@ async def test_U4_what_was_found_and_not_read_leaves_the_queue_of_a_run_that_may
     assert (await desk.reload()).queued == 3
     await desk.enqueue("c", "d")
     assert (await desk.reload()).queued == 5
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+async def test_F185_the_root_counts_once_in_a_run_that_goes_on(desk: Desk, is_read: bool) -> None:
+    desk.limits = Limits(max_pages=3, max_depth=20)
+    await desk.begin()
+    await desk.enqueue("")
+    if is_read:
+        (root,) = await desk.claim(1)
+        await desk.commit(desk.visit(root, read("Root")))
+    assert await desk.begin()
+    assert desk.run.queued == (0 if is_read else 1)
+    await desk.enqueue("")
+    assert (await desk.reload()).queued == 1
+    assert await desk.enqueue("a", "b", "c") == 2
+    assert (await desk.store.queue.backlog(desk.run.id)).open == 3

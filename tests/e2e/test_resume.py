@@ -278,6 +278,21 @@ async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(
     assert len(index_of(store)) == 41
 
 
+@EVERY_STORE
+@pytest.mark.parametrize("point", ["run.filled=kill", "page.claimed=kill", "commit.done=kill"])
+async def test_F185_a_crawl_that_goes_on_reads_as_many_pages_as_its_limit_allows(
+    store: Path, work: type[InProcess], point: str
+) -> None:
+    with TinySite() as site:
+        lay(site, {"/": ["/p0"], **{f"/p{at}": [f"/p{at + 1}"] for at in range(9)}, "/p9": ["/"]})
+        assert live(store, site.url, "crawl", point) == KILLED
+        async with opened(store) as kb:
+            report = await kb.runs.crawl(site.url, name="docs", rules={"max_pages": 5})
+            assert (report.state, rows(store, "select count(*) from runs")) == ("completed", [(1,)])
+    assert_sound(store)
+    assert len(index_of(store)) == 5
+
+
 async def test_U4_U5_durations_and_the_end_of_a_run_that_was_taken_over(
     store: Path, work: type[InProcess]
 ) -> None:

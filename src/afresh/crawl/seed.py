@@ -23,14 +23,20 @@ async def fill(course: Course, pages: Sequence[Listed]) -> None:
             await store.sources.forget_mark(course.source.id)
         await store.queue.enqueue(course.run, pages, course.limits, now)
         return
-    if course.resumed and mode is not RunMode.DUE:  # the limit may be another one than when it began
-        await store.queue.keep_within(course.run, course.limits.max_pages)
     if not course.starts_at_root:
+        if mode is not RunMode.DUE:
+            await _keep_within_limit(course)
         await _fill_from_listing(course, now)
     elif mode is RunMode.DUE:
         await _fill_due(course, now)
     else:
         await _fill_from_root(course, now)
+
+
+async def _keep_within_limit(course: Course) -> None:
+    """Hold a run that goes on to its limit, which may be another one than when it began."""
+    if course.resumed:
+        await course.kit.store.queue.keep_within(course.run, course.limits.max_pages)
 
 
 async def _fill_due(course: Course, now: datetime) -> None:
@@ -79,6 +85,7 @@ async def _fill_from_root(course: Course, now: datetime) -> None:
     roots = await _roots(course)
     lister = course.kit.lister
     await store.queue.enqueue(run, roots or [], course.limits, now)
+    await _keep_within_limit(course)
     if roots is None or course.lost_root:
         return
     await store.queue.enqueue_known(run, course.limits, now)

@@ -169,20 +169,19 @@ class RunRepository(Repository):
 
 async def _resume(tx: Session, run: Run, state: RunState, worker: str | None, now: datetime) -> Row | None:
     """Go on with a run: where it was if that was a moment ago, else with a new look at everything."""
-    again = looks_again(run, now)
+    again, asked = looks_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
-        asked = {"source": run.source_id, "run": run.id}
         await tx.run("unqueue_pages", **asked)
         await tx.run("free_rows_of_run", run=run.id, now=now)
         if await tx.run("forgive_run", **asked):
             await tx.run("mark_graph", source=run.source_id, changed=1)
         await tx.run("restart_run", **asked, now=now)
         await tx.run("stamp_source", source=run.source_id, now=now)
+    await tx.run("count_queued", run=run.id, number=-await tx.run("ask_root_again", **asked))
     counts, taken_at = counts_so_far(run, again=again), None if worker is None else now
     row = await tx.one(
         "resume_run", run=run.id, worker=worker, state=state, counts=json.dumps(counts), taken_at=taken_at
     )
-    await tx.run("ask_root_again", source=run.source_id)
     await tx.run("mend_times", run=run.id, now=now)
     return row
 

@@ -84,7 +84,9 @@ update pages set doomed_by = null where source_id = :source and doomed_by is not
 
 -- ask_root_again
 update pages set queued_run = null
-where source_id = :source and url = (select url from sources where id = :source)
+where source_id = :source and queued_run = :run and url = (select url from sources where id = :source) and not exists (
+    select 1 from page_crawls c where c.page_id = pages.id and c.run_id = :run and c.outcome is null
+)
 
 -- counts_of_run
 select counts from runs where id = :run {for update}
