@@ -1,6 +1,7 @@
 """How a run ends: when it may delete, when absence counts, and when the brake holds (law 15)."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -275,6 +276,11 @@ def test_F93_what_the_embedder_left_undone_is_named_beside_what_could_not_be_rea
     assert verdict.error == (
         "1 page could not be read and will be tried again with the next run; "
         f"2 pages could not be embedded and will be tried again ({down})"
+    )
+    later = datetime(2026, 3, 4, 12, 5, tzinfo=UTC)
+    backs_off = judge(replace(CALM, failed=1, next_try=later))
+    assert backs_off.error == (
+        "1 page could not be read and will be tried again by the first run after 2026-03-04 12:05 UTC"
     )
     only = judge(replace(CALM, failed=1, unembedded=1))
     assert only.error == "1 page could not be embedded and will be tried again"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -134,4 +135,21 @@ def test_people_are_told_in_a_line_what_an_update_did(base: Base, tiny: TinySite
     assert f"index.txt: 1 file, 1 link; 1 summary made; {waits}" in base.say("init-kb")
     assert f"index.txt: 1 file, 1 link; nothing changed; {waits}" in base.say("init-kb")
     base.configure()
-    assert "afresh init-kb tries again what is left" in base.say("init-kb", code=1)
+    assert "afresh init-kb tries again what is left when it is due" in base.say("init-kb", code=1)
+
+
+def test_U4_a_link_whose_host_is_dead_is_told_with_the_time_of_its_next_try(
+    base: Base, tiny: TinySite
+) -> None:
+    base.configure()
+    tiny.fail("/down", 503)
+    base.list(tiny.at("/down"))
+    told = base.say("init-kb", code=1)
+    assert "with the next run" not in told
+    next_try = re.search(r"tried again by the first run after (\d{4}-\d\d-\d\d \d\d:\d\d) UTC", told)
+    assert next_try is not None, told
+    assert "afresh init-kb tries again what is left when it is due" in told
+    tiny.requests.clear()
+    told = base.say("init-kb", code=1)
+    assert f"again after {next_try[1]} UTC)" in told
+    assert tiny.requests.paths() == [], "it backs off"

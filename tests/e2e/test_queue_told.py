@@ -1,4 +1,4 @@
-"""What `status` says of the queue: in flight is what a worker that lives holds, all else waits."""
+"""What `status` says of the queue: claimed is what a worker that lives holds, all else waits."""
 
 import json
 from pathlib import Path
@@ -31,4 +31,4 @@ def test_U4_F162_pages_of_a_killed_worker_wait(store: Path, capsys: pytest.Captu
     assert [(host["waiting"], host["held"]) for host in told["hosts"]] == [(3, 0)]
     assert main(["status", "--store", url_of(store)]) == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert ("waiting 3" in words, "in flight 0" in words) == (True, True)
+    assert ("waiting 3" in words, "claimed by workers 0" in words) == (True, True)

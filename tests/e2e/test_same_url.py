@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from mcp import Client
 from selectolax.lexbor import LexborHTMLParser
 from tests.e2e.library import settings, url_of
 from tests.e2e.sites import lay
@@ -15,6 +16,7 @@ from afresh.cli import main
 from afresh.errors import AlreadyKept
 from afresh.kb import KnowledgeBase
 from afresh.server.app import make_app
+from afresh.server.mcp.server import make_server
 from afresh.testing import TinySite
 
 JSON = {"content-type": "application/json"}
@@ -28,7 +30,7 @@ async def test_R5_G18_a_url_that_a_source_has_is_refused_with_its_name(
     url = tiny.at("/docs/")
     await kb.runs.crawl(url, name="docs", again=False)
     for name, version in (("other", None), ("docs", "2"), (None, "2")):
-        with pytest.raises(AlreadyKept, match=r"docs has .*--again"):
+        with pytest.raises(AlreadyKept, match=r"docs has .*set `again`"):
             await kb.runs.crawl(url, name=name, version=version, again=False)
     assert [source.name for source in await kb.sources.views()] == ["docs"]
     for name in (None, "docs"):  # the same command goes on with the same source
@@ -68,10 +70,47 @@ async def test_R5_C16_rest_answers_409_and_lists_one_per_source(
     wish = {"target": tiny.at("/docs/"), "name": "other", "run": False}
     refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
     assert (refused.status, "docs" in refused.told["detail"]) == (409, True)
+    assert "set `again` to add the URL once more" in refused.told["detail"]
+    assert "--again" not in refused.told["detail"]
+    async with Client(make_server(kb, works=False)) as client:
+        answer = await client.call_tool("scrape_docs", {"url": tiny.at("/docs/"), "library": "other"})
+        told = " ".join(getattr(each, "text", "") for each in answer.content)
+        assert (answer.is_error, "docs has" in told, "`again`" in told, "--again" in told) == (
+            True,
+            True,
+            True,
+            False,
+        )
     again = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps({**wish, "again": True}).encode())
     assert again.status == 201
     found = (await ask(app, "GET", f"/api/v1/sources?url={tiny.at('/docs/')}")).told["items"]
     assert [each["name"] for each in found] == ["docs", "other"]
+
+
+async def test_U3_R5_the_command_line_names_its_flags_and_the_version_that_is_meant(
+    kb: KnowledgeBase, tiny: TinySite, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lay(tiny, {"/docs/": []})
+    url = tiny.at("/docs/")
+    await kb.runs.crawl(url, name="harbor", version="2")
+    for name, advice in (
+        (
+            "other",
+            f"harbor@2 has {url} already: refresh that source, or give --again to add the URL once more",
+        ),
+        (
+            "harbor",
+            f"harbor@2 has {url} already: give --version 2 or refresh harbor@2 if you mean that one, "
+            "or give --again to add the URL once more",
+        ),
+    ):
+        command = ["crawl", url, "--name", name, "--store", url_of(store)]
+        assert await asyncio.to_thread(main, command) == 2
+        assert advice in capsys.readouterr().err
+    app = make_app(kb, settings(store), works=False)
+    wish = {"target": url, "name": "harbor", "run": False}
+    refused = await ask(app, "POST", "/api/v1/sources", JSON, body=json.dumps(wish).encode())
+    assert "give `version` 2 or refresh harbor@2 if you mean that one" in refused.told["detail"]
 
 
 async def test_U4_history_of_a_url_in_two_sources_is_told_source_by_source(

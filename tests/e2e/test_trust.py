@@ -52,6 +52,8 @@ async def test_U1_F122_a_short_login_form_never_costs_a_text(
     assert index_of(store) == before
     assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
     assert (await kb.search.search(word("/p1"))).hits
+    with pytest.raises(UsageError, match="still has its text: its last check was not believed"):
+        await kb.pages.restore(site.at("/p1"))
 
 
 async def test_U1_F123_an_emptied_page_stays_flagged_until_its_text_is_back(

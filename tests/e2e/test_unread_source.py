@@ -4,10 +4,13 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.e2e.library import EVERY_STORE, opened, rows, settings
+import pytest
+from tests.e2e.inprocess import InProcess
+from tests.e2e.library import EVERY_STORE, opened, rows, settings, url_of
 from tests.e2e.sites import lay
 from tests.http.asking import ask
 
+from afresh.cli import main
 from afresh.kb import KnowledgeBase
 from afresh.server.app import make_app
 from afresh.testing import TinySite
@@ -27,7 +30,7 @@ async def test_U3_a_source_whose_first_crawl_read_nothing_is_not_kept(
     assert (report.state, report.kept) == ("failed", False)
     assert await kb.sources.views() == []
     advice = [note for note in report.notes if "not kept" in note]
-    assert len(advice) == 1
+    assert advice == ["nothing was read, so typo was not kept"]  # REST and MCP have no --keep
     assert not any("afresh remove" in note for note in report.notes)
     again = await kb.runs.get(report.run)  # what happened can still be read
     assert (again.state, again.error, again.source, again.kept) == ("failed", report.error, "typo", False)
@@ -73,6 +76,18 @@ async def test_U3_a_folder_without_anything_to_read_is_not_kept(kb: KnowledgeBas
     report = await kb.runs.crawl(str(folder), keep=False)
     assert not report.kept
     assert await kb.sources.views() == []
+
+
+def test_U3_a_command_that_read_nothing_and_kept_nothing_ends_with_1(
+    tmp_path: Path, store: Path, work: type[InProcess], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    assert main(["crawl", str(folder), "--store", url_of(store)]) == 1
+    told = capsys.readouterr().out
+    assert told.count("was not kept") == 1
+    assert f"afresh crawl {folder} --keep keeps it all the same" in told
+    assert main(["crawl", str(folder), "--keep", "--store", url_of(store)]) == 0
 
 
 async def test_F138_agents_that_mistype_leave_no_source(

@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from tests.e2e.inprocess import InProcess
+from tests.e2e.library import settings
 from tests.e2e.sites import lay
+from tests.http.asking import ask
 
 from afresh.cli import main
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
+from afresh.server.app import make_app
 from afresh.server.mcp.server import make_server
 from afresh.testing import TinySite
 
@@ -67,6 +70,29 @@ async def test_U2_mcp_says_which_version_it_took(react: KnowledgeBase) -> None:
                 assert not answer.is_error, answer
                 texts = [getattr(each, "text", "") for each in answer.content]
                 assert any(note in text for text in texts) is noted, (tool, which, texts)
+                assert answer.structured_content is not None
+                assert (note in answer.structured_content["notes"]) is noted, (tool, which)
+
+
+async def test_U2_rest_web_and_mcp_searches_say_which_version_answers(
+    react: KnowledgeBase, store: Path
+) -> None:
+    note = "react has 2 versions: using react@10, the newest"
+    app = make_app(react, settings(store), works=False)
+    for label, noted in (("react", True), ("react@9", False), ("vue", False)):
+        told = (await ask(app, "GET", f"/api/v1/search?q=speaks&in={label}")).told
+        assert ([each["source"] for each in told["hits"]], note in told["notes"]) == (
+            [label.partition("@")[0]],
+            noted,
+        )
+        for part in ("", "&part=hits"):
+            page = await ask(app, "GET", f"/search?q=speaks&in={label}{part}", {"accept": "text/html"})
+            assert (page.status, note in page.body.decode()) == (200, noted)
+        async with Client(make_server(react, works=False)) as client:
+            library, _, version = label.partition("@")
+            wish = {"query": "speaks", "library": library} | ({"version": version} if version else {})
+            answer = await client.call_tool("search_docs", wish)
+            assert (note in answer.structured_content["notes"]) is noted
 
 
 def test_U2_the_command_line_says_which_version_it_took(
@@ -77,8 +103,8 @@ def test_U2_the_command_line_says_which_version_it_took(
     monkeypatch.setenv("AFRESH_EMBEDDING__PROVIDER", "none")
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: str) -> tuple[str, str]:
-        assert main([*words, "--store", f"sqlite:///{tmp_path / 'kb.db'}"]) == 0, capsys.readouterr()
+    def call(*words: str, code: int = 0) -> tuple[str, str]:
+        assert main([*words, "--store", f"sqlite:///{tmp_path / 'kb.db'}"]) == code, capsys.readouterr()
         captured = capsys.readouterr()
         return captured.out, captured.err
 
@@ -89,6 +115,10 @@ def test_U2_the_command_line_says_which_version_it_took(
     for command in ("show", "pages", "refresh", "changes", "plan"):
         assert note in call(command, "react")[1], command
         assert "versions" not in call(command, "react@9")[1], command
+    assert call("search", "speaks", "--in", "react")[1].count(note) == 1
+    refused = call("remove", "react", code=2)[1]
+    assert "react has 2 versions: name one of react@10, react@9" in refused
+    assert "--yes" not in refused
     out, _ = call("show", "react", "--json")
     assert json.loads(out)["version"] == "10"
 

@@ -64,6 +64,9 @@ def test_records_are_changed_by_hand(
     assert (renamed["source"], renamed["url"], renamed["notes"]) == ("guide@2", site.url, [])
     assert "guide@2 is read from" in call("set", "guide@2", "--url", site.at("/b"))
     assert "would be read as github" in call("set", "guide@2", "--url", "owner/repo", code=2)
+    assert call("set", "guide", "--rename", "tour@3") == "guide@2 is now tour@3.\n"
+    both = call("set", "tour@3", "--rename", "guide@2", "--url", site.url)
+    assert both.startswith(f"tour@3 is now guide@2.\nguide@2 is read from {site.url}")
     assert told("set", "guide", "--rename", "docs", "--url", site.url)["url"] == site.url
     assert "cannot be the name" in call("set", "docs", "--rename", "a b", code=2)
 

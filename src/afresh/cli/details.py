@@ -111,7 +111,7 @@ def status(view: StoreStatus, now: datetime) -> RenderableType:
         ("vectors", vectors(view.model, view.unembedded, view.wanted_model)),
         ("attempts", count(view.attempts)),
         ("waiting", _waiting(view, now)),
-        ("in flight", count(view.in_flight)),
+        ("claimed by workers", count(view.in_flight)),
         ("workers", _workers(view, now)),
     ]
     pairs += [("rate", f"{view.pages_per_second:g} pages/s")] if view.pages_per_second else []
@@ -152,7 +152,7 @@ def _workers(view: StoreStatus, now: datetime) -> Text:
 def _worker(view: WorkerView, now: datetime) -> str:
     leads = f", leads {', '.join(f'run {run}' for run in view.runs)}" if view.runs else ""
     return clean(
-        f"{view.host} {view.pid}, began {ago(view.since, now)}{leads}, holds {count(view.held, 'page')}"
+        f"{view.host} {view.pid}, began {ago(view.since, now)}{leads}, has claimed {count(view.held, 'page')}"
     )
 
 
@@ -162,7 +162,7 @@ def _queues(view: StoreStatus, now: datetime) -> Text:
     for host in view.hosts:
         oldest = f", the oldest due {ago(host.oldest, now)}" if host.oldest else ""
         name = host.domain or "files"
-        lines.append(clean(f"{name}: {count(host.waiting)} waiting, {count(host.held)} held{oldest}"))
+        lines.append(clean(f"{name}: {count(host.waiting)} waiting, {count(host.held)} claimed{oldest}"))
     return Text("\n".join(lines))
 
 

@@ -65,10 +65,13 @@ def change(
         raise UsageError(f"name what to change: {SETTINGS[0]}")
     _refuse_wrong(reset)
     name, version = parse_label(rename) if rename else (None, ...)
+    before: list[str] = []
 
     async def work(kb: "KnowledgeBase") -> tuple[Source, list[str]]:
+        source = await _source(kb, label)
+        before.append(source.label)
         return await kb.sources.change(
-            await _source(kb, label),
+            source,
             name=name,
             version=version,
             url=url,
@@ -83,7 +86,9 @@ def change(
     answer = {"source": changed.label, "url": changed.url, "settings": own, "notes": notes}
     if session.wrote_json(answer):
         return
-    if rename or url:
+    if rename:
+        session.show(clean(f"{before[0]} is now {changed.label}."))
+    if url:
         session.show(
             clean(f"{changed.label} is read from {changed.url}; `afresh refresh {changed.label}` does.")
         )

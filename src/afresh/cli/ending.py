@@ -9,7 +9,7 @@ import click
 
 from afresh.cli.program import program
 from afresh.cli.streams import give_up, is_broken, print_anything, stand_in
-from afresh.errors import AfreshError, ConfigError, StoreError, UsageError
+from afresh.errors import AfreshError, AlreadyKept, ConfigError, StoreError, UsageError
 from afresh.present.safe_text import clean
 from afresh.text.redact import mask_secrets
 
@@ -33,7 +33,7 @@ def guarded(arguments: list[str]) -> int:
         return _told(arguments, _sentence(wrong), WRONG_USE)
     except AfreshError as wrong:
         _trace(arguments)
-        return _told(arguments, str(wrong), exit_code(wrong))
+        return _told(arguments, _in_flags(wrong), exit_code(wrong))
     except Exception as surprise:
         if isinstance(surprise, OSError) and (surprise.errno in NO_ROOM or is_broken()):
             give_up(sys.stdout)
@@ -53,6 +53,13 @@ def _sentence(wrong: click.ClickException) -> str:
     told = wrong.format_message().rstrip(".")
     told = f"{told[:1].lower()}{told[1:]}{'' if told.endswith('?') else '.'}"
     return f"{told} Try `{context.command_path} --help`." if context else told
+
+
+def _in_flags(wrong: AfreshError) -> str:
+    """What went wrong; the parameters of REST and MCP that it names are flags here."""
+    if not isinstance(wrong, AlreadyKept):
+        return str(wrong)
+    return str(wrong).replace("set `again`", "give --again").replace("give `version`", "give --version")
 
 
 def _unexpected(surprise: Exception) -> str:

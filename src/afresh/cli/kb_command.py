@@ -54,13 +54,16 @@ def told(done: "KbReport") -> str:
 
 
 def failing(done: "KbReport") -> list[str]:
-    """`2 links cannot be read: URL (404: there is nothing at this address), URL (no answer)`."""
+    """`1 link cannot be read: URL (no answer; again after 2026-03-04 12:05 UTC)`."""
     from afresh.present.safe_text import clean
     from afresh.present.wording import count
 
     if not done.failing_links:
         return []
-    first = [f"{link.url} ({link.reason or 'its last check failed'})" for link in done.failing_links[:NAMED]]
+    first = [
+        f"{link.url} ({link.reason or 'its last check failed'}; again after {link.next_at:%Y-%m-%d %H:%M} UTC)"
+        for link in done.failing_links[:NAMED]
+    ]
     more = len(done.failing_links) - len(first)
     rest = f" and {more} more" if more else ""
     return [f"{count(len(done.failing_links), 'link')} cannot be read: {clean(', '.join(first))}{rest}"]

@@ -71,7 +71,7 @@ def _run(report: RunReport) -> tuple[str | Text, ...]:
         str(report.run),
         text(label(report.source, report.version), "bold"),
         text(report.mode),
-        state(report.state),
+        state("interrupted" if report.interrupted else report.state),
         *map(count, counted),
         text(count(failed), "red" if failed else "dim"),
     )
@@ -201,7 +201,7 @@ def _attempt(row: Attempt, now: datetime) -> tuple[str | Text, ...]:
     done = row.completed_at is not None
     return (
         text(moment(row.completed_at) if done else due(row.scheduled_for, now), "" if done else "dim"),
-        state(row.outcome) if row.outcome else text("in flight" if row.locked_at else "waiting", "cyan"),
+        state(row.outcome) if row.outcome else text("claimed" if row.locked_at else "waiting", "cyan"),
         text(row.status_code),
         text(row.run_id),
         text(row.reason or row.error_message),

@@ -25,7 +25,7 @@ SECTION = "Look after"
 def remove(session: Session, label: str, yes: bool) -> int:
     """Delete a source with its pages and index; the attempts stay in the history."""
     if not yes:
-        view = session.ask(lambda kb: kb.sources.view(label))
+        view = session.ask(lambda kb: kb.sources.view(label, only=True))
         if not _agreed(session, view):
             session.say("Nothing was removed.")
             return 1

@@ -1,6 +1,6 @@
 """The report of a run: what happened, what it saved, what to do next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -10,7 +10,7 @@ from rich.text import Text
 from afresh.cli.pieces import STATE_STYLES
 from afresh.cli.sinks import states
 from afresh.digest.records import FILES, LINKS
-from afresh.model.records import RunState
+from afresh.model.records import RunMode, RunState
 from afresh.model.reports import RunReport
 from afresh.present.safe_text import clean
 from afresh.present.wording import count, duration, label, percent, size
@@ -35,6 +35,12 @@ COUNTED = (
     *("ai_calls", "ai_tokens"),
 )
 NEEDS_CONFIRMATION = 3  # the exit code
+_WHEN: Mapping[str, str] = {
+    RunState.RUNNING: "for",
+    RunState.CANCELLED: "after",
+    RunState.PARTIAL: "after",
+    RunState.NEEDS_CONFIRMATION: "after",
+}
 _WORST_FIRST = (
     *(RunState.FAILED, RunState.NEEDS_CONFIRMATION, RunState.CANCELLED, RunState.PARTIAL),
     *(RunState.QUEUED, RunState.RUNNING, RunState.COMPLETED),
@@ -89,9 +95,12 @@ def headline(report: RunReport) -> Text:
     named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
     if report.state == RunState.QUEUED:
         return named.append("queued", STATE_STYLES["queued"]).append(f" as run {report.run}")
+    if report.interrupted:
+        when = f"after {duration(report.seconds)}" if report.seconds else "before it stored anything"
+        return named.append("interrupted", STATE_STYLES[RunState.CANCELLED]).append(f" {when}")
     return named + Text.assemble(
         (words.get(report.state, report.state), STATE_STYLES.get(report.state, "")),
-        f" {'after' if report.state in words or report.state == RunState.CANCELLED else 'in'} ",
+        f" {_WHEN.get(report.state, 'in')} ",
         duration(report.seconds),
     )
 
@@ -106,7 +115,8 @@ def savings(report: RunReport) -> str:
     line = f"{count(report.checked)} checked: {', '.join([*parts, f'{count(processed)} processed'])}"
     if not report.known:  # a first crawl has nothing to save
         return line
-    share = percent(report.not_modified, report.not_modified + report.unchanged + processed)
+    asked = report.not_modified + report.unchanged + processed + report.doubtful + report.failed
+    share = percent(report.not_modified, asked)
     return f"{line}; {share} % of the downloads saved" if share else line
 
 
@@ -148,7 +158,10 @@ def next_steps(report: RunReport, again: str = "") -> list[Text]:
         case RunState.CANCELLED:
             return [Text.assemble("Stopped early; ", (refresh, "bold"), " goes on where it was.")]
         case RunState.PARTIAL | RunState.FAILED if report.kept:
-            return [Text.assemble((refresh, "bold"), " tries again what is left.")]
+            when = " when it is due" if report.mode == RunMode.DUE else ""
+            return [Text.assemble((refresh, "bold"), f" tries again what is left{when}.")]
+    if not report.kept and again:
+        return [Text.assemble((f"{again} --keep", "bold"), " keeps it all the same.")]
     return []
 
 
@@ -159,6 +172,8 @@ def _counts(report: RunReport) -> Table:
     grid.add_column(style="dim")
     for name, style, meaning in MEANINGS:
         number: int = getattr(report, name)
+        if name == "failed" and not report.kept:
+            meaning = "could not be read"  # noqa: PLW2901
         if number:
             grid.add_row(Text(count(number), style=style), Text(name.replace("_", " "), style=style), meaning)
     return grid
@@ -195,8 +210,13 @@ def worst(reports: Sequence[RunReport]) -> str:
 
 
 def exit_code(reports: Sequence[RunReport]) -> int:
-    """0 when every run is completed, 3 when the only trouble is that one waits for a confirmation, else 1."""
+    """0 when every run is completed, 3 when the only trouble is that one waits for a confirmation, else 1.
+
+    A source that was not kept is trouble, too.
+    """
     states = {report.state for report in reports} - {RunState.COMPLETED, RunState.QUEUED}
+    if not all(report.kept for report in reports):
+        return 1
     if not states:
         return 0
     return NEEDS_CONFIRMATION if states == {RunState.NEEDS_CONFIRMATION} else 1

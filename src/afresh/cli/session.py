@@ -176,7 +176,7 @@ def here() -> Path:
 def _typed_labels() -> list[str]:
     """The names of sources that the command was given."""
     context = click.get_current_context(silent=True)
-    if context is None or context.info_name == "remove":
+    if context is None or context.info_name in ("remove", "search"):  # one refuses, one has notes of its own
         return []
     names = ("target",) if context.info_name == "plan" else ("label", "labels", "within")
     given = [context.params.get(name) for name in names]

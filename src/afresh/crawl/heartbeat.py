@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -150,6 +150,7 @@ class LiveWorkers:
 
     names: frozenset[str]
     helped: frozenset[RunId]
+    heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # of all, also of those that died
 
     def work_on(self, run: Run) -> bool:
         """Whether somebody leads a run, or helps in it and leads it as soon as its leader is missed."""
@@ -160,7 +161,8 @@ def live_workers(workers: Sequence[Worker], me: Worker, lease_seconds: float, no
     """Those of some workers that really work."""
     alive = [each for each in workers if is_alive(each, me, lease_seconds, now)]
     helped = frozenset(each.helps for each in alive if each.helps is not None)
-    return LiveWorkers(frozenset(each.name for each in alive), helped)
+    beats = {each.name: each.heartbeat_at for each in workers}
+    return LiveWorkers(frozenset(each.name for each in alive), helped, beats)
 
 
 def process_exists(pid: int) -> bool:

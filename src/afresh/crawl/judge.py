@@ -29,6 +29,7 @@ class Evidence:
     failed: int  # pages that ended in a failure
     unembedded: int = 0  # of those, how many lack nothing but vectors
     embedder: str | None = None  # what is the matter with the embedder
+    next_try: datetime | None = None  # when the first page that backs off is due, if runs wait for that
 
     def is_outage(self, pages: int) -> bool:
         """Whether so many of the known pages in trouble mean that the source is, rather than they are."""
@@ -69,7 +70,9 @@ def _left(evidence: Evidence) -> str:
     """What is left to do, and who is to blame."""
     unread, said = evidence.failed - evidence.unembedded, []
     if unread:
-        said.append(f"{_pages(unread)} could not be read and will be tried again with the next run")
+        due = evidence.next_try
+        when = f"by the first run after {due:%Y-%m-%d %H:%M} UTC" if due else "with the next run"
+        said.append(f"{_pages(unread)} could not be read and will be tried again {when}")
     if evidence.unembedded:
         why = f" ({evidence.embedder})" if evidence.embedder else ""
         said.append(f"{_pages(evidence.unembedded)} could not be embedded and will be tried again{why}")

@@ -190,6 +190,7 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             failed=failed,
             unembedded=run.counts.get("unembedded", 0),
             embedder=kit.embedding.trouble if kit.embedding else None,
+            next_try=await _next_try(course) if failed and run.mode is RunMode.DUE else None,
         )
     )
     for told in (kit.lister.listing_errors, kit.lister.notes, kit.notes()):
@@ -198,6 +199,12 @@ async def _judge(course: Course, left_waiting: int) -> Verdict:
             course.notes.append(f"{len(told) - MANY} more of the kind")
     course.notes.extend(dropped_notes(kit.lister))
     return verdict
+
+
+async def _next_try(course: Course) -> datetime | None:
+    """When the first page that backs off is tried again."""
+    backing_off = await course.kit.store.due.backing_off(course.source.id, course.kit.clock())
+    return backing_off[0].next_at if backing_off else None
 
 
 async def _has_more(course: Course) -> bool:
@@ -266,7 +273,7 @@ async def _ending(course: Course, run: Run, verdict: Verdict, missing: list[Page
     await _note(course, run, counts, state)
     if await _is_failed_trial(course, counts, state):
         counts["unkept"] = 1
-        course.notes.append(f"nothing was read, so {course.source.label} was not kept (--keep keeps it)")
+        course.notes.append(f"nothing was read, so {course.source.label} was not kept")
     if course.filled:
         counts["chunks_embedded"] = counts.get("chunks_embedded", 0) + course.filled
     await count_scores(course.kit.scoring, run, counts, course.notes)

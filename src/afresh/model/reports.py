@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId, SourceId
+from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId, RunState, SourceId
 from afresh.model.versions import Match
 from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
@@ -53,6 +53,11 @@ class RunReport:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     kept: bool = True  # False: the source is gone, because its first run read nothing
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether its worker died: nobody cancelled it, and nothing wrote down when it ended."""
+        return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

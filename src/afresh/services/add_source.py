@@ -47,7 +47,7 @@ async def add_source(
             f"(--name {name}/docs puts both into the library {name})"
         )
     if same is None and not again:
-        await refuse_twice(store, url)
+        await refuse_twice(store, url, name)
     own = (same.rules, same.policy) if same is not None else ({}, {})
     check({**own[0], **rules}, {**own[1], **policy})
     return await store.sources.add(
@@ -63,12 +63,15 @@ async def add_source(
     )
 
 
-async def refuse_twice(store: Store, url: str) -> None:
-    """Refuse a URL that a source has already."""
-    for source in await store.sources.all():
-        if source.url == url:
-            raise AlreadyKept(
-                f"{source.label} has {url} already: refresh that source, or add the URL once more "
-                "with --again (`again` in REST and MCP)",
-                source.label,
-            )
+async def refuse_twice(store: Store, url: str, name: str | None = None) -> None:
+    """Refuse a URL that a source has already; one of that name is the likeliest to be meant."""
+    having = [source for source in await store.sources.all() if source.url == url]
+    if not having:
+        return
+    source = next((each for each in having if each.name == name), having[0])
+    instead = "refresh that source"
+    if source.name == name and source.version is not None:
+        instead = f"give `version` {source.version} or refresh {source.label} if you mean that one"
+    raise AlreadyKept(
+        f"{source.label} has {url} already: {instead}, or set `again` to add the URL once more", source.label
+    )

@@ -37,4 +37,9 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Ope
         opened = await open_page(remake.store, url, page.source_id)
         if opened is not None:
             return opened
+    if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
+        raise Unknown(
+            f"{url} still has its text: its last check was not believed, so there is nothing to put back "
+            f"(why: `afresh why {url}`)"
+        )
     raise Unknown(f"no former text of {url} is kept: that is done when a page loses nearly all of it")

@@ -16,7 +16,7 @@ from afresh.search.bodyless import needs_text, without_text
 from afresh.search.reindex import reindex
 from afresh.search.request import Asked, Mode, Narrowed
 from afresh.services.context import Context, Service
-from afresh.services.resolve import best_sources, stand_in_note
+from afresh.services.resolve import best_sources, stand_in_note, version_note
 from afresh.services.runs import RunService
 from afresh.services.valid_settings import if_settled
 
@@ -53,6 +53,7 @@ class SearchService(Service):
         meant = [await best_sources(self._store, label) for label in within]
         chosen = [source for sources, _ in meant for source in sources]
         told = [note for _, version in meant if (note := stand_in_note(version))]
+        told += [note for label in within if (note := await version_note(self._store, label))]
         told += await self._unkept(chosen, query, context)
         narrowed = Narrowed(
             sources=tuple(source.id for source in chosen) if chosen else None,

@@ -66,9 +66,9 @@ class SourceService(Service):
         """One source."""
         return await source_of(self._store, number)
 
-    async def view(self, label: str) -> SourceView:
-        """One source with its numbers."""
-        return (await self.views_of([await exact_source(self._store, label)]))[0]
+    async def view(self, label: str, *, only: bool = False) -> SourceView:
+        """One source with its numbers; with `only` a name with several versions is refused."""
+        return (await self.views_of([await exact_source(self._store, label, only=only)]))[0]
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
         """Some sources with their numbers."""

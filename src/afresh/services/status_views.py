@@ -169,4 +169,6 @@ def live_report(run: Run, source: Source, alive: LiveWorkers, now: datetime) -> 
         return report_of(replace(run, finished_at=now), source)
     command = "sync" if run.mode is RunMode.SYNC else "refresh"
     goes_on = f"interrupted; `afresh {command} {source.label}` goes on where it was"
-    return replace(report_of(run, source), state=RunState.CANCELLED, notes=(*run.notes, goes_on))
+    signs = [at for at in (run.worked_at, alive.heartbeats.get(run.worker or "")) if at is not None]
+    seen = replace(run, worked_at=max(signs, default=None))
+    return replace(report_of(seen, source), state=RunState.CANCELLED, notes=(*run.notes, goes_on))

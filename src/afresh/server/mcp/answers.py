@@ -114,6 +114,7 @@ class Changes(Marked):
     """What changed, newest first."""
 
     changes: list[Change]
+    notes: list[str] = []
     nextCursor: str | None = None
 
 
@@ -171,6 +172,8 @@ def answered(answer: Marked, lines: Sequence[str]) -> CallToolResult:
 def noted(result: CallToolResult, note: str | None) -> CallToolResult:
     """The answer with a note for its reader, if there is one."""
     if note is not None:
+        result.structured_content = dict(result.structured_content or {})
+        result.structured_content["notes"] = [*result.structured_content.get("notes", []), note]
         result.content.append(TextContent(type="text", text=note))
     return result
 

@@ -99,7 +99,7 @@ def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> 
     spared = []
     if bytes_percent:
         spared.append(f"{bytes_percent} % of the bytes")
-    elif share := percent(run.not_modified, skipped + processed):
+    elif share := percent(run.not_modified, skipped + processed + run.doubtful + run.failed):
         spared.append(f"{share} % of the downloads")
     if embeddings:
         spared.append(embeddings)
@@ -112,6 +112,11 @@ def _told(run: RunReport, bytes_percent: int | None, embeddings: str | None) -> 
 def state_of(state: str | None) -> str:
     """The state of a run in words."""
     return next((words for known, words in STATES.items() if known == state), state or "never read")
+
+
+def run_state(run: RunReport) -> str:
+    """The state of a run in words; one whose worker died was not stopped by anybody."""
+    return "interrupted" if run.interrupted else state_of(run.state)
 
 
 def tone(state: object) -> str:
@@ -134,5 +139,6 @@ FILTERS = {
     "saved": saved,
     "size": size,
     "state_of": state_of,
+    "run_state": run_state,
     "tone": tone,
 }
