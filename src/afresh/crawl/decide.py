@@ -124,7 +124,14 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
         next_at=None if seen.proven else next_look_after_answer(now, after, policy),
-        reason=_read_reason(page, seen, policy) + _rendered_reason(seen) + _canonical_reason(seen.document),
+        reason="".join(
+            (
+                _read_reason(page, seen, policy),
+                _rendered_reason(seen),
+                _canonical_reason(seen.document),
+                _styles_reason(seen.document),
+            )
+        ),
         status_code=seen.status_code,
     )
 
@@ -206,6 +213,10 @@ def _rendered_reason(seen: Read) -> str:
 def _canonical_reason(document: Document) -> str:
     foreign = document.foreign_canonical
     return f"; its rel=canonical to another host is ignored: {foreign}" if foreign else ""
+
+
+def _styles_reason(document: Document) -> str:
+    return "; it has more styles than are read: hidden text may be in it" if document.styles_cut else ""
 
 
 def _unwanted(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:

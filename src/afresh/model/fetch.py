@@ -172,6 +172,7 @@ class Document:
     foreign_canonical: str | None = None  # rel=canonical names another host: told, not believed
     login: bool = False  # next to no text, and a login is all that the page offers
     leads_on: bool = False  # it sends its readers on, or shows other pages in frames
+    styles_cut: bool = False  # more styles than are read: text that they hide may be in it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ when only theirs did, and its vectors are made again when only the model changed
 
 import hashlib
 
-HTML = "html-6"
+HTML = "html-7"
 MARKDOWN = "markdown-2"
 TEXT = "text-2"
 PDF = "pdf-1"

@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from itertools import product
 from typing import NamedTuple
 
-MAX_SHEET_CHARS = 1_000_000
-MAX_NESTED_BLOCKS = 8
-MAX_NESTED_SELECTORS = 20
+MAX_NESTED_BLOCKS = 100
 MAX_SELECTOR_CHARS = 500
 MAX_VALUE_CHARS = 500
 
-_PIECE = re.compile(r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|\\.|[{};()]|[^\"'\\{};()]+|.", re.DOTALL)
+_PIECE = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|\\.|[{};,()\[\]]|[^\"'\\{};,()\[\]]+|.", re.DOTALL
+)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[ \t\n\r\f]?|(.))", re.DOTALL)
 _IMPORTANT = re.compile(r"!\s*important$")
 _FEATURE = re.compile(r"\(\s*(min-|max-)?(width|height|aspect-ratio)\s*:\s*([\d.]+)(px|em|rem)?\s*\)")
@@ -45,13 +44,13 @@ def parse_declarations(text: str) -> tuple[Declaration, ...]:
     """Return the declarations of a block or of a `style` attribute, as they stand."""
     text = _without_comments(text)
     plain = not any(mark in text for mark in "\"'(\\{")
-    pieces = text.split(";") if plain else _split(text)
+    pieces = text.split(";") if plain else split_outside(text, ";")
     return tuple(found for piece in pieces if (found := _declaration(piece)) is not None)
 
 
 def parse_sheet(text: str) -> Iterator[StyleRule]:
     """Return the rules of a style sheet that hold on a screen, nested ones with what they are nested in."""
-    yield from _rules(_without_comments(text[:MAX_SHEET_CHARS]))
+    yield from _rules(_without_comments(text))
 
 
 def unescape(text: str) -> str:
@@ -82,24 +81,24 @@ def _declaration(piece: str) -> Declaration | None:
     name = unescape(name).strip().lower()
     if not colon or not name:
         return None
-    value = " ".join(unescape(value[: 2 * MAX_VALUE_CHARS]).split()).lower()
+    value = " ".join(unescape(value).split()).lower()
     important = _IMPORTANT.search(value)
     if important is not None:
         value = value[: important.start()].rstrip()
     return Declaration(name, value[:MAX_VALUE_CHARS], important is not None) if value else None
 
 
-def _split(text: str) -> list[str]:
-    """Return the pieces between semicolons that stand in no string and no brackets."""
+def split_outside(text: str, mark: str) -> list[str]:
+    """Return the pieces between marks that stand in no string and no brackets."""
     pieces: list[str] = []
     part: list[str] = []
     depth = 0
     for piece in _PIECE.findall(text):
-        if piece == ";" and depth <= 0:
+        if piece == mark and depth <= 0:
             pieces.append("".join(part))
             part = []
             continue
-        depth += (piece == "(") - (piece == ")")
+        depth += (piece in "([") - (piece in ")]")
         part.append(piece)
     return [*pieces, "".join(part)]
 
@@ -149,15 +148,20 @@ def _meaning(outer: str | None, prelude: str) -> str | None:
     name = prelude.lower()
     if name.startswith(_TRANSPARENT_BLOCKS):
         return None if name.startswith("@supports not") else outer
+    if name.startswith("@scope"):
+        root = prelude[6:].partition(" to ")[0].strip().removeprefix("(").removesuffix(")")
+        return _nested(outer, root) if outer else root
     return outer if name.startswith("@media") and _holds_on_screen(name.removeprefix("@media")) else None
 
 
 def _nested(outer: str, inner: str) -> str:
-    pairs = product(outer.split(",")[:MAX_NESTED_SELECTORS], inner.split(",")[:MAX_NESTED_SELECTORS])
-    return ", ".join(_within(around.strip(), each.strip()) for around, each in pairs)
+    outers = split_outside(outer, ",")
+    around = outers[0].strip() if len(outers) == 1 else f":is({outer})"
+    return ", ".join(_within(around, each.strip()) for each in split_outside(inner, ","))
 
 
 def _within(outer: str, inner: str) -> str:
+    inner = inner.replace(":scope", "&")
     if len(outer) * (1 + inner.count("&")) + len(inner) > 2 * MAX_SELECTOR_CHARS:
         return ""
     return inner.replace("&", outer) if "&" in inner else f"{outer} {inner}"

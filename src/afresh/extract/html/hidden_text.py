@@ -6,16 +6,14 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from afresh.extract.html.css_values import WHITE, Colour, colour_of
 from afresh.extract.html.noise import detach
 from afresh.extract.html.page_styles import PageStyles
 from afresh.extract.html.visibility import (
     TINY_FONT_PX,
-    WHITE,
-    Colour,
     Hidden,
     Style,
     background_of,
-    colour_of,
     font_size,
     hidden_by,
     text_colour,
@@ -23,6 +21,7 @@ from afresh.extract.html.visibility import (
 
 MARK = "data-afresh-hidden"  # what a browser does not show, marked by sources/web/browser/scripts.py
 MAX_CONTROLS = 2_000
+MAX_PANELS_IN_PANELS = 5
 MAX_INSIDE = 2_000  # elements inside one that are asked whether they undo what hides it
 MAX_ASKED = 50_000  # of those, for one page
 MAX_AROUND = 60  # elements around text that may have a background
@@ -47,6 +46,7 @@ class Dropped(NamedTuple):
 
     some: bool  # whether there was anything to take off
     by_styles: bool  # whether styles hid some of it
+    is_cut: bool = False  # whether the styles are more than is read, so that hidden text may be left
 
 
 def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> Dropped:
@@ -55,51 +55,86 @@ def drop_hidden(tree: LexborHTMLParser, *, rendered: bool) -> Dropped:
     for node in never_shown:
         detach(node)
     some = bool(never_shown)
-    controls = _Controls(tree)
+    styled = not rendered and tree.css_first("style, [style], font[color]") is not None
+    styles = PageStyles(tree) if styled else None
+    controls = _Controls(tree, styles, rendered=rendered)
     for node in tree.css(f"[{MARK}]" if rendered else "[hidden]"):
         switched = not rendered or node.attributes.get(MARK) == "switched"
         if node.tag not in _ROOTS and not (switched and controls.can_open(node)):
             detach(node)
             some = True
-    if rendered or tree.css_first("style, [style], font[color]") is None:
+    if styles is None:
         return Dropped(some, by_styles=False)
-    by_styles = _Pruning(tree, controls).drop()
-    return Dropped(some or by_styles, by_styles)
+    by_styles = _Pruning(tree, controls, styles).drop()
+    return Dropped(some or by_styles, by_styles, styles.is_cut)
 
 
 class _Controls:
-    """What a reader can open: panels of tabs, and elements that a control names."""
+    """What a reader can open: panels of tabs, and elements that a control names which is seen itself."""
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
+    def __init__(self, tree: LexborHTMLParser, styles: PageStyles | None, *, rendered: bool) -> None:
         self._tree = tree
+        self._styles = styles
+        self._rendered = rendered
         self._named: set[str] | None = None
         self._has_tabs = False
 
     def can_open(self, node: LexborNode) -> bool:
-        attributes = node.attributes
         named = self._names()
-        if attributes.get("role") == "tabpanel":
+        if node.attributes.get("role") == "tabpanel":
             return self._has_tabs
-        return (attributes.get("id") or "") in named
+        return (node.attributes.get("id") or "") in named
 
     def _names(self) -> set[str]:
         if self._named is None:
             self._named = set()
-            for control in self._tree.css(_CONTROLS)[:MAX_CONTROLS]:
-                attributes = control.attributes
-                self._has_tabs = self._has_tabs or attributes.get("role") == "tab"
-                for name in _REFERENCES:
-                    self._named.update(_WORD.findall((attributes.get(name) or "")[:500]))
+            controls = self._tree.css(_CONTROLS)[:MAX_CONTROLS]
+            waiting = [(control, self._hidden_around(control)) for control in controls]
+            for _ in range(MAX_PANELS_IN_PANELS):
+                closed = []
+                for control, hidden in waiting:
+                    if all(map(self.can_open, hidden)):
+                        self._add(control)
+                    else:
+                        closed.append((control, hidden))
+                if len(closed) == len(waiting):
+                    break
+                waiting = closed
         return self._named
+
+    def _add(self, control: LexborNode) -> None:
+        attributes = control.attributes
+        self._has_tabs = self._has_tabs or attributes.get("role") == "tab"
+        for name in _REFERENCES:
+            self._names().update(_WORD.findall((attributes.get(name) or "")[:500]))
+
+    def _hidden_around(self, control: LexborNode) -> list[LexborNode]:
+        """Return which of a control and the elements around it are hidden."""
+        found = []
+        here: LexborNode | None = control
+        for _ in range(MAX_AROUND):
+            if here is None or here.tag in _ROOTS:
+                break
+            if self._is_hidden(here):
+                found.append(here)
+            here = here.parent
+        return found
+
+    def _is_hidden(self, node: LexborNode) -> bool:
+        if self._rendered:
+            return MARK in node.attributes
+        if "hidden" in node.attributes:
+            return True
+        return self._styles is not None and hidden_by(self._styles.of(node)) is not None
 
 
 class _Pruning:
     """Takes off what the styles of one page hide."""
 
-    def __init__(self, tree: LexborHTMLParser, controls: _Controls) -> None:
+    def __init__(self, tree: LexborHTMLParser, controls: _Controls, styles: PageStyles) -> None:
         self._tree = tree
         self._controls = controls
-        self._styles = PageStyles(tree)
+        self._styles = styles
         self._plain = tree.css_first("link[rel~=stylesheet]") is None  # no background is known elsewhere
         self._backgrounds: dict[int, Colour | None] = {}
         self._asked = 0

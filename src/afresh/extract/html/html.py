@@ -70,6 +70,7 @@ class HtmlExtractor:
             foreign_canonical=foreign_canonical(head.canonical, base, body.url),
             login=len(markdown) <= CURT and has_only_login(html),
             leads_on=leads_on,
+            styles_cut=dropped.is_cut,
         )
 
 

@@ -1,8 +1,11 @@
 """Whether declarations hide an element from a reader, and by what."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from afresh.extract.html.css_values import Colour, colour_of, degrees_of, px_of, share_of
 
 Style = Mapping[str, str]  # the values that hold for one element, by property
 
@@ -11,17 +14,10 @@ TINY_FONT_PX = 2.0
 TINY_PX = 1.0
 FAINT = 0.1
 
-_LENGTH = re.compile(
-    r"([-+]?(?:\d++\.?\d*+|\.\d++)(?:e[-+]?\d{1,3})?)(px|em|rem|ex|ch|pt|pc|cm|mm|in|q|vw|vh|vmin|vmax|%)?"
-)
-_PX = {
-    "": 1.0, "px": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "pt": 1.33, "pc": 16.0,
-    "cm": 37.8, "mm": 3.78,
-    "in": 96.0, "q": 0.94, "vw": 12.8, "vh": 8.0, "vmin": 8.0, "vmax": 12.8, "%": 12.8,
-}  # fmt: skip
 _CALL = re.compile(r"(?<![-\w])([-\w]++)\(([^()]*+)\)")
-_NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:e[-+]?\d{1,3})?%?")
-_FONT_SIZE = re.compile(r"(?:^|\s)((?:\d++\.?\d*+|\.\d++)(?:px|em|rem|pt|%)?)(?:\s?/\s?\S++)?\s\S")
+_FONT_SIZE = re.compile(
+    r"(?:^|\s)((?:\d++\.?\d*+|\.\d++)(?:px|em|rem|pt|%)?|(?:calc|min|max|clamp)\([^/]{1,200}\))(?:\s?/\s?\S++)?\s\S"
+)
 _DISPLAYS = re.compile(
     r"(?:none|contents|block|inline|flow|flow-root|flex|grid|table|list-item|ruby|math|run-in|inherit|initial|unset|revert"
     r"|revert-layer|-webkit-box|-webkit-flex|-ms-flexbox)(?:[- ].{0,30})?"
@@ -29,16 +25,20 @@ _DISPLAYS = re.compile(
 _VISIBILITIES = frozenset(
     {"visible", "hidden", "collapse", "inherit", "initial", "unset", "revert", "revert-layer"}
 )
-_NAMED = {
-    "white": "fff",
-    "black": "000",
-    "snow": "fffafa",
-    "ivory": "fffff0",
-    "ghostwhite": "f8f8ff",
-    "whitesmoke": "f5f5f5",
-}
-_SAME_COLOUR = 12  # of 255, in every channel
 _CLIPPED = frozenset({"hidden", "clip", "scroll", "auto"})
+_CONTAINED = frozenset({"size", "strict"})
+_GIVEN_SIZES = frozenset(
+    {"height", "min-height", "aspect-ratio", "contain-intrinsic-size", "contain-intrinsic-height"}
+)
+_INSETS = ("left", "top", "right", "bottom", "inset", "inset-inline", "inset-block")
+_SHIFTS = (
+    "margin-left", "margin-top", "margin", "margin-inline", "margin-block", "text-indent", "translate",
+)  # fmt: skip
+_WORDS = re.compile(r"[-+.%\w]*\((?:[^()]|\([^()]*\))*\)|[^\s()]+")
+_DRAWN = re.compile(r"\bpath\((?:\s*(?:nonzero|evenodd)\s*,)?\s*[\"']([^\"']*)")
+_SUMS = re.compile(r"\b(?:calc|min|max|clamp|abs)\([^()]*\)")
+_PATH_PART = re.compile(r"([a-z])([^a-df-z]*)", re.IGNORECASE)
+_PATH_NUMBER = re.compile(r"[-+]?(?:\d++\.?\d*+|\.\d++)(?:e[-+]?\d{1,3})?", re.IGNORECASE)
 
 
 class Hidden(NamedTuple):
@@ -47,23 +47,6 @@ class Hidden(NamedTuple):
     by: str  # the property
     switched: bool = False  # as scripts do it to what a reader can open
     inherited: bool = False  # an element inside may undo it
-
-
-class Colour(NamedTuple):
-    """A colour with its opacity from 0 to 1."""
-
-    red: float
-    green: float
-    blue: float
-    alpha: float = 1.0
-
-    def is_like(self, other: "Colour") -> bool:
-        """Return whether nobody can tell the one on the other."""
-        pairs = zip(self[:3], other[:3], strict=True)
-        return all(abs(one - two) <= _SAME_COLOUR for one, two in pairs)
-
-
-WHITE = Colour(255, 255, 255)
 
 
 def is_valid(name: str, value: str) -> bool:
@@ -92,7 +75,7 @@ def hidden_by(style: Style) -> Hidden | None:
     size = font_size(style)
     if size is not None and size <= TINY_FONT_PX:
         return Hidden("font-size", inherited=True)
-    if (spacing := _px(style.get("letter-spacing"))) is not None and spacing <= -12:
+    if (spacing := px_of(style.get("letter-spacing"))) is not None and spacing <= -12:
         return Hidden("letter-spacing", inherited=True)
     for hides, name, properties in _TESTS:
         if not properties.isdisjoint(style) and hides(style):
@@ -103,9 +86,9 @@ def hidden_by(style: Style) -> Hidden | None:
 def font_size(style: Style) -> float | None:
     """Return the size of the font in pixels where a style sets it."""
     if "font-size" in style:
-        return _px(style["font-size"])
+        return px_of(style["font-size"])
     found = _FONT_SIZE.search(style.get("font", ""))
-    return _px(found[1]) if found else None
+    return px_of(found[1]) if found else None
 
 
 def text_colour(style: Style) -> Colour | None:
@@ -123,57 +106,11 @@ def background_of(style: Style) -> Colour | None:
     return None
 
 
-def colour_of(value: str) -> Colour | None:
-    """Return the colour of a value; None for one that is not understood."""
-    value = value.strip()
-    if value == "transparent":
-        return Colour(0, 0, 0, 0)
-    if value.startswith(("rgb", "hsl")):
-        parts = _NUMBER.findall(value)
-        alpha = _share(parts[3]) if len(parts) > 3 else 1.0
-        if value.startswith("hsl"):
-            light = _share(parts[2]) if len(parts) > 2 else 0.5
-            grey = light >= 0.97 or light <= 0.03
-            return Colour(255 * light, 255 * light, 255 * light, alpha) if grey or alpha < FAINT else None
-        if len(parts) < 3:
-            return None
-        red, green, blue = (_share(part) * 255 if part.endswith("%") else float(part) for part in parts[:3])
-        return Colour(red, green, blue, alpha)
-    digits = _NAMED.get(value, value[1:] if value.startswith("#") else "")
-    if len(digits) in (3, 4):
-        digits = "".join(digit * 2 for digit in digits)
-    if len(digits) not in (6, 8) or not re.fullmatch(r"[0-9a-f]+", digits):
-        return None
-    red, green, blue = (int(digits[at : at + 2], 16) for at in (0, 2, 4))
-    return Colour(red, green, blue, int(digits[6:], 16) / 255 if len(digits) == 8 else 1.0)
-
-
-def _px(value: str | None) -> float | None:
-    """Return a length in pixels; None for one that is not understood."""
-    if value is None:
-        return None
-    value = value.strip()
-    while value.startswith(("calc(", "(")) and value.endswith(")"):
-        value = value.partition("(")[2][:-1].strip()
-    found = _LENGTH.fullmatch(value)
-    return float(found[1]) * _PX[found[2] or ""] if found else None
-
-
-def _share(value: str | None) -> float:
-    """Return a number or a percentage as a number; 1 for what is neither."""
-    value = (value or "").strip()
-    while value.startswith(("calc(", "(")) and value.endswith(")"):
-        value = value.partition("(")[2][:-1].strip()
-    if not _NUMBER.fullmatch(value):
-        return 1.0
-    return float(value[:-1]) / 100 if value.endswith("%") else float(value)
-
-
 def _is_transparent(style: Style) -> bool:
-    if "opacity" in style and _share(style["opacity"]) < FAINT:
+    if "opacity" in style and share_of(style["opacity"]) < FAINT:
         return True
     filters = style.get("filter") or style.get("-webkit-filter") or ""
-    if any(name == "opacity" and _share(value) < FAINT for name, value in _CALL.findall(filters)):
+    if any(name == "opacity" and share_of(value) < FAINT for name, value in _CALL.findall(filters)):
         return True
     colour = text_colour(style)
     clipped = "text" in (style.get("background-clip") or style.get("-webkit-background-clip") or "")
@@ -182,45 +119,79 @@ def _is_transparent(style: Style) -> bool:
 
 def _is_off_screen(style: Style) -> bool:
     placed = style.get("position") in ("absolute", "fixed", "relative")
-    names = ("left", "top", "right", "bottom", "inset") if placed else ()
-    for name in (*names, "margin-left", "margin-top", "margin", "text-indent", "translate"):
-        values = [_px(part) for part in style.get(name, "").split()]
+    for name in (*(_INSETS if placed else ()), *_SHIFTS):
+        values = [px_of(part) for part in _words(style.get(name, ""))]
         if any(value is not None and (value <= -FAR_PX or value >= 3 * FAR_PX) for value in values):
             return True
     clipped = style.get("overflow", "").startswith("hidden")
-    return clipped and (_px(style.get("text-indent")) or 0) >= FAR_PX
+    return clipped and (px_of(style.get("text-indent")) or 0) >= FAR_PX
 
 
 def _is_without_size(style: Style) -> bool:
     overflow = " ".join(style.get(name, "") for name in ("overflow", "overflow-x", "overflow-y"))
-    if _CLIPPED.isdisjoint(overflow.split()):
+    contain = style.get("contain", "").split()
+    if _CLIPPED.isdisjoint(overflow.split()) and "strict" not in contain:
         return False
-    sizes = (_px(style.get(name)) for name in ("width", "height", "max-width", "max-height", "line-height"))
-    return any(size is not None and size <= TINY_PX for size in sizes)
+    sizes = (px_of(style.get(name)) for name in ("width", "height", "max-width", "max-height", "line-height"))
+    if any(size is not None and size <= TINY_PX for size in sizes):
+        return True
+    return not _CONTAINED.isdisjoint(contain) and _GIVEN_SIZES.isdisjoint(style)
 
 
 def _is_clipped(style: Style) -> bool:
     for name, value in _CALL.findall(style.get("clip", "")):
-        sides = [_px(part) for part in value.replace(",", " ").split()]
+        sides = [px_of(part) for part in value.replace(",", " ").split()]
         if name == "rect" and len(sides) == 4 and None not in sides:
             top, right, bottom, left = (side or 0.0 for side in sides)
             return bottom - top <= TINY_PX or right - left <= TINY_PX
     path = style.get("clip-path") or style.get("-webkit-clip-path") or ""
+    if drawn := _DRAWN.search(path):
+        return _encloses_nothing(drawn[1])
     return any(_leaves_nothing(name, value) for name, value in _CALL.findall(path))
+
+
+def _encloses_nothing(path: str) -> bool:
+    """Return whether a path of `clip-path` has no area on the element; its points tell, curves stay within."""
+    across: list[float] = []
+    down: list[float] = []
+    here = (0.0, 0.0)
+    for command, text in _PATH_PART.findall(path[:2_000]):
+        numbers = [float(each) for each in _PATH_NUMBER.findall(text)]
+        if command in "aA":
+            return False
+        begin = here if command.islower() else (0.0, 0.0)
+        if command in "hH":
+            points = [(begin[0] + number, here[1]) for number in numbers]
+        elif command in "vV":
+            points = [(here[0], begin[1] + number) for number in numbers]
+        else:
+            points = [(begin[0] + x, begin[1] + y) for x, y in zip(numbers[::2], numbers[1::2], strict=False)]
+        here = points[-1] if points else here
+        across += [max(0.0, x) for x, _ in points]
+        down += [max(0.0, y) for _, y in points]
+    return not across or max(across) - min(across) <= TINY_PX or max(down) - min(down) <= TINY_PX
 
 
 def _leaves_nothing(name: str, value: str) -> bool:
     """Return whether a shape of `clip-path` has no area."""
     parts = value.partition(" round ")[0].split()
     if name == "inset":
-        sides = [_share(part) if part.endswith("%") else (_px(part) or 0) / 1000 for part in parts[:4]]
-        if not sides:
+        shares = [share_of(part) if part.endswith("%") else (px_of(part) or 0) / 1000 for part in parts[:4]]
+        if not shares:
             return False
-        right = sides[1 % len(sides)]
-        bottom, left = sides[2] if len(sides) > 2 else sides[0], sides[3] if len(sides) > 3 else right
-        return sides[0] + bottom >= 1 or right + left >= 1
+        right = shares[1 % len(shares)]
+        bottom, left = shares[2] if len(shares) > 2 else shares[0], shares[3] if len(shares) > 3 else right
+        return shares[0] + bottom >= 1 or right + left >= 1
+    if name in ("rect", "xywh"):
+        sides = [px_of(part) for part in parts[:4]]
+        if len(sides) < 4 or None in sides:
+            return False
+        one, two, three, four = (side or 0.0 for side in sides)
+        if name == "xywh":
+            return three <= TINY_PX or four <= TINY_PX
+        return three - one <= TINY_PX or two - four <= TINY_PX
     if name in ("circle", "ellipse"):
-        radius = _px(parts[0]) if parts else None
+        radius = px_of(parts[0]) if parts else None
         return radius is not None and radius <= TINY_PX
     if name == "polygon":
         points = [point.split() for point in value.split(",")]
@@ -230,32 +201,59 @@ def _leaves_nothing(name: str, value: str) -> bool:
 
 
 def _is_transformed_away(style: Style) -> bool:
-    if "scale" in style and any(_share(part) < 0.02 for part in style["scale"].split()):
+    if "zoom" in style and style["zoom"] != "0" and share_of(style["zoom"]) < FAINT:  # 0 is taken as 1
         return True
-    for name, value in _CALL.findall(style.get("transform", "") or style.get("-webkit-transform", "")):
-        parts = value.replace(",", " ").split()
-        if name.startswith("scale") and any(abs(_share(part)) < 0.02 for part in parts):
-            return True
-        if (
-            name.startswith("matrix")
-            and parts
-            and _share(parts[0]) == 0
-            and _share(parts[1 % len(parts)]) == 0
-        ):
-            return True
-        if name.startswith("translate") and any(abs(_px(part) or 0) > 3 * FAR_PX for part in parts):
-            return True
-        if name.startswith("translate") and any((_px(part) or 0) <= -2 * FAR_PX for part in parts):
-            return True
-        if name in ("rotatex", "rotatey") and value.strip() in (
-            "90deg",
-            "-90deg",
-            "270deg",
-            "0.25turn",
-            "100grad",
-        ):
-            return True
+    if "scale" in style and any(abs(share_of(part)) < 0.02 for part in _words(style["scale"])):
+        return True
+    if "rotate" in style and _turns_edge(*_axis(style["rotate"].split())):
+        return True
+    transform = style.get("transform", "") or style.get("-webkit-transform", "")
+    for _ in range(3):  # sums inside
+        transform = _SUMS.sub(lambda found: _number(found[0]), transform)
+    return any(_flattens(name, value.replace(",", " ").split()) for name, value in _CALL.findall(transform))
+
+
+def _flattens(name: str, parts: list[str]) -> bool:
+    """Return whether a function of `transform` leaves nothing of an element on the screen."""
+    if name.startswith("scale"):
+        return any(abs(share_of(part)) < 0.02 for part in parts)
+    if name.startswith("matrix"):
+        at = (0, 1, 4, 5) if name == "matrix3d" else (0, 1, 2, 3)
+        if len(parts) <= at[-1]:
+            return False
+        a, b, c, d = (share_of(parts[each]) for each in at)
+        return abs(a * d - b * c) < 0.001
+    if name.startswith("translate"):
+        lengths = [px_of(part) or 0 for part in parts]
+        return any(abs(each) > 3 * FAR_PX or each <= -2 * FAR_PX for each in lengths)
+    if name in ("rotatex", "rotatey") and parts:
+        return _turns_edge(degrees_of(parts[0]), 0.0)
+    if name == "rotate3d" and len(parts) == 4:
+        return _turns_edge(degrees_of(parts[3]), share_of(parts[2]))
     return False
+
+
+def _axis(parts: list[str]) -> tuple[float | None, float]:
+    """Return the angle of `rotate` and how far it turns within the page."""
+    if len(parts) == 2 and parts[0] in ("x", "y"):
+        return degrees_of(parts[1]), 0.0
+    return (degrees_of(parts[3]), share_of(parts[2])) if len(parts) == 4 else (None, 1.0)
+
+
+def _turns_edge(degrees: float | None, within: float) -> bool:
+    """Return whether an element is turned so that readers look at its edge."""
+    return degrees is not None and abs(within) < 0.01 and abs(math.cos(math.radians(degrees))) < 0.02
+
+
+def _words(value: str) -> list[str]:
+    return _WORDS.findall(value)
+
+
+def _number(text: str) -> str:
+    found = px_of(text)
+    if found is None:
+        found = degrees_of(text)
+    return text if found is None else f"{found:.6f}"
 
 
 def _is_masked(style: Style) -> bool:
@@ -285,10 +283,14 @@ _TESTS = (
     (
         _is_off_screen,
         "position",
-        frozenset({"position", "margin", "margin-left", "margin-top", "text-indent", "translate"}),
+        frozenset({"position", *_SHIFTS}),
     ),
-    (_is_without_size, "size", frozenset({"overflow", "overflow-x", "overflow-y"})),
+    (_is_without_size, "size", frozenset({"overflow", "overflow-x", "overflow-y", "contain"})),
     (_is_clipped, "clip", frozenset({"clip", "clip-path", "-webkit-clip-path"})),
-    (_is_transformed_away, "transform", frozenset({"scale", "transform", "-webkit-transform"})),
+    (
+        _is_transformed_away,
+        "transform",
+        frozenset({"zoom", "rotate", "scale", "transform", "-webkit-transform"}),
+    ),
     (_is_masked, "mask", frozenset({"mask", "mask-image", "-webkit-mask", "-webkit-mask-image"})),
 )

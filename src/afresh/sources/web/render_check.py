@@ -15,6 +15,7 @@ CHALLENGE = "it is a check for browsers"
 TURNED_AWAY = "the site turns plain clients away"
 NOTHING = "it shows nothing but its shell: what its scripts ask for may be out of reach"
 WANTED = "crawl.render is always"
+STYLES = "it has so many styles that only a browser tells what they hide"
 
 RENDERED = "text/html; rendered=browser"  # how content that a browser showed is on record
 
@@ -24,6 +25,8 @@ def _late(pattern: str, flags: int = re.IGNORECASE) -> Callable[[], re.Pattern[s
     return cache(lambda: re.compile(pattern, flags))
 
 
+_MANY_RULES = 5_000  # in `<style>` elements
+_SHEET = re.compile(rb"<style\b[^<]*+(?:<(?!/style)[^<]*+)*+", re.IGNORECASE)
 _WINDOW = 8_192  # characters that are judged first: most pages show enough in them
 # What is between two pieces of text that are shown; what is never closed hides the rest. No way leads back
 # in it, so its time grows with the page and no faster.
@@ -85,6 +88,13 @@ def is_readable(page: bytes) -> bool:
     if b"<script" not in page and b"<SCRIPT" not in page:
         return True
     return len(visible_text(page[:_WINDOW].decode("latin-1"))) >= PLENTY
+
+
+def has_many_styles(page: bytes) -> bool:
+    """Return whether a page has more rules in its own styles than are compared without a browser."""
+    return page.count(b"{") > _MANY_RULES and (
+        sum(sheet.count(b"{") for sheet in _SHEET.findall(page)) > _MANY_RULES
+    )
 
 
 def why_render(html: str) -> str | None:

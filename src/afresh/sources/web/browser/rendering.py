@@ -35,8 +35,10 @@ from afresh.sources.web.render_check import (
     CHALLENGE,
     NOTHING,
     RENDERED,
+    STYLES,
     TURNED_AWAY,
     WANTED,
+    has_many_styles,
     is_readable,
     shows_nothing,
     shows_the_same,
@@ -146,7 +148,7 @@ class RenderingFetcher:
         why = None if is_readable(body.data) else why_render(body.data.decode("latin-1"))
         if why is None:
             self._tale.open_sites.add(origin_of(body.url))
-        return why
+        return why or (STYLES if has_many_styles(body.data) else None)
 
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
         url = seen.url if isinstance(seen, Body) else request.url  # where HTTP redirects led, by their rules
