@@ -5,7 +5,7 @@ was cancelled goes on for ever; `asyncio.timeout` does not.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -52,3 +52,18 @@ async def side_by_side(work: Sequence[Callable[[], Coroutine[None, None, T]]]) -
             raise each
         results.append(each)
     return results
+
+
+TURN_CHARACTERS = 8 * 1024  # of URLs that are judged without a break: the work grows with their length
+ITEM_CHARACTERS = 64  # that each counts for beside its own
+
+
+async def in_turns(items: Iterable[T], url_of: Callable[[T], str]) -> AsyncIterator[T]:
+    """Yield items of which each has a URL to be judged; other work gets its turn in between."""
+    left = TURN_CHARACTERS
+    for item in items:
+        left -= ITEM_CHARACTERS + len(url_of(item))
+        if left < 0:
+            await asyncio.sleep(0)
+            left = TURN_CHARACTERS
+        yield item

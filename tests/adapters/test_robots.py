@@ -11,6 +11,7 @@ from afresh.model.fetch import Body, Failed, Outcome, Refused, Request
 from afresh.sources.web.http import HttpFetcher
 from afresh.sources.web.robots import RobotsGate
 from afresh.sources.web.robots_rules import RobotsRules
+from afresh.urls.canonical import canonical
 
 CLOSED = b"User-agent: *\nDisallow: /"
 RULES = b"""# rules
@@ -311,6 +312,27 @@ async def test_sitemaps_are_named_in_canonical_form_and_may_always_be_read() -> 
         wire.routes["/robots.txt"] = answer(503)
         gate.forget()
         assert isinstance(await gate.read(wire.url("/maps/one.xml"), limit=100), Failed)
+
+
+async def test_S2_F180_sitemaps_of_a_large_robots_txt_are_made_canonical_once_and_off_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = list[int]()
+
+    def record(raw_url: str, base: str | None = None) -> str | None:
+        threads.append(threading.get_ident())
+        return canonical(raw_url, base)
+
+    monkeypatch.setattr("afresh.sources.web.robots.canonical", record)
+    named = "".join(f"Sitemap: /{number}?{'&' * 7_900}\n" for number in range(20))
+    rules = f"{named}Sitemap: /one.xml\nUser-agent: *\nDisallow: /\n"
+    async with serving({"/robots.txt": answer(200, rules.encode())}) as wire, fetching() as fetcher:
+        gate = _gate(fetcher)
+        for _ in range(2):
+            assert await gate.sitemaps(wire.origin) == (wire.url("/one.xml"),)
+            assert isinstance(await gate.read(wire.url("/two.xml"), limit=100), Refused)
+    assert len(threads) == 21
+    assert threading.get_ident() not in threads
 
 
 async def test_F74_the_pause_a_site_asks_for_is_known_as_soon_as_its_robots_txt_is() -> None:

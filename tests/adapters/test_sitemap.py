@@ -23,7 +23,7 @@ from afresh.sources.web.lister import WebLister
 from afresh.sources.web.llms_txt import lines_in
 from afresh.sources.web.robots import RobotsGate
 from afresh.sources.web.sitemap_file import SitemapFile, parse_lastmod, parse_sitemap
-from afresh.sources.web.sitemaps import STEP, SitemapListing, read_sitemaps
+from afresh.sources.web.sitemaps import SitemapListing, read_sitemaps
 from afresh.urls.canonical import canonical
 from afresh.urls.scope import Rules, Scope
 
@@ -233,10 +233,38 @@ async def test_F76_a_large_map_is_parsed_elsewhere_and_judged_in_steps() -> None
     task = asyncio.create_task(others())
     found = await _listing({"/sitemap.xml": answer(200, data)}, parse=parse, refusal=refusal, most_urls=5_000)
     task.cancel()
-    assert turns_at_last >= 10_000 // STEP - 1
+    assert turns_at_last >= 20
     assert parsed == [len(data)]
     assert len(found.urls) == 5_000
     assert found.errors == ("sitemaps list more than 5,000 addresses: 5,000 left out",)
+
+
+@pytest.mark.parametrize("kind", ["sitemap", "llms.txt"])
+@pytest.mark.parametrize("end", ["?" + "&" * 7_900, "/" + "😀" * 7_900, "/" + "a" * 1_900])
+async def test_S2_F180_long_addresses_are_judged_in_turns_by_their_length(
+    kind: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = unbroken = most_unbroken = before = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    def judge(raw_url: str, base: str | None = None) -> str | None:
+        nonlocal unbroken, most_unbroken, before
+        unbroken = len(raw_url) + (unbroken if turns == before else 0)
+        most_unbroken, before = max(most_unbroken, unbroken), turns
+        return canonical(raw_url, base)
+
+    monkeypatch.setattr("afresh.sources.web.sitemaps.canonical", judge)
+    urls = [f"http://x.org/{number}{end}" for number in range(60)]
+    lines = urls if kind == "sitemap" else [f"- [a page]({url})" for url in urls]
+    task = asyncio.create_task(others())
+    await _listing({"/sitemap.xml": answer(200, "\n".join(lines).encode())})
+    task.cancel()
+    assert 0 < most_unbroken <= 16 * 1024
 
 
 async def test_F76_a_map_that_breaks_its_parser_is_told() -> None:

@@ -352,3 +352,22 @@ def test_the_parts_fit_together(url: str) -> None:
     assert domain_of(url).startswith(host_of(url))
     assert 0 <= path_components(url) <= url.count("/") - 2
     assert host_of(url).endswith(registrable_domain(host_of(url)))
+
+
+@pytest.mark.parametrize(
+    "raw_url", ["http://x.org/" + "😀" * 7_900, "http://x.org/?a=" + "é" * 7_900, "/" + "😀" * 1_000]
+)
+def test_S2_F180_what_cannot_become_short_enough_is_refused_before_it_is_worked_on(raw_url: str) -> None:
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        found = canonical(raw_url, "http://x.org/")
+    finally:
+        sys.setprofile(None)
+    assert found is None
+    assert calls < 30

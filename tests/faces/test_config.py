@@ -8,6 +8,7 @@ import pytest
 
 from afresh.config import Config, describe, load, secret_values, tell, usual_places
 from afresh.config.forms import mask
+from afresh.config.overlay import overlay
 from afresh.config.places import network_place
 from afresh.config.spec import WrongValue
 from afresh.errors import ConfigError
@@ -137,7 +138,10 @@ def test_F87_a_named_file_must_exist(tmp_path: Path) -> None:
         ("crawl:\n  scope: hostnam\n", "did you mean hostname?"),
         ("crawl:\n  render: browser\n", "crawl.render: expected one of auto, never"),
         ("crawl:\n  respect_robots: maybe\n", "crawl.respect_robots: expected true or false, got 'maybe'"),
-        ("crawl:\n  include: docs\n", "crawl.include: expected a list of texts, got 'docs': write [docs]"),
+        (
+            "crawl:\n  include: docs\n",
+            "crawl.include: expected a list of texts, 100 at most, got 'docs': write [docs]",
+        ),
         ("crawl:\n  include: [1]\n", "which YAML reads as a number"),
         ("crawl:\n  include: [[a]]\n", "crawl.include: expected plain items, got a list"),
         ("crawl: 3\n", "line 1: crawl: expected its keys, indented below it"),
@@ -405,3 +409,16 @@ def test_F100_webhooks_have_names_and_secrets_that_are_not_blank(tmp_path: Path)
     ):
         with pytest.raises(ConfigError, match="webhooks"):
             settings(tmp_path, wrong + "\n")
+
+
+@pytest.mark.parametrize("name", ["include", "exclude", "ignore"])
+def test_S7_F182_patterns_are_bounded_in_length_and_number(name: str, tmp_path: Path) -> None:
+    config, glob = settings(tmp_path), "*" + "a" * 199
+    kept = overlay(config, [{name: [glob] * 100}])
+    assert (kept.files if name == "ignore" else kept.crawl).__getattribute__(name) == (glob,) * 100
+    with pytest.raises(
+        ConfigError, match=rf"^{name}: expected patterns of at most 200 characters, got one of 201: "
+    ):
+        overlay(config, [{name: [glob + "b"]}])
+    with pytest.raises(ConfigError, match=rf"^{name}: expected a list of texts, 100 at most, got 101$"):
+        overlay(config, [{name: ["*.pdf"] * 101}])

@@ -150,6 +150,22 @@ async def test_S1_F114_one_that_a_store_has_from_before_is_ignored_and_goes_with
     assert "prompt_file" not in str(rows(store, "select rules, policy from sources"))
 
 
+async def test_S7_F182_patterns_beyond_the_bound_that_a_store_has_from_before_end_a_run(
+    tmp_path: Path, site: TinySite
+) -> None:
+    store = tmp_path / "kb.db"
+    async with opened(store, {}) as kb:
+        run = (await kb.runs.queue_crawl(site.url, name="docs", rules={"exclude": ["*.pdf"]})).run
+        with sqlite3.connect(store) as database:
+            database.execute("update sources set rules = ?", (json.dumps({"exclude": ["*" + "a" * 900]}),))
+        database.close()
+    async with opened(store, {}) as kb:
+        assert not await kb.runs.work(once=True)
+        ended = await kb.runs.get(run)
+        assert ended.state is RunState.FAILED
+        assert "exclude: expected patterns of at most 200 characters, got one of 901" in str(ended.error)
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 async def test_S1_F115_a_configuration_error_ends_a_run_with_its_reason(
     tmp_path: Path, site: TinySite, model: ChatServer, *, interrupted: bool

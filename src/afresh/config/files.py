@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from afresh.config import forms
 from afresh.config.spec import flag, text, texts, whole
+from afresh.urls.globs import MAX_GLOBS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,11 @@ class FilesSettings:
         choices=("stat", "hash"),
     )
     gitignore: bool = flag(True, "leave out what `.gitignore` files name")
-    ignore: tuple[str, ...] = texts("more patterns to leave out, written as in `.gitignore`", form=forms.glob)
+    ignore: tuple[str, ...] = texts(
+        "more patterns to leave out, written as in `.gitignore`, each of at most 200 characters",
+        form=forms.glob,
+        most=MAX_GLOBS,
+    )
     hidden: bool = flag(False, "also read files and folders whose names begin with a dot")
     symlinks: bool = flag(False, "follow symbolic links that stay inside the folder")
     max_file_bytes: int = whole(10_485_760, "larger files are left out", 1, 1_073_741_824)

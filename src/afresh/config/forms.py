@@ -4,6 +4,7 @@ import re
 
 from afresh.config.spec import WrongValue, operator_only, shown
 from afresh.text.redact import MASK, mask_pairs
+from afresh.urls.globs import MAX_GLOB_CHARACTERS
 
 _CONTACT = re.compile(r"(?:https?://[!-'*-~]{1,500}|[!-'*-?A-~]{1,64}@[!-'*-~]{1,255})")  # no parentheses
 _API_URL = re.compile(
@@ -44,6 +45,11 @@ def contact(value: str) -> str:
 
 def glob(pattern: str) -> str:
     """A pattern for addresses."""
+    if len(pattern) > MAX_GLOB_CHARACTERS:
+        raise WrongValue(
+            f"expected patterns of at most {MAX_GLOB_CHARACTERS} characters, "
+            f"got one of {len(pattern):,}: {shown(pattern)}"
+        )
     if pattern.strip() and pattern.isprintable():
         return pattern
     raise WrongValue(f"expected a pattern such as */api/*, got {shown(pattern)}")

@@ -61,6 +61,7 @@ class Spec:
     doc: str
     low: float | None = None
     high: float | None = None
+    most: int | None = None  # texts of a list
     choices: tuple[str, ...] = ()
     optional: bool = False
     secret: bool = False
@@ -76,6 +77,8 @@ class Spec:
     def expected(self) -> str:
         """The sentence part that says what the setting takes."""
         words = f"one of {', '.join(self.choices)}" if self.choices else KINDS[self.kind]
+        if self.most is not None:
+            words += f", {self.most} at most"
         if self.low is not None and self.high is not None:
             words += f" from {plain(self.low)} to {plain(self.high)}"
         return f"{words}, or null" if self.optional else words
@@ -123,6 +126,8 @@ class Spec:
             case "text", str():
                 return self._formed(value)
             case "list", list() | tuple() if all(isinstance(item, str) for item in value):
+                if self.most is not None and len(value) > self.most:
+                    raise WrongValue(f"expected {self.expected}, got {len(value):,}")
                 return tuple(self._formed(item) for item in value)
             case "weights", str() | Mapping():
                 return _weights(value)

@@ -24,6 +24,7 @@ from afresh.config.sinks import SINKS, SinkSettings
 from afresh.config.spec import Spec, flag, nearest, number, text, texts, whole
 from afresh.config.telemetry import TelemetrySettings
 from afresh.config.webhooks import WEBHOOKS, WebhookSettings
+from afresh.urls.globs import MAX_GLOBS
 
 DAY = 86_400
 YEAR = 366 * DAY
@@ -138,8 +139,16 @@ class CrawlSettings:
     respect_robots: bool = flag(True, "obey robots.txt")
     respect_noindex: bool = flag(True, "leave out pages that ask not to be indexed")
     respect_nofollow: bool = flag(True, "do not follow links marked nofollow")
-    include: tuple[str, ...] = texts("only addresses that match one of these patterns", form=forms.glob)
-    exclude: tuple[str, ...] = texts("no addresses that match one of these patterns", form=forms.glob)
+    include: tuple[str, ...] = texts(
+        "only addresses that match one of these patterns, each of at most 200 characters",
+        form=forms.glob,
+        most=MAX_GLOBS,
+    )
+    exclude: tuple[str, ...] = texts(
+        "no addresses that match one of these patterns, each of at most 200 characters",
+        form=forms.glob,
+        most=MAX_GLOBS,
+    )
     hidden_links: bool = flag(
         True,
         "also follow links that no anchor shows: in Drupal settings, Next and Nuxt data, JSON-LD, "

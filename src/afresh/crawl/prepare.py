@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from afresh.aio import in_turns
 from afresh.crawl.tools import Kit
 from afresh.model.fetch import Document, Gone, Link, Moved, Read, Seen
 from afresh.model.records import Claim, Content, Decision, Follow, Harvest
@@ -73,7 +74,7 @@ def _trimmed(links: tuple[Link, ...], kit: Kit) -> tuple[Link, ...]:
 async def _linked(harvest: Harvest, links: tuple[Link, ...], claim: Claim, kit: Kit) -> Harvest:
     """With links, and those of them that belong, whatever their depth: that is for the queue to judge."""
     belonging, trapped = [], 0
-    for link in links:
+    async for link in in_turns(links, lambda link: link.url):
         refusal = kit.lister.refusal(link.url, 0)
         if refusal is None and kit.lister.walks(link.url):
             belonging.append(link)

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable
 
+from afresh.aio import in_turns
 from afresh.model.fetch import Link
 from afresh.model.records import SourceId
 from afresh.store.store import Store
@@ -70,7 +71,7 @@ async def trap_notes(store: Store, source: SourceId, rules: Rules) -> list[str]:
     """What was left out as endless, one sentence for each trap, with what lets it in."""
     patterns: Counter[str] = Counter()
     forms: dict[str, list[str]] = {}
-    for url in await store.links.left_out(source):
+    async for url in in_turns(await store.links.left_out(source), str):
         reason = rules.refusal(url, 0)
         if reason is None and (pattern := pattern_of(url, rules.root)):
             patterns[pattern] += 1

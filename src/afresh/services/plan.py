@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from afresh.aio import in_turns
 from afresh.crawl.decide import request_for
 from afresh.crawl.report import seconds_of
 from afresh.model.records import PageStatus, Policy, Run, RunMode, RunState, Source
@@ -20,7 +21,11 @@ async def plan_of(
     """The plan of a refresh; writes and fetches nothing."""
     pages = await store.pages.to_check(source.id)
     listed = source.kind != "web"  # of all others the listing tells, or where their links lead
-    looked_at = [page for page in pages if listed or rules.refusal(page.url, page.depth) is None]
+    looked_at = [
+        page
+        async for page in in_turns(pages, lambda page: page.url)
+        if listed or rules.refusal(page.url, page.depth) is None
+    ]
     known = [page for page in looked_at if page.content_hash is not None]
     conditional = [page for page in known if request_for(page, policy, now).validators is not None]
     first = [page for page in looked_at if page.status is PageStatus.PENDING]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from types import EllipsisType, MappingProxyType
 
+from afresh.aio import in_turns
 from afresh.crawl.heartbeat import LiveWorkers
 from afresh.digest.update import KINDS
 from afresh.errors import SourceError, UsageError
@@ -256,7 +257,8 @@ class SourceService(Service):
             seen = await self._tools.glance(preview.url)
         except (SourceError, UsageError) as error:
             return replace(preview, trouble=mask_secrets(str(error)))
-        judged = [(url, preview.rules.refusal(url, 1)) for url in seen.links if url != seen.url]
+        links = [url for url in seen.links if url != seen.url]
+        judged = [(url, preview.rules.refusal(url, 1)) async for url in in_turns(links, str)]
         return replace(
             preview,
             title=seen.title,

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from afresh.aio import in_turns
 from afresh.model.filters import (
     ALL_LINKS,
     LinkedPage,
@@ -163,7 +164,7 @@ class LinkRepository(Repository):
             rows = await tx.all("links_of_source", source=source)
             changed = [
                 {"link": row["id"], "admitted": int(belongs)}
-                for row in rows
+                async for row in in_turns(rows, lambda row: str(row["url"]))
                 if (belongs := admits(row["url"], row["found_on"])) != bool(row["admitted"])
             ]
             await tx.many("readmit_link", changed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from afresh.aio import in_turns
 from afresh.search.request import Narrowed
 from afresh.store.dialect import Row, Session
 from afresh.urls.scope import address_filter
@@ -21,4 +22,4 @@ async def pages_within(tx: Session, within: Narrowed) -> Sequence[Row]:
     if within.path is None:
         return rows
     matches = address_filter(within.path)
-    return [row for row in rows if matches(row["url"])]
+    return [row async for row in in_turns(rows, lambda row: str(row["url"])) if matches(row["url"])]

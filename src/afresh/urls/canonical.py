@@ -33,19 +33,23 @@ MAX_LENGTH = 2_000
 _MAX_RAW = 4 * MAX_LENGTH  # what is longer cannot become short enough, or is not worth parsing
 _SCHEMES = ("http://", "https://")
 
-_TRACKING = re.compile(
-    r"(?:^|&)(?:(?:utm|hsa|mtm|pk)_[^=&]*|gclid|gclsrc|dclid|gbraid|wbraid|srsltid|_ga|_gl|_gac|fbclid|igshid|igsh"
-    r"|msclkid|yclid|ysclid|_openstat|twclid|ttclid|li_fat_id|ref_src|ref_url|mc_cid|mc_eid|mkt_tok|_hsenc|_hsmi"
-    r"|__hssc|__hstc|__hsfp|hsctatracking|vero_id|vero_conv|oly_anon_id|oly_enc_id|wickedid|epik"
-    r"|jsessionid|phpsessid|sessionid|session_id|sessid|aspsessionid[a-z]*|cfid|cftoken|sid(?==(?=[^&]*\d)[\w,-]{8,}(?:&|$)))"
-    r"(?=[=&]|$)",
-    re.IGNORECASE,
-)
+_TRACKING = frozenset({
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl", "_gac", "fbclid", "igshid",
+    "igsh", "msclkid", "yclid", "ysclid", "_openstat", "twclid", "ttclid", "li_fat_id", "ref_src",
+    "ref_url", "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "__hssc", "__hstc", "__hsfp",
+    "hsctatracking", "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "wickedid", "epik",
+    "jsessionid", "phpsessid", "sessionid", "session_id", "sessid", "cfid", "cftoken",
+})  # fmt: skip
+_TRACKING_PREFIXES = ("utm_", "hsa_", "mtm_", "pk_")
+_ASP_SESSION = re.compile("aspsessionid[a-z]*")
+_SESSION_ID = re.compile(r"[\w,-]{8,}")  # what `sid` holds, with a digit in it
 # in the path: `;jsessionid=…` of servlets, `/(S(…))/` of ASP.NET
 _PATH_SESSION = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;]*|/\((?:[A-Z]\([^/()]+\))+\)(?=/)", re.IGNORECASE
 )
-_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_ESCAPE = re.compile(  # of an unreserved character, or not in upper case: all others stay
+    "%(?:2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE]|[0-9A-Fa-f][a-f]|[a-f][0-9A-F])"
+)
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # tab, LF and CR are removed by the standard
 _STRIPPED = "".join(map(chr, range(0x21)))  # C0 and space, which the standard strips at both ends
@@ -83,6 +87,8 @@ def _has_control(raw_url: str) -> bool:
 
 def _narrowed(href: str) -> str | None:
     href = href.partition("#")[0]
+    if len(href) > _MAX_RAW:  # escapes made it longer
+        return None
     slash = href.find("/", 8)
     origin, rest = href[:slash], href[slash:]
     if "@" in origin:
@@ -124,10 +130,20 @@ def _plain_rest(rest: str) -> str:
 
 def _plain_query(query: str) -> str:
     query = _plain_escapes(query)
-    if not query or not _TRACKING.search(query):
+    if not query:
         return query
-    kept = "&".join(part for part in query.split("&") if not _TRACKING.match(part))
+    kept = "&".join([part for part in query.split("&") if not part or not _is_tracking(part)])
     return kept if kept == query else _plain_query(kept)  # what left may have held a stray %
+
+
+def _is_tracking(parameter: str) -> bool:
+    """Whether a parameter names a session or the way a reader came, not the page."""
+    name, _, value = parameter.lower().partition("=")
+    if name in _TRACKING or name.startswith(_TRACKING_PREFIXES):
+        return True
+    if name == "sid":
+        return _SESSION_ID.fullmatch(value) is not None and any(map(str.isdigit, value))
+    return name.startswith("aspsessionid") and _ASP_SESSION.fullmatch(name) is not None
 
 
 def _plain_escapes(text: str) -> str:

@@ -24,7 +24,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from fnmatch import translate
 from functools import lru_cache
 
 from afresh.urls.canonical import (
@@ -35,6 +34,7 @@ from afresh.urls.canonical import (
     registrable_domain,
     trim_params,
 )
+from afresh.urls.globs import Glob, Subject, parse_glob
 from afresh.urls.traps import trap_in
 
 WHOLE_SITE = "/llms-full.txt"  # every page at once: useful as a source of its own, not beside its pages
@@ -115,14 +115,12 @@ class Globs:
 
     def refusal(self, path: str) -> str | None:
         """Why a path is not wanted, or None if it is."""
-        if excluded := _first_match(_compiled(self.exclude), (path, path[1:])):
+        subject = Subject(path, (0, 1))
+        if excluded := _first_match(_parsed(self.exclude), subject):
             return f"excluded by {excluded}"
-        if self.include and not _first_match(_compiled(self.include), (path, path[1:])):
+        if self.include and not _first_match(_parsed(self.include), subject):
             return "matches no include pattern"
         return None
-
-
-_Globs = tuple[tuple[str, re.Pattern[str]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +130,8 @@ class _Edge:
     roots: frozenset[str]
     prefixes: tuple[str, ...]
     domain: str | None
-    include: _Globs
-    exclude: _Globs
+    include: tuple[Glob, ...]
+    exclude: tuple[Glob, ...]
     tells_traps: bool
 
     def shares_domain(self, url: str) -> bool:
@@ -142,25 +140,22 @@ class _Edge:
         return registrable_domain(host_of(url)) == self.domain
 
     def glob_refusal(self, url: str) -> str | None:
-        subjects = _subjects(url)
-        if excluded := _first_match(self.exclude, subjects):
+        subject = _subject(url)
+        if excluded := _first_match(self.exclude, subject):
             return f"excluded by {excluded}"
-        if self.include and not _first_match(self.include, subjects):
+        if self.include and not _first_match(self.include, subject):
             return "matches no include pattern"
         return None
 
 
-def _subjects(url: str) -> tuple[str, str, str]:
+def _subject(url: str) -> Subject:
     """What a glob is tried on: the address, its path and query, its path."""
-    path_query = "/" + url.split("/", 3)[3]
-    return url, path_query, path_query.partition("?")[0]
+    path = len(url) - len(url.split("/", 3)[3]) - 1
+    return Subject(url, (0, path), url.find("?", path))
 
 
-def _first_match(globs: _Globs, subjects: tuple[str, ...]) -> str | None:
-    for glob, pattern in globs:
-        if any(map(pattern.match, subjects)):
-            return glob
-    return None
+def _first_match(globs: tuple[Glob, ...], subject: Subject) -> str | None:
+    return next((glob.text for glob in globs if subject.matches(glob)), None)
 
 
 @lru_cache(maxsize=64)
@@ -170,8 +165,8 @@ def _edge(rules: Rules) -> _Edge:
         roots=frozenset(form for root in (*roots, rules.trim(rules.root)) for form in _root_forms(root)),
         prefixes=_both_schemes(tuple(start for root in roots for start in _prefixes(root, rules.scope))),
         domain=registrable_domain(host_of(rules.root)) if rules.scope is Scope.DOMAIN else None,
-        include=_compiled(rules.include),
-        exclude=_compiled(rules.exclude),
+        include=_parsed(rules.include),
+        exclude=_parsed(rules.exclude),
         tells_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
 
@@ -221,14 +216,10 @@ def address_filter(glob: str) -> Callable[[str], bool]:
     """Whether an address matches a glob, tried as those of a source are; without a star it is a beginning."""
     whole = glob if re.search(r"[*?\[]", glob) else f"{glob}*"
     anywhere = whole.startswith(("/", "*")) or "://" in whole
-    pattern = re.compile(translate(whole if anywhere else f"/{whole}"))
-
-    def matches(url: str) -> bool:
-        return any(pattern.match(subject) for subject in _subjects(url))
-
-    return matches
+    parsed = parse_glob(whole if anywhere else f"/{whole}")
+    return lambda url: _subject(url).matches(parsed)
 
 
 @lru_cache(maxsize=64)
-def _compiled(globs: tuple[str, ...]) -> _Globs:
-    return tuple((glob, re.compile(translate(glob))) for glob in globs)
+def _parsed(globs: tuple[str, ...]) -> tuple[Glob, ...]:
+    return tuple(map(parse_glob, globs))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from afresh.aio import in_turns
 from afresh.sources.web.lister_state import Remembered
 from afresh.sources.web.sitemaps import SitemapListing
 
@@ -26,9 +27,9 @@ class Found:
         """Whether something says when pages changed."""
         return any(self.urls.values())
 
-    def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
+    async def take(self, listing: SitemapListing, page: Callable[[str], str | None] = str) -> None:
         """Add what files list, each address as the page it stands for, if that belongs."""
-        for url, modified in listing.urls.items():
+        async for url, modified in in_turns(listing.urls.items(), lambda listed: listed[0]):
             known = page(url)
             if known is not None:
                 self._keep(known, modified)

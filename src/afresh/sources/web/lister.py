@@ -132,7 +132,7 @@ class WebLister:
         """Read the sitemaps that robots.txt names, else the usual place, where one may be missing."""
         usual = f"{origin_of(self._rules.root)}/sitemap.xml"
         listing = await self._read(named or (usual,), optional=not named and not self._expects_sitemap)
-        found.take(listing)
+        await found.take(listing)
         return listing
 
     async def _read_llms(self, found: Found, maps: SitemapListing, named: Sequence[str]) -> None:
@@ -171,7 +171,9 @@ class WebLister:
             return listing
         await self._learn_form(found, listing.urls)
         dropped = {why: number for why, number in listing.dropped.items() if why != _OTHER_HOST}
-        found.take(replace(listing, dropped=dropped), self._page)  # such files name other sites on purpose
+        await found.take(
+            replace(listing, dropped=dropped), self._page
+        )  # such files name other sites on purpose
         return listing
 
     async def _read(

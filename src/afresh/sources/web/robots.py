@@ -37,6 +37,7 @@ class _Known:
     state: RobotsState
     until: datetime
     rules: RobotsRules | None = None
+    sitemaps: tuple[str, ...] = ()  # that it names, in canonical form
     answer: Refused | Failed | None = None  # for every page of an origin whose robots.txt is unreachable
 
 
@@ -77,7 +78,7 @@ class RobotsGate:
             refusal = _verdict(known, url)
             if isinstance(refusal, Refused) and known.state == "unreachable":  # nobody knows what is listed
                 return Failed(outcome=Outcome.FAILED, reason=refusal.reason, status_code=refusal.status_code)
-            if refusal and (known.answer or url not in self._sitemaps_of(known, origin_of(url))):
+            if refusal and (known.answer or url not in known.sitemaps):
                 return refusal
         return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
 
@@ -101,8 +102,7 @@ class RobotsGate:
 
     async def sitemaps(self, origin: str) -> tuple[str, ...]:
         """The sitemaps that the robots.txt of an origin names, in canonical form."""
-        origin = origin_of(f"{origin}/")
-        return self._sitemaps_of(await self._of(origin), origin)
+        return (await self._of(origin_of(f"{origin}/"))).sitemaps
 
     def state(self, origin: str) -> RobotsState:
         """What its last answer said of an origin's robots.txt; "unreachable" makes the run incomplete."""
@@ -132,20 +132,23 @@ class RobotsGate:
 
     async def _ask(self, origin: str) -> _Known:
         seen = await self._reader.read(f"{origin}/robots.txt", limit=LARGEST_BYTES, cut=True)
-        known = await self._understand(seen)
+        known = await self._understand(seen, origin)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
             # RFC 9309 2.4: a stale copy beats none
-            known = _Known("ok", max(known.until, self._clock() + _STALE_KEPT), old.rules)
+            known = replace(old, until=max(known.until, self._clock() + _STALE_KEPT))
         self._known[origin] = known
         if self._learn is not None and known.rules is not None:
             self._learn(domain_of(f"{origin}/"), known.rules.crawl_delay or 0.0)
         return known
 
-    async def _understand(self, seen: Fetched) -> _Known:
+    async def _understand(self, seen: Fetched, origin: str) -> _Known:
         now = self._clock()
         if isinstance(seen, Body):
-            return _Known("ok", now + _KEPT, await self._parse(_whole_lines(seen.data)))
+            data = _whole_lines(seen.data)
+            if len(data) <= _LARGE_BYTES:
+                return _parsed(data, self._agent, origin, now + _KEPT)
+            return await asyncio.to_thread(_parsed, data, self._agent, origin, now + _KEPT)
         if isinstance(seen, Gone) or (isinstance(seen, Refused) and _says_nothing(seen.status_code or 0)):
             return _Known("none", now + _KEPT)
         if isinstance(seen, Refused) and seen.status_code is None:  # the address itself is not allowed
@@ -158,16 +161,12 @@ class RobotsGate:
         )
         return _Known("unreachable", now + _KEPT, answer=refused)
 
-    async def _parse(self, data: bytes) -> RobotsRules:
-        if len(data) <= _LARGE_BYTES:
-            return RobotsRules(data, self._agent)
-        return await asyncio.to_thread(RobotsRules, data, self._agent)
 
-    @staticmethod
-    def _sitemaps_of(known: _Known, origin: str) -> tuple[str, ...]:
-        named = known.rules.sitemaps if known.rules else ()
-        urls = (canonical(raw, f"{origin}/") for raw in named)
-        return tuple(dict.fromkeys(url for url in urls if url))
+def _parsed(data: bytes, agent: str, origin: str, until: datetime) -> _Known:
+    """What the bytes of a robots.txt say."""
+    rules = RobotsRules(data, agent)
+    urls = (canonical(raw, f"{origin}/") for raw in rules.sitemaps)
+    return _Known("ok", until, rules, tuple(dict.fromkeys(url for url in urls if url)))
 
 
 def _whole_lines(data: bytes) -> bytes:

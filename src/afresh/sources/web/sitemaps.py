@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from afresh.aio import in_turns
 from afresh.errors import ExtractError
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Moved, NotModified, Refused, Validators
 from afresh.sources.web.lister_state import Remembered, has_room
@@ -24,7 +25,6 @@ MOST_URLS = 500_000
 MOST_BYTES = 10 * LARGEST_BYTES  # of all files together, unpacked
 MOST_ERRORS = 20  # after so many broken files the rest is not worth its time
 SMALL_BYTES = 16 * 1024  # parsed on the spot where it is not packed; all else is parsed elsewhere
-STEP = 500  # entries that are judged without a break
 
 Parse = Callable[[bytes, int], Awaitable[SitemapFile]]
 
@@ -177,9 +177,7 @@ class _Walk:
             return SitemapFile("none", error=str(error))
 
     async def _take(self, file: SitemapFile, base: str, depth: int) -> None:
-        for number, entry in enumerate(file.entries):
-            if number % STEP == STEP - 1:
-                await asyncio.sleep(0)  # others have work to do, too
+        async for entry in in_turns(file.entries, lambda entry: entry.loc):
             url = canonical(entry.loc, base)
             if url is None:
                 self.dropped["not a web address"] += 1

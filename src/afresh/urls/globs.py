@@ -1,0 +1,139 @@
+"""Globs as `fnmatch` reads them (`*`, `?`, `[…]`), matched without going back.
+
+All places that a glob may have reached in a text are the bits of one number, and every sign of the glob moves
+them at once. So the work is one step for each sign, whatever the text, where a regular expression tries what
+follows a star at every place of the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+
+MAX_GLOB_CHARACTERS = 200
+MAX_GLOBS = 100  # of one setting
+
+_SPECIAL = re.compile(r"[*?\[]")
+_MAX_NEEDLE_CHARACTERS = 16
+_ASCII = tuple(map(chr, range(128)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Class:
+    """Characters between brackets."""
+
+    pattern: re.Pattern[str]  # for one character
+    ascii: frozenset[str]
+
+    def takes(self, character: str) -> bool:
+        if character.isascii():
+            return character in self.ascii
+        return self.pattern.match(character) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """One pattern, ready to be matched."""
+
+    text: str
+    signs: tuple[str | _Class, ...]  # `*`, `?`, any other character as itself, or a class
+    head: str  # what a text must begin with
+    tail: str  # what it must end with
+    needle: str  # what it must hold: short, as a search for long texts can take length times length
+
+
+def parse_glob(text: str) -> Glob:
+    """Read a pattern; any text is one."""
+    first = _SPECIAL.search(text)
+    if first is None:
+        return Glob(text, tuple(text), text, text, "")
+    signs = tuple(_signs(text))
+    tail = text[max(map(text.rfind, "*?[]")) + 1 :]
+    return Glob(text, signs, text[: first.start()], tail, _longest_literal(signs)[:_MAX_NEEDLE_CHARACTERS])
+
+
+def _longest_literal(signs: tuple[str | _Class, ...]) -> str:
+    plain = "".join(sign if isinstance(sign, str) else "*" for sign in signs)
+    return max(plain.replace("?", "*").split("*"), key=len)
+
+
+def _signs(text: str) -> Iterator[str | _Class]:
+    at = 0
+    while at < len(text):
+        end = _class_end(text, at) if text[at] == "[" else 0
+        if end:
+            yield _class_of(text[at:end])
+        else:
+            yield text[at]
+        at = end or at + 1
+
+
+@lru_cache(maxsize=1024)
+def _class_of(text: str) -> _Class:
+    pattern = re.compile(translate(text))
+    return _Class(pattern, frozenset(filter(pattern.match, _ASCII)))
+
+
+def _class_end(text: str, at: int) -> int:
+    """Where the class ends that begins at a place; 0 if it has no end and the bracket stands for itself."""
+    at += 1
+    at += text.startswith("!", at)
+    return text.find("]", at + text.startswith("]", at)) + 1
+
+
+class Subject:
+    """A text that globs are tried on: from each start to its end, and from the last one to `inner_end`."""
+
+    def __init__(self, text: str, starts: tuple[int, ...], inner_end: int = -1) -> None:
+        self._text = text
+        self._starts = starts
+        self._inner_end = inner_end if inner_end >= 0 else len(text)
+        self._places: dict[str, int] | None = None  # where each character stands, as bits
+        self._class_places: dict[_Class, int] = {}
+
+    def matches(self, glob: Glob) -> bool:
+        """Tell whether a glob covers all from a start to an end."""
+        text, inner_end = self._text, self._inner_end
+        if glob.needle not in text or not any(text.startswith(glob.head, start) for start in self._starts):
+            return False
+        if not text.endswith(glob.tail) and not text.endswith(glob.tail, 0, inner_end):
+            return False
+        reached = self._reached(glob, sum(1 << start for start in self._starts))
+        if reached >> len(text):
+            return True
+        if not reached >> inner_end & 1:
+            return False
+        return bool(self._reached(glob, 1 << self._starts[-1]) >> inner_end & 1)
+
+    def _reached(self, glob: Glob, reached: int) -> int:
+        """Return the places at which the glob may end that begins at the places of `reached`."""
+        places, everywhere = self._read_places(), (1 << (len(self._text) + 1)) - 1
+        for sign in glob.signs:
+            if sign == "*":
+                reached = everywhere & -(reached & -reached)  # all from the first on
+            elif sign == "?":
+                reached = (reached << 1) & everywhere
+            else:
+                found = places.get(sign, 0) if isinstance(sign, str) else self._read_class(sign, places)
+                reached = (reached & found) << 1
+            if not reached:
+                break
+        return reached
+
+    def _read_places(self) -> dict[str, int]:
+        if self._places is None:
+            self._places = {}
+            for place, character in enumerate(self._text):
+                self._places[character] = self._places.get(character, 0) | 1 << place
+        return self._places
+
+    def _read_class(self, sign: _Class, places: dict[str, int]) -> int:
+        found = self._class_places.get(sign)
+        if found is None:
+            found = 0
+            for character, where in places.items():
+                if sign.takes(character):
+                    found |= where
+            self._class_places[sign] = found
+        return found
