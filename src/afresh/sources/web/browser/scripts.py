@@ -30,13 +30,18 @@ MARK_HIDDEN = r"""(() => {
   const create = Document.prototype.createElement.bind(document), range = Document.prototype.createRange.bind(document);
   const select = method(Range, 'selectNodeContents'), area = method(Range, 'getBoundingClientRect');
   const MARK = 'data-afresh-hidden', MOST = 50000, number = Number.parseFloat, test = method(RegExp, 'test');
-  const board = create('canvas');
-  board.width = board.height = 1;
-  const pen = board.getContext('2d', {willReadFrequently: true}), type = CanvasRenderingContext2D;
-  const fill = method(type, 'fillRect'), wipe = method(type, 'clearRect'), pick = method(type, 'getImageData');
-  const dye = Function.prototype.call.bind(Object.getOwnPropertyDescriptor(type.prototype, 'fillStyle').set);
-  const within = method(type, 'isPointInPath'), Path = Path2D, known = Object.create(null);
+  const known = Object.create(null);
+  let pen = null, fill, wipe, pick, dye, within, Path;
+  try {  // an engine without a canvas knows colours in rgb alone
+    const board = create('canvas'), type = CanvasRenderingContext2D;
+    board.width = board.height = 1;
+    fill = method(type, 'fillRect'), wipe = method(type, 'clearRect'), pick = method(type, 'getImageData');
+    dye = Function.prototype.call.bind(Object.getOwnPropertyDescriptor(type.prototype, 'fillStyle').set);
+    within = method(type, 'isPointInPath'), Path = Path2D;
+    pen = board.getContext('2d', {willReadFrequently: true});
+  } catch (none) { pen = null; }
   const paint = text => {
+    if (!pen) return null;
     dye(pen, 'rgba(1, 2, 3, 0)');
     dye(pen, text);
     wipe(pen, 0, 0, 1, 1);
@@ -52,7 +57,7 @@ MARK_HIDDEN = r"""(() => {
   };
   const empty = (path, rect) => {  // whether a path holds none of many points of an element
     const drawn = path.match(/^path\((?:(nonzero|evenodd), )?"([^"]*)"/);
-    if (!drawn) return false;
+    if (!drawn || !pen) return false;
     const shape = new Path(drawn[2]);
     for (let at = 0; at < 800; at++)
       if (within(pen, shape, (at % 40 + 0.5) * rect.width / 40, (Math.floor(at / 40) + 0.5) * rect.height / 20, drawn[1] || 'nonzero')) return false;
