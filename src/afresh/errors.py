@@ -220,3 +220,11 @@ class StoreDown(StoreWaits):
 
 class StoreFull(StoreWaits):
     """There is no room to write."""
+
+
+def without_former_text(url: str) -> str:
+    """Say why there is no former text of a page to show or restore."""
+    return (
+        f"no former text of {url} is kept: one is kept for as long as `retention.former_texts` says, when a page "
+        "loses nearly all of its text, becomes a login, or becomes another page that is taken with --trust"
+    )

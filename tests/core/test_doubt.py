@@ -175,10 +175,28 @@ def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, like
     assert page.content_hash == "old"
 
 
-def test_U1_F122_a_page_with_a_login_beside_its_text_is_a_page() -> None:
-    guide = replace(document("How ferries are run, in a hundred words. " * 5), login=True)
-    assert told(KNOWN, guide, likeness=0.05, length=300, last=True) is None
-    assert told(KNOWN, replace(document(), login=True), likeness=0.05, length=len(TEXT), last=True) is None
+def test_F183_a_login_is_held_whatever_it_says_and_a_page_with_a_login_beside_its_text_is_flagged() -> None:
+    wall = replace(document("ログインしてください。" * 80), login=True, asks_password=True)
+    doubt = told(KNOWN, wall, likeness=0.05, length=300, last=True)
+    assert doubt is not None
+    assert doubt.trust is Trust.HOLD
+    guide = replace(document("How ferries are run, in a hundred words. " * 5), asks_password=True)
+    doubt = told(KNOWN, guide, likeness=0.05, length=300, last=True)
+    assert doubt is not None
+    assert doubt.trust is Trust.FLAG
+    for page in (wall, guide):
+        assert told(KNOWN, page, likeness=0.5, length=300, last=True) is None
+        assert told(NEW, page) is None
+
+
+@pytest.mark.parametrize(("likeness", "is_kept"), [(0.05, True), (0.6, False)])
+def test_F184_who_trusts_takes_another_page_and_keeps_the_former_text(likeness: float, is_kept: bool) -> None:
+    flagged = replace(KNOWN, doubt="it shrank")
+    for page, kept in ((KNOWN, is_kept), (flagged, False)):  # what is on record of a flagged page is the wall
+        seen = _read(document(), likeness=likeness, length=len(TEXT))
+        decision = decide(page, seen, Policy(doubts=False), NOON)
+        assert (decision.content, decision.page.doubt) == (Content.REPLACE, None)
+        assert decision.keeps_former is kept
 
 
 def test_U1_F123_an_emptied_page_that_was_believed_stays_flagged() -> None:

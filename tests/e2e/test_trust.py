@@ -36,6 +36,22 @@ def short_login(asked: Asked, own: Answer) -> Answer:
     return Answer(status=200, headers={"Content-Type": "text/html"}, body=body)
 
 
+LEGAL = "Use of this system is monitored and subject to the rules of the harbour office. " * 11
+JAPANESE = "このサイトを利用するには認証が必要です。" * 8
+FORM = "<form method=post><input name=user><input type=password name=pw><button>{}</button></form>"
+LOGINS = {
+    "legal": f"<h1>Sign in</h1>{FORM.format('Sign in')}<p>{LEGAL}</p>",
+    "Japanese": f"<h1>ログイン</h1>{FORM.format('ログイン')}<p>{JAPANESE}</p>",
+}
+LOGIN_AMONG_LINKS = f"<nav><a href=/p2>Guide</a></nav><main>{LOGINS['legal']}</main>"
+
+
+def show(body: str) -> Script:
+    """Answer with a page of this body."""
+    html = f"<!doctype html><html><head><title>Docs</title></head><body>{body}</body></html>".encode()
+    return lambda asked, own: Answer(status=200, headers={"Content-Type": "text/html"}, body=html)
+
+
 async def _doubts(kb: KnowledgeBase) -> dict[str, str | None]:
     return {view.url: view.doubt for view in await kb.pages.of_source("docs", PageFilter(doubtful=True))}
 
@@ -54,6 +70,55 @@ async def test_U1_F122_a_short_login_form_never_costs_a_text(
     assert (await kb.search.search(word("/p1"))).hits
     with pytest.raises(UsageError, match="still has its text: its last check was not believed"):
         await kb.pages.restore(site.at("/p1"))
+
+
+@pytest.mark.parametrize("body", LOGINS.values(), ids=LOGINS)
+async def test_F183_a_login_page_with_text_never_costs_a_text(
+    kb: KnowledgeBase, site: HostileSite, store: Path, body: str
+) -> None:
+    await kb.runs.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say("/p1", show(body))
+    for _ in range(2):
+        (report,) = await kb.runs.refresh(["docs"])
+        assert (report.changed, report.doubtful) == (0, 1)
+    assert index_of(store) == before
+    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+
+
+async def test_F183_another_page_with_a_login_form_is_flagged_and_its_former_text_is_kept(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    await kb.runs.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.say("/p1", show(LOGIN_AMONG_LINKS))
+    (report,) = await kb.runs.refresh(["docs"])
+    assert (report.changed, report.flagged) == (1, 1)
+    assert any("became a login" in note for note in report.notes)
+    assert "login" in (await _doubts(kb))[site.at("/p1")]  # type: ignore[operator]
+    await kb.pages.restore(site.at("/p1"))
+    assert index_of(store) == before
+
+
+@EVERY_STORE
+@pytest.mark.parametrize("lie", [show(LOGINS["legal"]), emptied("shell"), short_login])
+async def test_F184_who_trusts_can_still_restore_the_former_text(
+    store: Path, site: HostileSite, work: type[InProcess], lie: Script
+) -> None:
+    async with opened(store) as kb:
+        await kb.runs.crawl(site.url, name="docs")
+        before = index_of(store)
+        site.say("/p1", lie)
+        for _ in range(2):  # the second time it takes the place of a text that was restored
+            (report,) = await kb.runs.refresh(["docs"], trust=True)
+            assert (report.changed, await _doubts(kb)) == (1, {})
+            assert word("/p1") not in (await kb.pages.open(site.at("/p1"))).markdown
+            await kb.runs.refresh(["docs"], trust=True)
+            await kb.pages.restore(site.at("/p1"))
+            assert index_of(store) == before
+        with pytest.raises(UsageError, match=r"retention\.former_texts"):
+            await kb.pages.restore(site.at("/p1"))
+    assert_sound(store)
 
 
 async def test_U1_F123_an_emptied_page_stays_flagged_until_its_text_is_back(
@@ -92,6 +157,9 @@ async def test_U1_F123_who_trusts_takes_the_flag_off(kb: KnowledgeBase, site: Ho
         await kb.runs.refresh(["docs"])
     await kb.runs.refresh(["docs"], trust=True)
     assert await _doubts(kb) == {}
+    site.say("/p1", show("<main><p>Soon.</p></main>"))
+    await kb.runs.refresh(["docs"], trust=True)
+    assert word("/p1") in (await kb.pages.restore(site.at("/p1"))).markdown
 
 
 async def test_U4_F124_a_page_that_is_empty_on_its_first_crawl_is_reported(

@@ -10,7 +10,7 @@ from afresh.cli import open_commands, search_commands
 from afresh.cli.mcp_command import mcp
 from afresh.cli.session import Session
 from afresh.cli.shell import argument, as_rows, command, option, switch
-from afresh.errors import UsageError
+from afresh.errors import UsageError, without_former_text
 from afresh.model.fetch import Outcome
 from afresh.model.filters import PageFilter
 from afresh.model.history import HistoryEntry
@@ -207,9 +207,7 @@ def why(session: Session, url: str, within: str | None, former: bool) -> None:
     """Tell why a page is in its present state, with the evidence."""
     view = session.ask(lambda kb: kb.pages.explain(url, within=within))
     if former and view.former is None:
-        raise UsageError(
-            f"no former text of {view.url} is kept: that is done when a page loses nearly all of it"
-        )
+        raise UsageError(without_former_text(view.url))
     if session.wrote_json(view):
         return
     from afresh.cli import details

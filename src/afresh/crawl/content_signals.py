@@ -15,8 +15,10 @@ from afresh.urls.canonical import domain_of
 async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
     """What `crawl/plausibility.py` wants to know; nothing is asked about content that stayed the same."""
     page, run = claim.page, claim.run_id
-    if not kit.policy.doubts or page.content_hash == document.content_hash:
+    if page.content_hash == document.content_hash:
         return Signs(run=run)
+    if not kit.policy.doubts:
+        return await _signs_of_trusted(claim, document, kit)
     if page.content_hash is None:
         at_root = page.depth == 0  # where everything starts, whatever it looks like
         return Signs(run=run, like_missing=not at_root and await _like_missing(claim, document, kit))
@@ -37,6 +39,15 @@ async def signs_of(claim: Claim, document: Document, kit: Kit) -> Signs:
         twins=twins,
         like_missing=like_missing,
     )
+
+
+async def _signs_of_trusted(claim: Claim, document: Document, kit: Kit) -> Signs:
+    """What tells whether the text on record is worth keeping; nobody is asked for it."""
+    if claim.page.content_hash is None:
+        return Signs(run=claim.run_id)
+    held = await kit.store.pages.content(claim.page.id)
+    alike = likeness(held.sketch, document.sketch) if held.length else None
+    return Signs(run=claim.run_id, likeness=alike, length=held.length)
 
 
 async def _twins(claim: Claim, before: str, document: Document, kit: Kit) -> int:

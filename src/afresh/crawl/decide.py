@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from afresh.crawl.plausibility import CRASHES, RESTORED, Doubt, Trust, doubt_of, flag_that_stays
+from afresh.crawl.plausibility import CRASHES, RESTORED, Doubt, Trust, doubt_of, flag_that_stays, loses_text
 from afresh.model.fetch import (
     Document,
     Failed,
@@ -124,6 +124,7 @@ def _read(page: Page, seen: Read, policy: Policy, now: datetime) -> Decision:
         content=Content.KEEP if same else Content.REPLACE,
         follow=follow,
         next_at=None if seen.proven else next_look_after_answer(now, after, policy),
+        keeps_former=loses_text(page, document, seen.signs, policy, flag),
         reason="".join(
             (
                 _read_reason(page, seen, policy),

@@ -10,11 +10,13 @@
 | next to nothing, where a browser showed more           | held                    |              |
 | something quite different, the same at three addresses | held                    | believed     |
 | something quite different, at this address alone       | believed at the end of the run | believed |
+| the same, with a field for a password                  | flagged at the end of the run  | believed |
 | less than a twentieth of the content on record         | flagged                 |              |
 
 Held: the content on record stays, the page is flagged, and nothing is deleted because of it.
 Flagged: it is believed, and the flag stays until the content changes or is trusted (`--trust`); the store
-keeps the former text. Links of the knowledge base are flagged where other pages are held (`Policy.holds`).
+keeps the former text, and so it does where the new one is trusted. Links of the knowledge base are flagged
+where other pages are held (`Policy.holds`).
 """
 
 import re
@@ -67,6 +69,7 @@ class Doubt:
 
 
 NO_TEXT = "it has no text"
+ANOTHER_WITH_LOGIN = "it has become another page, with a login form"
 RESTORED = "its former text was restored, the page itself still shows what was there before that"
 WAIT = Doubt(Trust.WAIT, "it has become another page: that shows when the others were seen")
 
@@ -105,10 +108,11 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
     return NO_TEXT if page.content_hash == EMPTY_HASH else None
 
 
-def loses_text(before: Page, after: Page) -> bool:
-    """Whether a change replaces a text that is worth keeping: the new one is flagged, the old was not."""
-    was_flagged = before.doubt not in (None, RESTORED) and before.doubt_hash is None
-    return after.doubt is not None and not was_flagged
+def loses_text(page: Page, document: Document, signs: Signs, policy: Policy, flag: str | None) -> bool:
+    """Whether a change replaces a text that is worth keeping: the new one is flagged, or would be if it were
+    not trusted, and the old one was not."""
+    was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
+    return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 
 
 def is_strange(likeness: float | None) -> bool:
@@ -177,7 +181,9 @@ def _not_its_own(page: Page, document: Document, signs: Signs) -> Doubt | None:
         return None
     if signs.twins >= TWINS:
         return Doubt(Trust.HOLD, f"{signs.twins} other addresses show the same now: a wall?")
-    return None if signs.last else WAIT
+    if not signs.last:
+        return WAIT
+    return Doubt(Trust.FLAG, ANOTHER_WITH_LOGIN) if document.asks_password else None
 
 
 def _shrunk(document: Document, signs: Signs) -> Doubt | None:
@@ -194,7 +200,7 @@ def _is_other(document: Document, signs: Signs) -> bool:
 
 def is_wall(document: Document) -> bool:
     """Whether a page does nothing but ask for a password or for consent."""
-    if document.login and (len(document.markdown) <= TERSE or _says(_LOGIN, document, CURT)):
+    if document.login or (document.asks_password and _says(_LOGIN, document, CURT)):
         return True
     login = _says(_LOGIN, document, CURT) and _says(_PASSWORD, document, CURT)
     return login or _says(_CONSENT, document, CURT)

@@ -346,7 +346,7 @@ def _doubts(counts: Mapping[str, int], label: str) -> list[str]:
     if short := counts.get("flagged", 0) - new:
         pages = "page" if short == 1 else "pages"
         notes.append(
-            f"{short} {pages} lost nearly all text (which: `afresh pages {label} --doubtful`; "
+            f"{short} {pages} lost nearly all text or became a login (which: `afresh pages {label} --doubtful`; "
             "`afresh restore URL` puts the text of one back)"
         )
     if new:

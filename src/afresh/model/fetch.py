@@ -170,7 +170,8 @@ class Document:
     links_left_out: int = 0  # beyond the most that are kept of one page
     long_links: int = 0  # to addresses that are longer than any page needs
     foreign_canonical: str | None = None  # rel=canonical names another host: told, not believed
-    login: bool = False  # next to no text, and a login is all that the page offers
+    login: bool = False  # little text, and a login is all that the page offers
+    asks_password: bool = False  # little text, and a login form beside it
     leads_on: bool = False  # it sends its readers on, or shows other pages in frames
     styles_cut: bool = False  # more styles than are read: text that they hide may be in it
 

@@ -251,6 +251,7 @@ class Decision:
     retry: bool = False  # the next look belongs to this run
     refused: bool = False  # we may not read the page: not a failure of the source
     doubtful: bool = False  # content came and is not believed
+    keeps_former: bool = False  # the text that is replaced is kept, to be restored
     reason: str = ""
     status_code: int | None = None
     error_message: str | None = None

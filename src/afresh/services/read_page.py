@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from afresh.crawl.factory import Tools
-from afresh.errors import UsageError
+from afresh.errors import UsageError, without_former_text
 from afresh.model.records import Page, PageStatus, SourceId
 from afresh.model.reports import OpenedPage, PageView
 from afresh.model.versions import is_newer
@@ -109,9 +109,7 @@ async def _text(store: Store, page: Page, label: str, *, former: bool) -> str:
     held = await store.pages.content(page.id)
     if former:
         if held.former is None:
-            raise UsageError(
-                f"no former text of {page.url} is kept: that is done when a page loses nearly all of it"
-            )
+            raise UsageError(without_former_text(page.url))
         return held.former
     if page.content_hash is None:
         raise UsageError(_why_empty(page, label))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from afresh.crawl.plausibility import RESTORED
-from afresh.errors import RunBusy, Unknown, UsageError
+from afresh.errors import RunBusy, Unknown, UsageError, without_former_text
 from afresh.model.records import SourceId
 from afresh.model.reports import OpenedPage
 from afresh.search.reindex import Remake, cut_page
@@ -42,4 +42,4 @@ async def restore_page(remake: Remake, url: str, source: SourceId | None) -> Ope
             f"{url} still has its text: its last check was not believed, so there is nothing to put back "
             f"(why: `afresh why {url}`)"
         )
-    raise Unknown(f"no former text of {url} is kept: that is done when a page loses nearly all of it")
+    raise Unknown(without_former_text(url))

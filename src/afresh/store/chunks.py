@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from afresh.crawl.plausibility import loses_text
 from afresh.model.fetch import Chunk
 from afresh.model.records import ChangeKind, Content, Page, PageId, SourceId, Visit
 from afresh.search.bodyless import only_signals
@@ -188,7 +187,7 @@ def _document(visit: Visit, now: datetime, keep_body: bool) -> dict[str, object]
         "markdown": document.markdown if document is not None and keep_body else None,
         "sketch": document.sketch if document is not None else None,
         "length": len(document.markdown) if document is not None else None,
-        "flagged": int(loses_text(visit.claim.page, visit.decision.page)),
+        "flagged": int(visit.decision.keeps_former),
         "former_title": visit.claim.page.title,
         "now": now,
     }

@@ -2,13 +2,12 @@
 
 from selectolax.lexbor import LexborHTMLParser
 
-from afresh.crawl.plausibility import CURT
 from afresh.extract.decode import decode
 from afresh.extract.html.depth import flatten
 from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_line, read_head
 from afresh.extract.html.hidden_links.all import Hidden, Shown, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import drop_hidden
-from afresh.extract.html.login_forms import has_only_login
+from afresh.extract.html.login_forms import find_login
 from afresh.extract.html.main_content import find_main
 from afresh.extract.html.markdown import render
 from afresh.extract.html.noise import drop_tools
@@ -56,6 +55,7 @@ class HtmlExtractor:
             seen, seen_clicked = links, clicked
             heading, markdown = _content(LexborHTMLParser(flatten(html, tag_count)), head, body.url, base)
         links = _with_hidden(seen, (*seen_clicked, *told), head, base, {body.url, twin})
+        login = find_login(html, len(markdown))
         return Document(
             title=choose_title(head.title, heading, head.site_name),
             markdown=markdown,
@@ -68,7 +68,8 @@ class HtmlExtractor:
             links_left_out=links.left_out,
             long_links=links.too_long,
             foreign_canonical=foreign_canonical(head.canonical, base, body.url),
-            login=len(markdown) <= CURT and has_only_login(html),
+            login=login.is_all,
+            asks_password=login.has_field,
             leads_on=leads_on,
             styles_cut=dropped.is_cut,
         )
