@@ -19,7 +19,7 @@ _SIMPLE = re.compile(
     rf"|(?P<pseudo>::?[-\w]+)(?P<open>\()?"
 )
 _COMBINATOR = re.compile(r"\s*([>+~])\s*|\s+")
-_COUNTED = re.compile(r"(?:([-+]?\d*)n)?\s*([-+]?\s*\d+)?")
+_COUNTED = re.compile(r"(?:([-+]?\d*+)n)?\s*+([-+]?\s*+\d++)?")
 _ALWAYS = frozenset((
     ":root", ":link", ":any-link", ":-webkit-any-link", ":enabled", ":defined", ":read-only",
 ))  # fmt: skip

@@ -197,7 +197,7 @@ def _called_colour(name: str, inside: str) -> Colour | None:
     if name == "light-dark":
         return colour_of(inside.partition(",")[0])
     if name == "color-mix":
-        mixed = [colour_of(re.sub(r"\s*[\d.]+%\s*$", "", each)) for each in inside.split(",")[1:]]
+        mixed = [colour_of(_without_share(each)) for each in inside.split(",")[1:]]
         same = mixed[0] is not None and all(each is not None and each.is_like(mixed[0]) for each in mixed)
         return mixed[0] if same else None
     body, slash, after = inside.partition("/")
@@ -252,3 +252,9 @@ def _channels(name: str, parts: list[str]) -> tuple[float, float, float] | None:
 def _encoded(linear: float) -> float:
     linear = max(0.0, linear)
     return 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
+
+
+def _without_share(text: str) -> str:
+    """Return a colour of `color-mix()` without how much of it is taken: `red 30%` is `red`."""
+    *colour, last = text.split() or [""]
+    return " ".join(colour) if colour and last.endswith("%") else text

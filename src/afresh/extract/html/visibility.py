@@ -16,7 +16,7 @@ FAINT = 0.1
 
 _CALL = re.compile(r"(?<![-\w])([-\w]++)\(([^()]*+)\)")
 _FONT_SIZE = re.compile(
-    r"(?:^|\s)((?:\d++\.?\d*+|\.\d++)(?:px|em|rem|pt|%)?|(?:calc|min|max|clamp)\([^/]{1,200}\))(?:\s?/\s?\S++)?\s\S"
+    r"(?:^|\s)((?:\d++\.?\d*+|\.\d++)(?:px|em|rem|pt|%)?|(?:calc|min|max|clamp)\((?:[^()/]|\([^()/]{0,100}+\)){1,100}+\))(?:\s?/\s?\S++)?\s\S"
 )
 _DISPLAYS = re.compile(
     r"(?:none|contents|block|inline|flow|flow-root|flex|grid|table|list-item|ruby|math|run-in|inherit|initial|unset|revert"
